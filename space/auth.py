@@ -162,9 +162,9 @@ class _SessionSigner(TimestampSigner):
         try:
             content = json.loads(b64decode(data))
         except (ValueError, RecursionError):
-            raise BadSignature("this is no session") from None
+            raise BadSignature("this is not a session") from None
         if not isinstance(content, dict):
-            raise BadSignature("this is no session")
+            raise BadSignature("this is not a session")
         return data
 
 
@@ -190,7 +190,7 @@ def read_contact() -> str:
     contact = os.environ.get("PODEVAL_CONTACT", "").strip()
     if contact and not _CONTACT.fullmatch(contact):
         raise BadInput(
-            "PODEVAL_CONTACT is neither an e-mail address, security@board.example, nor one of a page, https://…"
+            "PODEVAL_CONTACT must be an e-mail address, security@board.example, or that of a page, https://…"
         )
     return f"[{contact}]({contact if contact.startswith('https://') else f'mailto:{contact}'})" if contact else ""
 

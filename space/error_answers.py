@@ -62,7 +62,7 @@ async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response
 async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
     """Report that nobody can sign in at present."""
     _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
-    sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
+    sentence = "Nobody can sign in at present: the sign-in provider does not answer. Try again in a minute."
     return _answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
 
 

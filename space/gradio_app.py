@@ -168,7 +168,7 @@ def warm_up(app: FastAPI) -> None:
                 try:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
-                    _LOG.exception("the front page could not be put together at the start")
+                    _LOG.exception("the front page could not be built at the start")
             # This takes seconds once and is not on the front page, so the site does not wait for it.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield

@@ -143,7 +143,7 @@ def bound(blocks: gr.Blocks) -> None:
         try:
             return await preprocess(*args, **options)
         except Exception as error:
-            sentence = f"this does not fit: {getattr(error, 'message', error)}"[:LONGEST_SENTENCE]
+            sentence = f"this input is not valid: {getattr(error, 'message', error)}"[:LONGEST_SENTENCE]
             _LOG.info("an event was refused: %r", sentence)
             raise gr.Error(sentence, print_exception=False) from None
 
@@ -301,7 +301,7 @@ def check_names(session: str, upload: str) -> None:
         Refused: one is too long, or has characters other than plain letters.
     """
     if any(name and not re.fullmatch(NAME, name) for name in (session, upload)):
-        raise Refused(400, "a session and an upload have names of at most 64 plain letters")
+        raise Refused(400, "names of sessions and uploads must be at most 64 plain letters")
     if upload:
         for uploads in (file_upload_statuses._statuses, file_upload_statuses._signals):
             while len(uploads) >= MOST_UPLOADS:

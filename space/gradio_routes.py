@@ -117,7 +117,7 @@ class GradioGate:
         if not is_for_events(path) and not (reads and _READS.fullmatch(part)):
             raise HTTPException(404)
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
-            sentence = "this is shut here" if reads else "nothing can be sent to this address"
+            sentence = "this is closed here" if reads else "nothing can be sent to this address"
             await refuse(403, sentence)(scope, receive, send)
             return
         try:
@@ -139,7 +139,7 @@ class GradioGate:
         if part.startswith(_FILE):
             # A visitor without a cookie may have it measured, but nobody else at the address can read it.
             if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):
-                raise Refused(403, "this file is not for readers")
+                raise Refused(403, "this file is not public")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
         elif part == f"{API}/upload":
             archive = int(Headers(scope=scope).get("content-length", 0)) > gradio_addresses.LARGEST_UPLOAD

@@ -183,7 +183,7 @@ class Guard:
         refused = self._refusal(scope, path, headers, most, sender)
         archive = bool(sender) and _length(headers) > gradio_addresses.LARGEST_UPLOAD
         if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
-            refused = refuse(429, "that was too often; try again in an hour")
+            refused = refuse(429, "this was requested too often; try again in an hour")
         if refused is not None:
             await refused(scope, receive, dressed)
             return
@@ -192,7 +192,7 @@ class Guard:
                 try:
                     held.enter_context(self._archives.enter(sender))
                 except Full:
-                    await refuse(503, "other recordings are on their way; try again in a minute")(
+                    await refuse(503, "other recordings are being uploaded; try again in a minute")(
                         scope, receive, dressed
                     )
                     return
@@ -235,7 +235,7 @@ class Guard:
             return None if is_ours else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return refuse(403, "this request did not come from a page of podeval")
-        return None if _is_bounded(headers, most) else refuse(413, f"send at most {most // 1024} kB, and say how much")
+        return None if _is_bounded(headers, most) else refuse(413, f"send at most {most // 1024} kB, with their length")
 
     def _no_upload(self, scope: Scope, headers: Headers, sender: str) -> Response | None:
         address = find_origin(HTTPConnection(scope))

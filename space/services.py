@@ -70,7 +70,7 @@ EVERY = 10.0
 """Seconds for which an answer is valid: more frequent requests cost nothing."""
 PATIENCE = 3.0
 """Seconds after which a waiting write counts as refused."""
-NOT_TAKEN = "nothing can be recorded at present: the database takes no writes, its disk may be full"
+NOT_TAKEN = "nothing can be recorded at present: the database accepts no writes; its disk may be full"
 
 
 class WriteProbe:
@@ -123,15 +123,15 @@ LOOK_SECONDS = 600.0
 """Seconds between two checks of whether they are due."""
 
 NOWHERE = CodedSentence(
-    "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator sets "
-    "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/operating.md), or serves it on 127.0.0.1",
+    "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator can "
+    "set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/operating.md), or serve it on 127.0.0.1",
     code="no-sign-in",
 )
 
 
 FULL = CodedSentence(
-    "nothing is taken here: the disk of this board was full or read-only when it started; its operator mends that and "
-    "starts it again",
+    "nothing is taken here: the disk of this board was full or read-only when it started; its operator must fix that "
+    "and start it again",
     code="disk-full",
 )
 

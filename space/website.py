@@ -64,7 +64,7 @@ UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
 UNREADABLE = CodedSentence(
-    "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
+    "This cannot be shown at present, because the database of this board cannot be used; try again in a minute.",
     code="nothing-shown",
 )
 

@@ -238,7 +238,7 @@ def unreadable(*arguments: object) -> None:
     ("part", "error", "why"),
     [
         ("measure_memory", broken, "watching it failed (RuntimeError: the host is not as it was)"),
-        ("free_disk", unreadable, "its output cannot be looked at (Operation not permitted)"),
+        ("free_disk", unreadable, "its output cannot be inspected (Operation not permitted)"),
     ],
 )
 def test_what_cannot_be_watched_is_stopped(

@@ -47,7 +47,7 @@ def explain_write_errors(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskFull(
                 f"the disk is full, or a quota is used up, while writing {path}; everything finished so far is kept: "
-                "free some space and run the same command again, it resumes where it stopped"
+                "free some space and run the same command again; it resumes where it stopped"
             ) from error
         raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
 
@@ -153,7 +153,7 @@ def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
     try:
         yield fsspec.core.url_to_fs(address)
     except Exception as error:
-        raise PodevalError(f"{address} cannot be used ({error}); look at the address and your rights to it") from error
+        raise PodevalError(f"{address} cannot be used ({error}); check the address and your rights to it") from error
 
 
 def write_shard(address: str, paths: Iterable[Path]) -> None:
@@ -267,7 +267,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         try:
             lock.acquire(blocking=wait)
         except Timeout:
-            raise BadInput(f"another podeval run is writing to {folder}; wait for it or take another folder") from None
+            raise BadInput(f"another podeval run is writing to {folder}; wait, or choose another folder") from None
     try:
         yield
     finally:

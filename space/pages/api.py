@@ -112,7 +112,7 @@ def votes(
     site: CurrentSite,
     dimension: str | None = None,
     after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="only votes with a higher number")] = 0,
-    offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="go on by `after` beyond")] = 0,
+    offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="for more, continue with `after`")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
 ) -> RowsPage:
     """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and

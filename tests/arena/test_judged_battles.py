@@ -109,6 +109,9 @@ def test_a_site_sets_the_pairing_rule_and_whether_a_vote_needs_a_reason() -> Non
     plain, papers = ArenaSettings.read({}), ArenaSettings.read({PAIRING: "mtalk", REASON: "required"})
     assert (plain.pairing, plain.comment_required) == ("closest", False)
     assert (papers.pairing, papers.comment_required) == ("mtalk", True)
-    for name, sentence in ((PAIRING, "is closest or mtalk, not 'x'"), (REASON, "is required or optional, not 'x'")):
+    for name, sentence in (
+        (PAIRING, "is closest or mtalk, not 'x'"),
+        (REASON, "must be required or optional, not 'x'"),
+    ):
         with pytest.raises(BadInput, match=sentence):
             ArenaSettings.read({name: "x"})

@@ -24,7 +24,7 @@ def test_ten_seconds_of_each_excerpt_are_enough_and_are_kept_with_the_vote(small
     assert (battle.protocol, battle.a.seconds, battle.a.needed) == ("excerpts", 30.0, 10.0)
     assert battle.b == type(battle.b)(battle.b.audio, 30.0, 10.0)
     small.clock.on(20)
-    with pytest.raises(ArenaRefused, match="side B: 9 s of it were played, 10 s are asked for"):
+    with pytest.raises(ArenaRefused, match="side B: 9 s of it were played, and 10 s are required"):
         small.arena.vote("alice", small.ballot(battle, played_b=[(3.0, 9.0), (20.0, 23.4)]))
     small.vote("alice", battle=battle, played_a=[(0.0, 12.5)], played_b=[(3.0, 9.0), (20.0, 24.0)], preference="slight")
     vote, row = newest(small)

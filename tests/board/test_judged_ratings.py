@@ -133,7 +133,7 @@ def test_few_battles_and_trial_judges_have_no_rank_and_the_reason(runs: Path) ->
     rows = read_column(runs)
     assert rows.rank_best.isna().all()
     reasons = rows[rows.slice == ""].set_index("system").reasons
-    assert reasons["aria"] == '{"not ranked: there is no other system to be compared with": 20}'
+    assert reasons["aria"] == '{"not ranked: there is no other system to compare it with": 20}'
     assert reasons["corno"] == '{"not ranked: 2 more battles, 1 more opponents and 0 more dialogues are needed": 8}'
     write_log(runs, "one", fight(trial=True))
     rows = read_column(runs)

@@ -249,7 +249,7 @@ def write_part(runs: Path, system: str, value: float, count: int) -> None:
 
 
 LACKING = (
-    "not ranked: it shares 20 of 51 independent items with another system, and 90 % are needed; the others are missing "
+    "not ranked: it shares 20 of 51 independent items with another system, but 90 % are needed; the others are missing "
     "from {} results"
 )
 
@@ -309,7 +309,7 @@ def test_pooled_values_are_ranked_by_their_weighted_mean(tmp_path: Path) -> None
 
 
 MTALK = benchmarks.get("mtalk_bench")
-UNHEARD = "a judge that reads plain words does not know how an answer sounds"
+UNHEARD = "a judge that reads plain words cannot tell how an answer sounds"
 
 
 def write_answers(runs: Path, system: str, value: float, hears: bool) -> None:

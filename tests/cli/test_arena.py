@@ -84,7 +84,7 @@ def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Pa
     log = tmp_path / "battles.jsonl"
     log.write_text('{"model_a": "x", "model_b": "y", "winner": "x"}\n')
     assert "1 new votes" in podeval("arena", "import", log, "--database", tmp_path / "other.db").out
-    assert "1 known" in podeval("arena", "import", log, "--database", tmp_path / "other.db").out
+    assert "1 already known" in podeval("arena", "import", log, "--database", tmp_path / "other.db").out
 
 
 def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, database: Path, hub_client: Any) -> None:
@@ -136,7 +136,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("status", "--database", "absent.db"), "arena add"),
         (("ratings",), "no votes"),
         (("erase",), "--name, --identity and --pseudonym"),
-        (("add", "absent.yaml", "--controls"), "give no other options"),
+        (("add", "absent.yaml", "--controls"), "leave out the other options"),
         (("import", "absent"), "cannot read absent"),
         (("add", "absent.yaml"), "absent.yaml cannot be read"),
     ],

@@ -54,7 +54,7 @@ CASES = [
     ("loudness", "studio.wav", 0, None),
     ("loudness", f"./{AWKWARD}", 0, None),
     ("dnsmos", "silence.wav", 1, "digital silence from beginning to end"),
-    ("dnsmos", "telephone.wav", 1, "has 8000 Hz, below the 16000 Hz this needs"),
+    ("dnsmos", "telephone.wav", 1, "sampling rate is 8000 Hz, below the 16000 Hz this needs"),
     ("dnsmos", "blip.wav", 1, "lasts 0.05 s; at least 0.5 s are needed"),
     ("dnsmos", "seven.wav", 0, None),
     ("dnsmos", "studio.wav", 0, None),
@@ -150,7 +150,7 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
             "there is no split of real_pod 'nosuch'; choose from demo, topics, spontaneous",
         ),
         (("run", "espeak_ng", "--benchmark", "realpod"), "no benchmark 'realpod'; did you mean real_pod?"),
-        (("run", "espeak_ng", "--track", "respond"), "the split demo serves voice, write, podcast, not respond"),
+        (("run", "espeak_ng", "--track", "respond"), "the split demo is for voice, write, podcast, not respond"),
         (("run", "espeak_ng", "--profile", "best"), "no profile 'best' that can be run"),
         (("run", "espeak_ng", "--seed", "-1"), "the seed -1 of espeak_ng is out of range"),
         (("run", "nowhere.yaml"), "cannot read nowhere.yaml: No such file or directory; check the path"),
@@ -180,12 +180,15 @@ def test_wrong_usage_is_answered_with_a_sentence_on_standard_error_alone(
     [
         (
             ("hibari_piper", "--benchmark", "podbench"),
-            "hibari_piper reads scripts aloud; podbench asks for scripts (track write)",
+            "hibari_piper reads scripts aloud, but podbench asks for scripts (track write)",
         ),
-        (("espeak_ng", "--track", "write"), "espeak_ng reads scripts aloud; real_pod asks for scripts (track write)"),
+        (
+            ("espeak_ng", "--track", "write"),
+            "espeak_ng reads scripts aloud, but real_pod asks for scripts (track write)",
+        ),
         (
             ("silence", "--benchmark", "mtalk_bench"),
-            "silence reads scripts aloud; mtalk_bench asks for answers to speech",
+            "silence reads scripts aloud, but mtalk_bench asks for answers to speech",
         ),
     ],
     ids=["podbench", "real_pod", "mtalk_bench"],
@@ -202,7 +205,7 @@ def test_a_system_whose_task_is_another_begins_nothing(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("and mister john", "'and mister john' is read as the name of a file, and does not exist; check the path"),
+        ("and mister john", "'and mister john' is read as a file name, but does not exist; check the path"),
         ("http://x.org/a.txt", "http://x.org/a.txt is an address, and addresses are not fetched; download it first"),
     ],
     ids=["words", "address"],

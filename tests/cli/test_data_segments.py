@@ -105,7 +105,7 @@ def test_a_clip_that_ends_after_the_recording_is_cut_short_and_one_that_begins_t
     assert soundfile.info("clips/dialog_2_Ben-Ann_Eve_9.00-19.00.wav").frames == 3 * RATE
     soundfile.write("shorter.wav", whole[: 8 * RATE], RATE)
     said = podeval("data", "segments", "show.txt", "--audio", "shorter.wav", "--clips-out", "none", code=2)
-    assert "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; is it the recording of this transcript" in said.err
+    assert "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; does the transcript belong to this" in said.err
     assert not Path("none").exists()
 
 
@@ -212,8 +212,8 @@ def test_what_cannot_be_done_has_a_sentence_and_an_empty_list(
         (["--select", "0"], "--select"),
         (["--back", "0"], "--back"),
         (["--most-seconds", "-1"], "--most-seconds"),
-        (["--min-seconds", "30"], "--min-seconds 30 and --max-seconds 25 leave no clip"),
-        (["--max-seconds", "nan"], "leave no clip"),
+        (["--min-seconds", "30"], "no clip fits --min-seconds 30 and --max-seconds 25"),
+        (["--max-seconds", "nan"], "no clip fits"),
         (["--profile", "paper"], "no profile 'paper'"),
         (["--summary-out", "s.mp3"], "--summary-out writes WAV; s.mp3 should end in .wav"),
         (["--audio", "show.wav", "--summary-out", "show.wav"], "show.wav is an input and would be overwritten"),
@@ -250,7 +250,7 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
         "data", "segments", "show.wav", "--transcript-out", "heard.txt", "--clips-out", "clips", "--json", code=0
     )
     found = json.loads(said.out)
-    assert "show.wav: 1 of 3 segments are left out, because no speaker was found there" in said.err
+    assert "show.wav: 1 of 3 segments are left out, because no speaker was found in them" in said.err
     assert Path("heard.txt").read_text() == "[Speaker S1] [0.00-2.00]: Hello.\n[Speaker S2] [2.20-5.00]: Hi!\n"
     assert found["clips"][0].pop("audio_file") == "dialog_1_S1-S2_0.00-5.00.wav"
     assert soundfile.info("clips/dialog_1_S1-S2_0.00-5.00.wav").frames == 5 * RATE

@@ -56,7 +56,7 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
     said = podeval("doctor").out
     assert "Sandbox of untrusted models: ready" in said
-    assert f"memory is bounded by a memory cgroup of its own (version 2, below {place})" in said
+    assert f"memory is bounded by its own memory cgroup (version 2, below {place})" in said
     assert re.search(r"system calls: \d\d are refused or restricted", said)
     assert "Recordings of strangers are decoded in the sandbox" in said
     monkeypatch.setattr(cgroup, "find_tree", lambda: None)
@@ -108,7 +108,7 @@ def test_a_board_is_looked_over_as_far_as_its_database_answers(
         "never",
         "never",
     )
-    assert (board["workers"], board["last sign of a worker"]) == ("0 busy, 0 submissions wait", "never")
+    assert (board["workers"], board["last sign of a worker"]) == ("0 busy, 0 submissions waiting", "never")
     assert re.fullmatch(r"is [+-][01] s from the database's", board["clock"])
     assert re.fullmatch(r"\d+\.\d of 20\.0 GB", board["cache"])
     assert board["sign-in"].startswith("is not set")
@@ -118,7 +118,7 @@ def test_a_board_is_looked_over_as_far_as_its_database_answers(
     monkeypatch.setenv("OAUTH_CLIENT_ID", "board")
     monkeypatch.setenv("OAUTH_CLIENT_SECRET", "s")
     board = json.loads(podeval("doctor", "--runs", str(tmp_path), "--json").out)["board"]
-    assert board["last sign of a worker"].endswith("which is in the future: look at the clock")
+    assert board["last sign of a worker"].endswith("which is in the future: check the clock")
     assert board["sign-in"] == "is set"
     podeval("backup", str(tmp_path / "b.tar"), "--runs", str(tmp_path))
     file.with_name("podeval.db.secret").write_bytes(b"s" * 32)

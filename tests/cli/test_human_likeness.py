@@ -105,8 +105,8 @@ def test_a_reference_needs_people_s_speech(
     heard("0.wav", "1.wav", "2.wav", "3.wav")
     said = podeval("data", "likeness-reference", folder, "--out", tmp_path / "people.npz", code=2)
     assert (
-        "0 recordings with 0 windows of 3 s of speech make no reference; give at least 8 people and a minute"
-        in said.err
+        "0 recordings with 0 windows of 3 s of speech are not enough for a reference; give at least 8 people and a "
+        "minute" in said.err
     )
     assert not (tmp_path / "people.npz").exists()
 

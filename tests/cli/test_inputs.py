@@ -133,7 +133,7 @@ def test_a_request_has_an_option_of_its_own(podeval: Podeval, tmp_path: Path) ->
     assert podeval("measure", "instruction_following", script, "--reference", request).out == said.out
     assert "add --request FILE" in podeval("measure", "instruction_following", script).err
     assert (
-        "mattr has no use for requests; leave out --request"
+        "mattr does not use requests; leave out --request"
         in podeval("measure", "mattr", script, "--request", request).err
     )
 

@@ -127,7 +127,7 @@ def test_webmushras_recordings_are_found_where_it_has_them_or_refused_by_name(
     write_tone(tmp_path / "configs/audio/r.wav")
     write_tone(tmp_path / "configs/audio/a.wav")
     command = ("listening", "add", path, "--webmushra", "--database", place)
-    assert "1 of 3 recordings are not there: configs/audio/b.wav" in podeval(*command, code=2).err
+    assert "1 of 3 recordings are missing: configs/audio/b.wav" in podeval(*command, code=2).err
     assert not place.exists()
     write_tone(tmp_path / "configs/audio/b.wav")
     assert podeval(*command).out.startswith("dialogue: 1 page for each listener\n")
@@ -175,7 +175,7 @@ def test_results_have_intervals_and_say_who_was_left_out(podeval: Any, place: Pa
     assert (rows["aria"]["listeners"], rows["aria"]["marks"]) == (2, 8)
     assert (rows["aria"]["best"], rows["aria"]["worst"]) == (1, 2), "two listeners of one mind are no evidence of more"
     assert rows["HQ"]["best"] is None
-    assert "all but the low anchor have one mark on 100.0% of 4 pages" in said.err
+    assert "all but the low anchor have the same mark on 100.0% of 4 pages" in said.err
     assert "1 of 3 listeners were excluded by the screening: equal marks for all but the low anchor 1" in said.err
     assert (rows["aria"]["unscreened_listeners"], rows["aria"]["unscreened_marks"]) == (3, 12)
     assert rows["aria"]["unscreened_low"] < rows["aria"]["unscreened_mean"] < rows["aria"]["mean"]
@@ -211,7 +211,7 @@ def test_unknown_tests_and_forms_are_sentences(podeval: Any, place: Path) -> Non
     assert "no listening test 'nope'" in podeval("listening", "results", "nope", "--database", place).err
     said = podeval("listening", "export", "small", "--database", place, "--form", "xml").err
     assert "jsonl, csv, parquet or webmushra" in said
-    assert "goes to a file" in podeval("listening", "export", "small", "--database", place, "--form", "parquet").err
+    assert "written to a file" in podeval("listening", "export", "small", "--database", place, "--form", "parquet").err
 
 
 def test_a_tidy_table_is_one_row_a_mark_as_csv_and_as_parquet(podeval: Any, place: Path, tmp_path: Path) -> None:

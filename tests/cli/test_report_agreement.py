@@ -98,7 +98,7 @@ def test_a_person_reads_what_follows_and_what_was_measured_on_other_material(pod
     words = podeval("report", "papers").out
     assert "mtalk Table 13: 68 of 69 figures agree" in words
     assert "printed 0.515, recomputed 0.5176, difference +0.0026" in words
-    assert "podeval Table 9: 15 figures have no difference: measured on 17 public clips" in words
+    assert "podeval Table 9: 15 figures are not compared: measured on 17 public clips" in words
     assert "pam Table 8: order of noise suppressors cannot be recomputed" in words
 
 

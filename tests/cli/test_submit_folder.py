@@ -32,7 +32,7 @@ def test_check_and_submit_say_the_same_of_what_is_there_already(
     assert not (tmp_path / "board").exists(), "nothing is made to look something over"
     assert podeval(*command).code == 0
     for more in ((), ("--check",)):
-        assert "duplicate: it is already queued" in podeval(*command, *more, code=2).err
+        assert "duplicate: the same content is already queued" in podeval(*command, *more, code=2).err
     (tmp_path / "mine/audio" / f"{item.id}.flac").write_bytes(b"fLaC, another take")
     changed = podeval(*command, "--check")
     assert changed.code == 2, "the system is busy, which submitting would say too"
@@ -49,7 +49,7 @@ def test_a_run_of_the_demo_is_checked_as_a_trial(podeval: Any, tmp_path: Path) -
     command = ("submit", str(tmp_path / "mine"), "--runs", str(tmp_path / "board"))
     looked = podeval(*command, "--check")
     assert (looked.code, looked.out) == (0, "A passes all checks\n")
-    assert "A trial with real_pod/demo; an entry is made with real_pod/topics" in looked.err
+    assert "This is a trial with real_pod/demo; an entry needs real_pod/topics" in looked.err
     assert "51 of 51 outputs of real_pod/topics are missing" in podeval(*command, code=2).err
     (folder / f"{item.id}.flac").unlink()
     assert "1 of 6 outputs of real_pod/demo are missing" in podeval(*command, "--check", code=2).err
@@ -61,7 +61,7 @@ def test_without_a_network_what_needs_none_is_checked(
     template = (Path(__file__).parents[2] / "submissions/template.yaml").read_text(encoding="utf-8")
     (tmp_path / "submission.yaml").write_text(template)
     command = ("submit", str(tmp_path), "--runs", str(tmp_path / "board"), "--check")
-    unfilled = "document: still as the template has it: system.description, source.repo, source.revision; write"
+    unfilled = "document: unchanged from the template: system.description, source.repo, source.revision; write"
     assert unfilled in podeval(*command, code=2).err
 
     def hang_up(*_: Any, **__: Any) -> None:
@@ -75,4 +75,4 @@ def test_without_a_network_what_needs_none_is_checked(
     assert "Not checked, because the Hub does not answer: everything about the repo lab/voice" in said.err
     source["task"] = "script-writer"
     (tmp_path / "submission.yaml").write_text(yaml.safe_dump({**DOCUMENT, "source": source}))
-    assert "task: a script-writer model does not do the track voice" in podeval(*command, code=2).err
+    assert "task: a script-writer model cannot do the track voice" in podeval(*command, code=2).err

@@ -59,7 +59,7 @@ def test_from_dialogues_to_a_built_dataset(
     model.answers.append(annotator)
     podeval("mtalk_bench", "take", dialogues, "--into", into)
     done = podeval("mtalk_bench", "tag", "--into", into, *judge)
-    assert "tagged: 1 dialogues, both annotators alike in 0" in done.output
+    assert "tagged: 1 dialogues, both annotators agree on 0" in done.output
     # A third annotator may change tags, not words.
     wrong = "\n".join([TURNS[0], "(phone ringing) No, thank you."])
     edit(into / "tags-amb.csv", {}, {"keep": "yes", "tagged (edit)": wrong})
@@ -72,7 +72,7 @@ def test_from_dialogues_to_a_built_dataset(
     assert "sounds: 2 tags to fill in" in done.output
 
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
-    assert "sem-9-1-1 waits: no recording of it lies in" in done.output
+    assert "recordings contains no recording of it" in done.output
     recordings = into / "recordings"
     for number, name in enumerate(("sem-9-1-1", "sem-9-1-2", "amb-9-1-1", "amb-9-1-2")):
         speech(recordings / f"{name}.wav", number)
@@ -127,7 +127,7 @@ def test_a_turn_refused_three_times_leaves_with_its_dialogue(into: Path, podeval
     (left,) = rows(into / "left_out.jsonl")
     assert left["id"] == "sem-9-1"
     assert left["reason"] == "sem-9-1-2 was refused in 3 rounds: expression, expression, expression"
-    with pytest.raises(BadInput, match="no dialogue is whole yet"):
+    with pytest.raises(BadInput, match="no dialogue is complete yet"):
         raise podeval("mtalk_bench", "finish", "--into", into, code=None).exception
 
 
@@ -210,7 +210,7 @@ def test_recordings_that_others_made_are_decoded_apart(tmp_path: Path, monkeypat
         ("storm,thunder,x.wav,10", "kind is 'thunder'; write background, event, none"),
         ("storm,event,x.wav,10", "there is no sound"),
         ("storm,none,,loud", "snr_db is 'loud'"),
-        ("storm,none,,99", "a ratio of 99 dB cannot be meant"),
+        ("storm,none,,99", "a ratio of 99 dB is not plausible"),
     ],
 )
 def test_a_table_of_sounds_that_cannot_be_used_is_a_sentence(tmp_path: Path, line: str, sentence: str) -> None:

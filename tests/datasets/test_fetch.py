@@ -216,7 +216,7 @@ LOST: dict[str, tuple[Callable[[Feeds], None], str, str]] = {
     "a redirect in a circle": (talk(status=302, location="/talk.mp3"), "unreachable", "infinite loop"),
     "a broken feed": (feed_text("<rss><channel><item>"), "bad feed", "the feed is not well-formed XML"),
     "a page for a feed": (feed_text("<html><body>gone</body></html>"), "bad feed", "the feed is not RSS but <html>"),
-    "an XML bomb": (feed_text(BOMB), "bad feed", "the feed uses XML that is not read (EntitiesForbidden)"),
+    "an XML bomb": (feed_text(BOMB), "bad feed", "the feed uses XML that is not supported (EntitiesForbidden)"),
     "a feed that reads files": (feed_text(READS_FILES), "bad feed", "EntitiesForbidden"),
     "an episode not in the feed": (feed_items(("Else", "g", "/e")), "gone", "lists 1 episodes, but not 'A talk"),
     "two of one title": (feed_items((TITLE, "a", "/a"), (TITLE, "b", "/b")), "gone", "has 2 episodes with the title"),

@@ -89,7 +89,7 @@ def _without(*keys: str) -> Any:
         (
             lambda first: first["dialogue"].update(loud=None),
             [
-                "semantic-1-2-1: loud has no path of audio, so its answer is left out",
+                "semantic-1-2-1: loud has no audio path, so its answer is left out",
                 "semantic-1-2: loud does not answer turn 1",
             ],
             7,
@@ -116,7 +116,7 @@ def test_a_missing_piece_is_a_sentence(
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (lambda all_: all_.update(Smell=[]), "section 'Smell' is not known and is left out"),
+        (lambda all_: all_.update(Smell=[]), "section 'Smell' is unknown and left out"),
         (lambda all_: all_.update({"Ambient sound": {}}), "Ambient sound: must be a list of dialogues, is empty"),
         (lambda all_: all_["Ambient sound"].append([]), "Ambient sound, dialogue 2: must be a list of turns, is empty"),
         (lambda all_: all_["Ambient sound"][0].append("x"), "ambient-1-2-2: a turn must be an object, is a str"),
@@ -145,8 +145,8 @@ def test_what_cannot_be_placed_is_left_out_and_named(content: Any, tmp_path: Pat
         ("{", "cannot be read as JSON"),
         ([], "has no section of answers; it must be an object"),
         ({"Smell": []}, "has no section of answers"),
-        ({"Ambient sound": []}, "no answer that can be used: its sections are empty"),
-        ({"Ambient sound": [[{"question": "x"}]]}, "no answer that can be used: Ambient sound, dialogue 1: no"),
+        ({"Ambient sound": []}, "no usable answer: its sections are empty"),
+        ({"Ambient sound": [[{"question": "x"}]]}, "no usable answer: Ambient sound, dialogue 1: no"),
     ],
 )
 def test_a_file_without_answers_is_refused(content: Any, tmp_path: Path, sentence: str) -> None:

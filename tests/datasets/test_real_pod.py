@@ -201,7 +201,7 @@ def test_a_year_or_a_name_without_a_source_is_refused(tmp_path: Path) -> None:
 
 def test_a_script_of_no_topic_is_refused(tmp_path: Path) -> None:
     source = damaged(tmp_path / "mine", scripts=two_scripts()[:1])
-    with pytest.raises(BrokenRules, match="rule text: topic should be a text"):
+    with pytest.raises(BrokenRules, match="rule text: topic should be text"):
         build("real_pod", tmp_path / "out", source=str(source), configs=["scripts"], cache=tmp_path / "cache")
 
 
@@ -373,7 +373,7 @@ def test_recordings_of_no_use_are_named_by_rule_and_nothing_is_written(tmp_path:
     ("options", "sentence"),
     [
         ({"configs": ["episodes"]}, "episodes is made from episodes .*, not from paper"),
-        ({"source": "episodes"}, "episodes is a folder of your own"),
+        ({"source": "episodes"}, "episodes is your own folder"),
         ({"source": "{folder}", "configs": ["topics"]}, "topics is made from paper "),
         ({"source": "{folder}"}, "contains no audio; `podeval data fetch real_pod --into"),
     ],

@@ -173,7 +173,7 @@ def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
 @pytest.mark.long
 def test_fewer_pairs_a_trial_model_or_chance_are_unfit(judged: Any) -> None:
     (few,) = read_answers(judged(10, longer, folder="few"))
-    assert "20 pairs without ties, 50 are needed" in audit(few).unfit[0]
+    assert "20 pairs without ties, but 50 are needed" in audit(few).unfit[0]
     (trial,) = read_answers(judged(25, longer, folder="trial", trial=True))
     assert audit(trial).unfit == ("it is declared a trial model",)
     (chance,) = read_answers(judged(30, by_chance, folder="chance"))
@@ -329,7 +329,7 @@ def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("item,value\na,1\n", "a line of names with item, score"),
+        ("item,value\na,1\n", "a header with item, score"),
         ("", "there is no score in it"),
         ("item,score\na,good\n", "line 2: the score 'good' is not a number"),
         ("item,score,rater\na,1,r\na,2,r\n", "line 3: 'a' has a second score by r"),

@@ -84,7 +84,7 @@ def test_an_answer_is_one_of_two(listening: Listening) -> None:
     for wrong in ({"abx": 0}, {"abx": 2}, {"abx": 0.5}, {}, {"preference": 1}):
         with pytest.raises(BadInput):
             listening.save(begun.session, 0, wrong)
-    with pytest.raises(BadInput, match="trials are of an abx test"):
+    with pytest.raises(BadInput, match="trials are for abx tests"):
         design("mos", trials=2)
 
 

@@ -114,7 +114,7 @@ def test_sides_and_letters_differ_between_listeners_and_are_the_same_when_asked_
 def test_a_test_that_takes_too_long_is_refused_with_what_would_fit() -> None:
     """17 pages of a reference, two anchors and four systems of 18 s: (5 + 7 * 18 + 6 * 4) * 17 s are 44 minutes."""
     with pytest.raises(
-        BadInput, match="about 44 minutes for 17 items, and the test should take 30; 11 items would fit"
+        BadInput, match="about 44 minutes for 17 items, but the test should take 30; 11 items would fit"
     ):
         read_design(mushra(17, 4, items_each=17))
     assert read_design(mushra(17, 4)).items_heard == 11
@@ -129,7 +129,7 @@ def test_a_test_that_takes_too_long_is_refused_with_what_would_fit() -> None:
         (mushra() | {"systems": ["s0", "HQ"]}, "anchors' names"),
         (mushra() | {"systems": ["s0", "s9"]}, "lacks s9"),
         (single("mos") | {"scales": ["charm"]}, "no scale 'charm'"),
-        (single("mos") | {"scales": []}, "names its scales"),
+        (single("mos") | {"scales": []}, "must name its scales"),
         (single("preference", systems=1), "at least two"),
         (single("text_preference") | {"kind": "preference"}, "compares audio"),
         (single("rubric") | {"kind": "mushra"}, "lacks the reference"),
@@ -216,5 +216,5 @@ def test_a_preference_is_kept_with_both_sides() -> None:
 def test_words_are_kept_short_and_without_control_characters() -> None:
     assert clean_words("a\x1b[31m\u202eb\r\n c") == "a [31m b c"
     assert len(clean_words("x" * 100_000)) == 2000
-    with pytest.raises(BadInput, match="a reason is a text"):
+    with pytest.raises(BadInput, match="a reason must be text"):
         clean_words(7)

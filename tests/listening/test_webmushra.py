@@ -107,7 +107,7 @@ def test_what_we_write_is_read_back_and_no_cell_is_a_formula(tmp_path: Path) -> 
     ("content", "sentence"),
     [
         ("a,b\n1,2\n", "lacks session_uuid"),
-        (RESULTS.replace("55.5", "155"), "line 3: a mark is a number from 0 to 100"),
+        (RESULTS.replace("55.5", "155"), "line 3: a mark must be a number from 0 to 100"),
         (RESULTS.replace("55.5", "fine"), "not 'fine'"),
         ("", "lacks any line"),
     ],

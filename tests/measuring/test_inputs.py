@@ -113,7 +113,7 @@ def test_a_scalar_is_no_text(scalar: Any, voice: Path) -> None:
         lambda: podeval.score([voice, voice], text=[WORDS, scalar], metrics="wer"),
         lambda: podeval.measure("mattr", scalar),
     ):
-        with pytest.raises(BadInput, match="a text is a string, a path, or a script as data"):
+        with pytest.raises(BadInput, match="a text must be a string, a path, or a script as data"):
             refused()
 
 
@@ -129,11 +129,11 @@ def test_one_script_for_all_is_no_list_of_texts(voice: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "given", "sentence"),
     [
-        ("loudness", {"text": WORDS}, "loudness has no use for text"),
-        ("loudness", {"references": "voice.wav"}, "loudness has no use for references"),
-        ("loudness", {"speakers": 2}, "loudness has no use for speakers"),
-        ("mattr", {"text": WORDS}, "mattr has no use for text"),
-        ("wer", {"references": "voice.wav"}, "wer has no use for references"),
+        ("loudness", {"text": WORDS}, "loudness does not use text"),
+        ("loudness", {"references": "voice.wav"}, "loudness does not use references"),
+        ("loudness", {"speakers": 2}, "loudness does not use speakers"),
+        ("mattr", {"text": WORDS}, "mattr does not use text"),
+        ("wer", {"references": "voice.wav"}, "wer does not use references"),
         ("loudness", {"scripts": [None]}, "loudness has no parameter 'scripts'"),
         ("loudness", {"readings": []}, "loudness has no parameter 'readings'"),
     ],
@@ -217,7 +217,7 @@ def test_rates_of_no_sound_and_keys_of_no_library_are_refused(given: Any, senten
 def test_integers_that_were_stored_as_floats_are_no_loud_sound(scale: int, speech_like: Any) -> None:
     samples = np.float32(scale) * speech_like / np.abs(speech_like).max()
     (found,) = podeval.score((samples, 16_000), metrics="loudness").unscored.values()
-    assert "as integers have that were stored as floats; full scale is ±1" in found["unscored"]
+    assert "like integers stored as floats; full scale is ±1" in found["unscored"]
 
 
 def test_what_a_pipeline_of_transformers_returns_is_scored(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_what_a_pipeline_of_transformers_returns_is_scored(tmp_path: Path) -> No
 
 def test_sixteen_bits_in_a_wider_type_are_no_silence(speech_like: Any) -> None:
     for kind in (np.int32, np.int64):
-        with pytest.raises(BadInput, match=r"reach only \d+, as silence would; .*\.astype\('int16'\)"):
+        with pytest.raises(BadInput, match=r"reach only \d+, like silence; .*\.astype\('int16'\)"):
             podeval.score(((speech_like * 2**15).astype(kind), 16_000), metrics="loudness")
     whole = podeval.score(((speech_like * 2.0**31).astype(np.int32), 16_000), metrics="loudness")
     assert whole["loudness.integrated"] > -40

@@ -96,7 +96,7 @@ def test_channels_that_cancel_are_noted(tmp_path: Path, speech_like: Any, own_ca
         ({"dropped": 0.0}, None),
         ({"text_language": "unknown"}, "the language of the text is unknown"),
         ({"text_languages": {"en": 0.6, "fr": 0.4}}, "the text is in several languages: en 60%, fr 40%"),
-        ({"upsampled_from": 8000}, "the recording has 8000 Hz, less than the models need, and was resampled"),
+        ({"upsampled_from": 8000}, "the recording was resampled, because its 8000 Hz are less than the models need"),
         ({"plcmos_unscored": {"unscored": "no weights", "cause": "ours"}}, "plcmos has no value: no weights"),
         ({"unranked": {"a": "short", "b": "short"}}, "not ranked (a, b): short"),
         ({"windows": 3}, None),

@@ -233,9 +233,11 @@ def test_one_voice_is_unscored_and_says_how_many_were_asked_for() -> None:
 
 def test_another_number_of_speakers_than_asked_for_is_unscored_by_the_system_s_cause() -> None:
     three, sptd = talking("Ann", "Ben", "Cem"), catalogue.get("sptd")
-    of_two = Unscored("there should be 2 speakers, 3 are heard", "system")
+    of_two = Unscored("there should be 2 speakers, but 3 are heard", "system")
     assert sptd({"recording": three, "script": TWO_SPEAKERS}) == of_two
-    assert sptd({"recording": three}, {"speakers": 4}) == Unscored("there should be 4 speakers, 3 are heard", "system")
+    assert sptd({"recording": three}, {"speakers": 4}) == Unscored(
+        "there should be 4 speakers, but 3 are heard", "system"
+    )
 
 
 def test_of_more_voices_than_there_should_be_the_most_alike_are_one_and_none_is_divided() -> None:
@@ -250,7 +252,7 @@ def test_of_more_voices_than_there_should_be_the_most_alike_are_one_and_none_is_
     assert (result.notes["voices_heard"], result.notes["speakers_asked"]) == (3, 2)
     assert describe_notes(result)[0].startswith("3 voices are heard and there should be 2")
     four = catalogue.get("sptd")({"recording": recording}, {"speakers": 4})
-    assert four == Unscored("there should be 4 speakers, 3 are heard", "system")
+    assert four == Unscored("there should be 4 speakers, but 3 are heard", "system")
     assert describe_notes(score("sptd", {"recording": recording})) == []
     assert "voices_heard" not in score("sptd", {"recording": recording}, speakers=3).notes
 
@@ -266,7 +268,7 @@ def test_as_many_speakers_as_asked_for_are_scored_and_noted(beside: dict[str, An
 def test_a_number_of_speakers_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(BadInput, match="speakers must be 2 or more, or 0"):
         score("sptd", {"recording": talking("Ann", "Ben")}, speakers=1)
-    with pytest.raises(BadInput, match="speakers=3 is asked for and the script has 2"):
+    with pytest.raises(BadInput, match="speakers=3 is asked for, but the script has 2"):
         score("sptd", {"recording": talking("Ann", "Ben"), "script": TWO_SPEAKERS}, speakers=3)
 
 
@@ -395,7 +397,7 @@ def test_one_speaker_of_a_script_of_three_has_its_own_turns_and_the_notes_say_so
     assert (found.notes["speakers_found"], found.notes["speakers_asked"]) == (1, 3)
     assert found.notes["windows"] == 2
     one_of_two = catalogue.get("timbre_consistency")({"recording": recording}, {"speakers": 2})
-    assert one_of_two == Unscored("there should be 2 speakers, 1 are heard", "system")
+    assert one_of_two == Unscored("there should be 2 speakers, but 1 are heard", "system")
 
 
 @pytest.mark.parametrize("variant", ["default", "lfs"])

@@ -103,7 +103,7 @@ def test_without_music_there_is_nothing_to_score(models: Models, cache: Cache) -
     # What the detector takes for music, and separation does not find.
     models.tunes, models.share = (Span(0, 25),), 1e-4
     found = measure(sound(20), cache)
-    assert found == Unscored("no music: after separation, what is not speech is below -60 LUFS", "system")
+    assert found == Unscored("no music: after separation, the sound without speech is below -60 LUFS", "system")
     models.share = 0.0
     assert measure(sound(21), cache, variant="podeval") == found
 

@@ -197,7 +197,7 @@ def test_a_text_without_words_is_an_unscored_item(mattr: Any) -> None:
 
 @pytest.mark.parametrize("predictions", ["episode.wav", b"RIFF", {"array": [0.0]}, Path("a.wav")])
 def test_one_item_where_a_list_belongs_is_refused(loudness: Any, predictions: Any) -> None:
-    with pytest.raises(BadInput, match=r"predictions is a list with one entry per item.*put it in brackets"):
+    with pytest.raises(BadInput, match=r"predictions must be a list with one entry per item.*put it in brackets"):
         loudness.compute(predictions=predictions)
 
 
@@ -208,7 +208,7 @@ def test_one_item_where_a_list_belongs_is_refused(loudness: Any, predictions: An
         ({"normalize": True}, "loudness has no parameter 'normalize'"),
         ({"profile": "paper"}, "no profile 'paper' that can be run"),
         ({"groups": ["x", "y"]}, "1 items and 2 groups"),
-        ({"scripts": ["a"]}, "loudness has no use for scripts"),
+        ({"scripts": ["a"]}, "loudness does not use scripts"),
     ],
 )
 def test_wrong_options_are_refused_with_a_sentence(
@@ -236,7 +236,7 @@ def test_wer_needs_references_and_takes_no_other_number_of_them(tmp_path: Path, 
     wer = module("wer")(cache_dir=str(tmp_path))
     with pytest.raises(BadInput, match="wer needs references"):
         wer.compute(predictions=[str(wav)])
-    with pytest.raises(BadInput, match="references is a list"):
+    with pytest.raises(BadInput, match="references must be a list"):
         wer.compute(predictions=[str(wav)], references="hello")
     with pytest.raises(ValueError, match="Mismatch in the number"):
         wer.compute(predictions=[str(wav)], references=["hello", "there"])
@@ -407,10 +407,10 @@ def test_a_script_is_missing_for_its_item_alone(tmp_path: Path, wav: Path) -> No
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [
-        ("sptd", {"references": [[{"speaker": "Ann", "text": "hello"}]]}, "sptd has no use for references"),
-        ("loudness", {"references": [None]}, "loudness has no use for references"),
-        ("loudness", {"scripts": [None]}, "loudness has no use for scripts"),
-        ("loudness", {"readings": [None]}, "loudness has no use for readings"),
+        ("sptd", {"references": [[{"speaker": "Ann", "text": "hello"}]]}, "sptd does not use references"),
+        ("loudness", {"references": [None]}, "loudness does not use references"),
+        ("loudness", {"scripts": [None]}, "loudness does not use scripts"),
+        ("loudness", {"readings": [None]}, "loudness does not use readings"),
         ("loudness", {"text": ["words"]}, "loudness has no parameter 'text'"),
         ("loudness", {"judge": "m@https://h/v1"}, "loudness asks no judge"),
     ],

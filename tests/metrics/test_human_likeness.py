@@ -104,7 +104,7 @@ def test_windows_without_voice_are_left_out_and_none_at_all_is_unscored(people: 
     assert np.isfinite(likeness.score_set(people, some)[0]["prosody"])
     for one in some:
         one["prosody"][:] = np.nan
-    with pytest.raises(CannotScore, match="nothing can be said of prosody: too little voiced speech is heard"):
+    with pytest.raises(CannotScore, match="nothing can be said about prosody: too little voiced speech is heard"):
         likeness.score_set(people, some)
 
 

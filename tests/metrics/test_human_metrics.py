@@ -55,7 +55,7 @@ def test_a_rating_and_its_interval_come_from_all_votes() -> None:
     (aria,) = module("arena")().compute(predictions=["aria"], references=[[*VOTES, *more]])["items"]
     assert aria["rating_low"] < aria["rating"] < aria["rating_high"]
     assert "provisional" not in aria["notes"]
-    assert nobody["unscored"] == "nobody was in no battle"
+    assert nobody["unscored"] == "nobody was not in any battle"
     assert found["unscored"] == 1
 
 
@@ -101,28 +101,36 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
     ("read", "source", "sentence"),
     [
         (human_records.read_votes, [{"first": "a"}], "lacks second and outcome"),
-        (human_records.read_votes, "{broken", "line 1 is no vote"),
+        (human_records.read_votes, "{broken", "line 1 contains no vote"),
         (human_records.read_votes, "no/such/file", "cannot read the votes"),
         (human_records.read_votes, [], "there is no vote"),
         (human_records.read_votes, [3], "is not an object"),
         (
             human_records.read_marks,
             [{"rater": "p", "page": "x", "stimulus": "y", "value": "seven"}],
-            "its value is a number",
+            "its value must be a number",
         ),
         (human_records.read_marks, [{"rater": "p", "value": 7}], "lacks page"),
         (human_records.read_answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),
         (human_records.read_answers, [{"system": "x", "question": "quality", "judged": 9}], "from 1 to 5"),
         (human_records.read_votes, [OTHERS[0], {**OTHERS[0], "model_b": "aria"}], "^vote 2: aria is on both sides"),
-        (human_records.read_votes, [{**OTHERS[0], "covariates": [1]}], "^vote 1: its covariates are an object"),
-        (human_records.read_votes, [{**OTHERS[0], "covariates": {"d": "1"}}], "^vote 1: its covariates are an object"),
-        (human_records.read_marks, [MARK, {**MARK, "value": 1000}], "^mark 2: its value is a number from 0 to 100"),
-        (human_records.read_answers, [{**ANSWERS[0], "mark": "two"}], "^answer 1: mark is a whole number"),
-        (human_records.read_answers, [{**ANSWERS[0], "mark": 2.7}], "^answer 1: mark is a whole number"),
+        (human_records.read_votes, [{**OTHERS[0], "covariates": [1]}], "^vote 1: its covariates must be an object"),
+        (
+            human_records.read_votes,
+            [{**OTHERS[0], "covariates": {"d": "1"}}],
+            "^vote 1: its covariates must be an object",
+        ),
+        (
+            human_records.read_marks,
+            [MARK, {**MARK, "value": 1000}],
+            "^mark 2: its value must be a number from 0 to 100",
+        ),
+        (human_records.read_answers, [{**ANSWERS[0], "mark": "two"}], "^answer 1: mark must be a whole number"),
+        (human_records.read_answers, [{**ANSWERS[0], "mark": 2.7}], "^answer 1: mark must be a whole number"),
         (human_records.read_answers, "rater,item,system,question,score\np,A,s,music,4", "^line 2: the mark .* score$"),
-        (human_records.read_answers, [{**ANSWERS[0], "question": "qualty"}], "^answer 1: the questions are"),
-        (human_records.read_answers, [{"item": "A", "system": "s", "music": "some"}], "^answer 1: music is true"),
-        (human_records.read_answers, [{"item": "A", "system": "s", "speakers": "a few"}], "^answer 1: speakers is"),
+        (human_records.read_answers, [{**ANSWERS[0], "question": "qualty"}], "^answer 1: the question must be"),
+        (human_records.read_answers, [{"item": "A", "system": "s", "music": "some"}], "^answer 1: music must be true"),
+        (human_records.read_answers, [{"item": "A", "system": "s", "speakers": "a few"}], "^answer 1: speakers must be"),
     ],
 )
 def test_what_is_no_vote_mark_or_answer_is_refused_with_its_place(read: Any, source: Any, sentence: str) -> None:

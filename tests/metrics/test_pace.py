@@ -127,7 +127,7 @@ def test_a_language_without_a_rule_and_a_short_recording_are_unscored(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     german = measured(Heard(language="de"), monkeypatch, tmp_path)
-    assert german == Unscored("syllables are counted in English and Chinese, and 'de' is heard", "system")
+    assert german == Unscored("syllables are counted only in English and Chinese, but 'de' is heard", "system")
     short = Recording.from_samples(voice(30, 3), RATE, cache=Cache(tmp_path / "short"))
     found = catalogue.get("pace")({"recording": short})
     assert found == Unscored("the recording lasts 30.00 s; at least 40 s are needed", "system")

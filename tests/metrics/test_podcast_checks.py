@@ -65,10 +65,10 @@ def test_what_is_said_again_is_found_where_it_is_however_long_after() -> None:
 @pytest.mark.parametrize(
     ("recording", "request_", "reason"),
     [
-        (recorded(TEXT, speech=0.3), ENGLISH, "only 30% of it is speech, at least 50% should be"),
+        (recorded(TEXT, speech=0.3), ENGLISH, "only 30% of it is speech, but at least 50% should be"),
         (recorded(TEXT), PodcastRequest("盐", language="zh"), "its words are in English"),
-        (recorded(f"{TEXT} {TEXT}"), ENGLISH, "50% of its words are said again, at most 20% may be"),
-        (recorded(TEXT, seconds=20), ENGLISH, "it lasts 0.3 minutes, at least 0.5 are needed"),
+        (recorded(f"{TEXT} {TEXT}"), ENGLISH, "50% of its words are said again, but at most 20% may be"),
+        (recorded(TEXT, seconds=20), ENGLISH, "it lasts 0.3 minutes, but at least 0.5 are needed"),
         (recorded(TEXT), PodcastRequest.parse("A podcast of 10 minutes on salt"), "at least 5 are needed"),
     ],
 )

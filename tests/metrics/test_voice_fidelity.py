@@ -200,7 +200,7 @@ def test_windows_that_are_mostly_silence_say_nothing_of_a_voice(name: str) -> No
 def test_a_recording_whose_speech_is_thinly_spread_is_unscored() -> None:
     talk = Talk(spoken=tuple(Span(at, at + 0.5) for at in range(0, 30, 3)), whoever=(30.0, ANN))
     reason = unscored(talk, References(**{"": ANN[0]}), None)
-    assert reason == "no window of 3 s of the recording holds enough speech (at least 40 %)"
+    assert reason == "no window of 3 s of the recording has enough speech (at least 40 %)"
 
 
 def unscored(talk: Talk, references: References, script: Script | None) -> str:
@@ -220,12 +220,12 @@ def test_the_notes_say_how_many_speakers_were_found_and_asked_for(name: str) -> 
 
 
 def test_a_speaker_that_is_not_heard_leaves_the_item_unscored() -> None:
-    assert "no speech of Ben is heard" in unscored(Talk(Ann=(10.0, ANN)), REFERENCES, SCRIPT)
+    assert "no speech is heard from Ben" in unscored(Talk(Ann=(10.0, ANN)), REFERENCES, SCRIPT)
 
 
 def test_fewer_speakers_than_references_leave_the_item_unscored() -> None:
     reason = unscored(Talk(S1=(10.0, ANN)), REFERENCES, None)
-    assert "2 reference voices, one speaker was found" in reason
+    assert "2 reference voices, but one speaker was found" in reason
 
 
 def test_references_of_other_names_than_the_script_s_are_refused() -> None:

@@ -161,7 +161,7 @@ def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     import os
 
     torch.save({**weights, "trap": Trap(os.system, f"touch {mark}")}, path)
-    with pytest.raises(ModelMissing, match=r"trap.ckpt is damaged, or contains code besides its weights"):
+    with pytest.raises(ModelMissing, match=r"trap.ckpt is damaged, or contains code in addition to its weights"):
         read_tensors(path, "state_dict")
     assert not mark.exists()
 

@@ -269,10 +269,10 @@ def test_what_is_taken_down_says_nothing_any_more_and_is_not_taken_again(board: 
     with board.small.database.reading() as session:
         silenced = session.get_one(ArenaOutput, output_id)
         assert (silenced.audio, silenced.active) == ("", False)
-    with pytest.raises(rules.SubmissionRefused, match="took the same down: it speaks with a stolen voice"):
+    with pytest.raises(rules.SubmissionRefused, match="took the same content down: it speaks with a stolen voice"):
         board.queue.receive(DOCUMENT.model_dump(mode="json"), owner="mallory")
     if state != "published":
-        with pytest.raises(BadInput, match="took the same down"):
+        with pytest.raises(BadInput, match="took the same content down"):
             board.submissions.requeue(row.id, "please", "bob")
 
 

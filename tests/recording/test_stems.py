@@ -68,5 +68,5 @@ def test_the_stems_of_a_profile_add_up_to_the_recording() -> None:
 
 
 def test_a_recording_of_six_channels_says_to_mix_it_down() -> None:
-    with pytest.raises(CannotScore, match="mix it down"):
+    with pytest.raises(CannotScore, match="mix down to stereo"):
         Recording.from_samples(noise(0.2, RATE, 6), RATE).stems()

@@ -133,7 +133,7 @@ def test_a_system_alone_on_its_board_has_no_place(tmp_path: Path) -> None:
     alone = column(tmp_path)["alone"]
     assert rank(alone) is None
     assert alone["rankable"], "it would be ranked if there were another"
-    assert json.loads(alone["reasons"]) == {"not ranked: there is no other system to be compared with": 6}
+    assert json.loads(alone["reasons"]) == {"not ranked: there is no other system to compare it with": 6}
     write_run(tmp_path, "second", 2.0)
     assert {rank(row) for row in column(tmp_path).values()} == {(1, 1), (2, 2), None}
 

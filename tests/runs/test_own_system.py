@@ -62,7 +62,7 @@ def test_a_partial_set_is_incomplete_and_is_completed_later(tiny: Any, tmp_path:
     first = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     assert counts(first) == (1, 2, 0, False)
     reason = next(iter(first.metrics[0].reasons))
-    assert "nothing was supplied: no file has the item's name" in reason
+    assert "nothing was supplied: no file is named like the item" in reason
     write_wav(tmp_path / "mine" / "two.flac")
     write_wav(tmp_path / "mine" / "three.wav")
     assert counts(run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")) == (3, 0, 0, True)
@@ -99,13 +99,13 @@ def test_further_seeds_have_files_of_their_own(tiny: Any, tmp_path: Path) -> Non
     assert (repeat.path, repeat.plan().seed) == (run.path / "seeds" / "1", 1)
     first, other = (next(iter(folder.results("embedded").values())) for folder in (run, repeat))
     assert first != other
-    with pytest.raises(BadInput, match="none of 3 items"):
+    with pytest.raises(BadInput, match="any of 3 items"):
         run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs", seed=2, repeats=True)
 
 
 def test_a_folder_with_nothing_of_the_benchmark_is_refused_in_words(tiny: Any, tmp_path: Path) -> None:
     write_wav(tmp_path / "mine" / "episode 1.wav")
-    with pytest.raises(BadInput, match=r"none of 3 items \(it holds episode 1.wav\); .*files one\.wav, .*, or write"):
+    with pytest.raises(BadInput, match=r"any of 3 items \(it contains episode 1.wav\); .*files one\.wav, .*, or write"):
         run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
@@ -114,7 +114,7 @@ def test_a_folder_of_links_is_refused_as_such(tiny: Any, tmp_path: Path) -> None
     write_wav(tmp_path / "elsewhere.wav")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "one.wav").symlink_to(tmp_path / "elsewhere.wav")
-    with pytest.raises(BadInput, match=r"it holds one\.wav \(a link, which is not read"):
+    with pytest.raises(BadInput, match=r"it contains one\.wav \(a link, which is not read"):
         run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
 
 
@@ -253,7 +253,7 @@ def test_scripts_are_written_for_any_split(tmp_path: Path) -> None:
     assert counts(summary, "mattr")[0] == total
     assert total > 1
     notes = list_notes(RunFolder(tmp_path, "real_pod", split, "writer"))
-    assert f"{total} outputs were cut off at the longest that the model may write: their ends are missing" in notes
+    assert f"{total} outputs were cut off at the model's length limit: their ends are missing" in notes
 
 
 class Answerer(OwnMaker[Any]):

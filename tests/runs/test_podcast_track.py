@@ -133,7 +133,7 @@ def test_a_system_without_whole_podcasts_is_not_ranked_and_the_columns_are_a_gro
         "reader": None,
     }
     assert list(json.loads(rows["empty"]["reasons"])) == [
-        "not ranked: 67% of its items pass podcast_checks.passed, and 95% are needed"
+        "not ranked: 67% of its items pass podcast_checks.passed, but 95% are needed"
     ]
     assert (rows["good"]["metric"], rows["good"]["dimension"]) == ("podcast_loudness", "podcast.loudness")
     assert rows["reader"]["metric"] == "loudness"

@@ -345,9 +345,7 @@ def test_a_cluster_that_asks_for_a_token_says_where_it_is(monkeypatch: pytest.Mo
     monkeypatch.setattr(ray, "init", refuse)
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     with (
-        pytest.raises(
-            BadInput, match=r"asks for a token: bring its head's ~/.ray/auth_token here.*RAY_AUTH_MODE=token"
-        ),
+        pytest.raises(BadInput, match=r"asks for a token: copy its head's ~/.ray/auth_token here.*RAY_AUTH_MODE=token"),
         connect("auto"),
     ):
         pass

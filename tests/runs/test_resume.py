@@ -168,7 +168,7 @@ def test_a_wrong_request_is_refused_before_anything_is_spoken_or_written(
 
 
 def test_two_runs_in_one_folder_are_refused(run: Callable[..., RunSummary], tmp_path: Path) -> None:
-    refusal = pytest.raises(BadInput, match=r"another podeval run is writing to .*singer; wait for it or take another")
+    refusal = pytest.raises(BadInput, match=r"another podeval run is writing to .*singer; wait, or choose another")
     with lock_folder(tmp_path / "runs/tiny/demo/singer"), refusal:
         run()
     run()

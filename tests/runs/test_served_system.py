@@ -139,7 +139,7 @@ def test_a_preset_says_where_its_sampling_cannot_be_sent(capsys: pytest.CaptureF
         own = OwnOptions(server=server.url, model="m", preset="mtalk", server_kind="openai")
         system = open_own_system(own, "served", "voice")
     assert system.maker.generation["extra"] == {}
-    assert "the preset mtalk sets temperature, top_p of systems with a chat API; speech gets none" in (
+    assert "the preset mtalk sets temperature, top_p for systems with a chat API; speech gets none" in (
         capsys.readouterr().err
     )
 
@@ -173,7 +173,7 @@ def test_a_seed_for_every_request_is_kept_and_never_passes_for_several(tmp_path:
     request = RunRequest(keep_metrics(benchmarks.get("real_pod"), ["loudness"], "voice"), "demo", "voice", tmp_path)
     with loopback.SpeechServer(lambda body: loopback.Reply(((0.0, loopback.wav(1.0)),))) as server:
         system = open_own_system(OwnOptions(server=server.url, model="m", **own), "served", "voice")
-        with pytest.raises(BadInput, match="the same seed, so that --seeds would repeat one"):
+        with pytest.raises(BadInput, match="the same seed, so --seeds would repeat it"):
             evaluate_own(system, request, 2)
         assert not server.requests
         script = [{"speaker": "Ann", "text": "Good morning."}]

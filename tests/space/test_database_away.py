@@ -26,7 +26,7 @@ ENGLISH = {"accept": "text/html", "accept-language": "en"}
 CHINESE = {"accept": "text/html", "accept-language": "zh"}
 PROGRAM = {"accept": "application/json"}
 SENTENCES = {
-    "en": "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
+    "en": "This cannot be shown at present, because the database of this board cannot be used; try again in a minute.",
     "zh": "目前无法显示：本站的数据库暂时不可用。请一分钟后重试。",
 }
 TRACES = ("Traceback", "sqlalchemy", "psycopg", "sqlite3", "podeval.db", "Internal Server Error")

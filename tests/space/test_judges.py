@@ -93,7 +93,7 @@ def test_a_judge_that_never_compared_is_fit_and_the_page_says_what_was_not_audit
     (tmp_path / "given").mkdir()
     records = Records(tmp_path / "given")
     records.add_judge({"id": "judge-2", "model": "Pointwise", "backend": "endpoint"})
-    assert "no answer of it can be used" in client.get("/judges").text
+    assert "none of its answers can be used" in client.get("/judges").text
     (prompt,) = (prompt for prompt in list_all_prompts() if prompt.name == "rubric_transcript")
     answer = ChatAnswer('{"verdicts": [{"criterion": "s_1", "met": 1}]}', "stop")
     shown = {"dialogue": {"text": "d", "characters": 1}, "criteria": {"text": "c", "characters": 1}}

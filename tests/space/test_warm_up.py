@@ -70,7 +70,7 @@ def test_what_cannot_be_put_together_at_the_start_does_not_keep_the_site_from_st
     gradio_app.warm_up(site)
     monkeypatch.setattr(gradio_app.LanguageApps, "start", fail)
     with TestClient(site) as client:
-        assert caplog.text.count("could not be put together at the start") == 2
+        assert caplog.text.count("could not be built at the start") == 2
         monkeypatch.undo()
         ask(client, "en")
 

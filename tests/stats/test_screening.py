@@ -83,7 +83,7 @@ def test_other_rules_can_be_set_and_an_absent_anchor_is_said() -> None:
     with pytest.raises(BadInput, match="anchor LQ"):
         screen(marks)
     alike = screen(marks, MushraRules(low_worst=None, high_top=None, alike=0.5))
-    assert "one mark on 100.0%" in alike[0].reasons[0]
+    assert "the same mark on 100.0%" in alike[0].reasons[0]
     hurried = [Mark("r", "1", "x", 5, seconds=2), Mark("r", "1", "y", 7, seconds=2)]
     assert not screen(hurried, MushraRules(None, None, seconds=10))[0].kept
 
@@ -240,7 +240,7 @@ def test_everyone_is_counted_by_the_rule_that_left_them_out_and_few_are_not_test
     marks += simulate(random, "p", *TASTES["likes polished synthesis"])
     lines = describe_screening(marks, {one.rater: one.reasons for one in screen(marks) if not one.kept})
     assert lines[0] == "1 of 4 listeners were excluded by the screening: high anchor not among the top 1"
-    assert lines[1] == "SRCC of the stimuli's means by the excluded with those by the rest: 0.70"
+    assert lines[1] == "SRCC of the stimuli's means by the excluded listeners with those by the rest: 0.70"
     assert lines[2].startswith("there are too few listeners to test")
     assert describe_screening(marks, {}) == []
     answers = {"h0": ["heard 1 speakers in x by y, where 2 speak"] * 2, "h1": ["gave no reason for 1 of 3 marks"]}

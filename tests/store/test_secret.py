@@ -83,7 +83,7 @@ def test_with_another_secret_than_the_people_are_known_by_nothing_begins(databas
     kept = beside.read_bytes()
     beside.unlink()
     for what in ("is not there", "is not the one that is there"):
-        with pytest.raises(SecretLost, match=f"knows 2 people {what}: .*podeval admin new-secret") as refused:
+        with pytest.raises(SecretLost, match=f"recognises 2 people {what}: .*podeval admin new-secret") as refused:
             Secret.of(database)
         assert str(beside) in str(refused.value)
         assert beside.exists() == (what != "is not there"), "none is made"
@@ -124,7 +124,7 @@ def test_a_new_secret_is_taken_where_an_operator_says_so(
     monkeypatch.setenv("PODEVAL_SECRET", "e" * 32)
     assert renew(database, "it comes from the environment now", "root") == 2
     assert same(database, b"e" * 32)
-    with pytest.raises(BadInput, match="knows this secret; set another PODEVAL_SECRET first"):
+    with pytest.raises(BadInput, match="already uses this secret; set another PODEVAL_SECRET first"):
         renew(database, "again", "root")
 
 

@@ -41,7 +41,7 @@ def test_the_notebook_runs_from_the_scripts_to_outputs_that_pass_the_gate(
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     space: dict[str, object] = {}
     for cell in cells[1:-1]:
-        speak = cell.replace('raise NotImplementedError("call your text-to-speech here, and return (samples, rate)")',
+        speak = cell.replace('raise NotImplementedError("call your text-to-speech here and return (samples, rate)")',
                              "return np.sin(np.arange(8_000 * len(turns)) / 9) / 4, 8_000")  # fmt: skip
         exec(compile(speak, "cell", "exec"), space)
     files = source_files.list_files(tmp_path / "outputs")

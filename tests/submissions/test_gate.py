@@ -42,7 +42,7 @@ def test_the_voices_of_a_qwen_omni_are_a_pickle_that_is_looked_at_when_it_is_fet
 def test_what_is_fetched_beside_the_weights_is_bounded_too(submitted: Submitted) -> None:
     document = submitted(changes={"vocab.txt": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
     message = refused(document, Gate(limits=GateLimits(other_bytes=1_500)))["volume"]
-    assert "0.0 GB of configs, tokenizers and voices are next to the weights" in message
+    assert "configs, tokenizers and voices next to the weights take 0.0 GB" in message
     Gate(limits=GateLimits(other_bytes=8_000)).check(document)
 
 
@@ -58,7 +58,7 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
         (
             {"README.md": b"---\nlicense: mit\n---\n" + b"x" * 300},
             "licence",
-            "says mit, system.licence says Apache-2.0",
+            "states mit, but system.licence states Apache-2.0",
         ),
         ({"README.md": b"# A card\n" + b"x" * 300}, "licence", "states no licence; add `license: …`"),
         ({"README.md": b"---\nlicense: apache-2.0\n---\nHi."}, "card", "README.md with at least 200 characters"),
@@ -67,7 +67,7 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
         ({"README.md": b"---\nx: !!bool maybe\n---\n" + b"x" * 300}, "licence", "states no licence"),
         ({"README.md": b"---\nx: !!int ''\n---\n" + b"x" * 300}, "licence", "states no licence"),
         ({"model.safetensors": None}, "safetensors", "has no .safetensors file; save it with save_pretrained"),
-        ({"pytorch_model.bin": b"x"}, "safetensors", "pytorch_model.bin, which can run code when it is read"),
+        ({"pytorch_model.bin": b"x"}, "safetensors", "pytorch_model.bin, which can run code when read"),
         ({"voices/a.pt": b"x"}, "safetensors", "contains voices/a.pt"),
         ({"spk_dict.pt": b"x"}, "safetensors", "contains spk_dict.pt"),
         (
@@ -140,13 +140,13 @@ def test_an_older_commit_of_main_may_be_submitted(submitted: Submitted, hub_clie
 
 def test_size_is_judged_by_the_headers_against_the_boards_limits(submitted: Submitted) -> None:
     document = submitted()
-    assert "0.0 G parameters, this board runs" in refused(document, Gate(GateLimits(parameters=5)))["size"]
+    assert "0.0 billion parameters, and this board runs" in refused(document, Gate(GateLimits(parameters=5)))["size"]
     assert "submit a smaller model, or the outputs" in refused(document, Gate(GateLimits(weight_bytes=20)))["size"]
 
 
 def test_a_task_that_does_not_do_the_track_is_refused_with_one_that_does(submitted: Submitted) -> None:
     message = refused(submitted(task="script-writer"))["task"]
-    assert "a script-writer model does not do the track voice of real_pod, podcast, text-to-speech does" in message
+    assert "a script-writer model cannot do the track voice of real_pod, but podcast, text-to-speech can" in message
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_an_adapters_base_is_resolved_checked_and_pinned(adapter: Callable[..., 
         ({"base": {"adapter_config.json": b"{}"}}, "it is an adapter itself; merge it first"),
         (
             {"base": {}, "base_named": {"repo": "bob/elsewhere", "revision": "a" * 40}},
-            "adapts bob/base, source.base says bob/elsewhere; make them the same",
+            "names bob/base as its base, but source.base names bob/elsewhere; make them the same",
         ),
     ],
 )
@@ -239,10 +239,10 @@ def test_a_manifest_is_read_for_what_it_leaves_out_and_where_it_leads(
     manifest.write_text("\n".join(map(json.dumps, lines)))
     Gate().check(outputs_document(folder="audio"), tmp_path)
     manifest.write_text("\n".join(map(json.dumps, lines[1:])))
-    assert "has nothing for 1 of 51 outputs" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
+    assert "has no entry for 1 of 51 outputs" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
     lines[0]["audio"] = "../../../etc/passwd"
     manifest.write_text("\n".join(map(json.dumps, lines)))
-    assert "leads to '../../../etc/passwd'" in refused(outputs_document(folder="audio"), None, tmp_path)["names"]
+    assert "names '../../../etc/passwd'" in refused(outputs_document(folder="audio"), None, tmp_path)["names"]
     lines[0]["audio"] = "nowhere.flac"
     manifest.write_text("\n".join(map(json.dumps, lines)))
     assert "names nowhere.flac" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
@@ -325,8 +325,8 @@ CONSENT = {"clones": True, "whose": ["Ada Example"], "permission": "Signed conse
 @pytest.mark.parametrize(
     ("consent", "told"),
     [
-        (None, "contains voices/a.npy, which look like reference voices; say under source.consent"),
-        ({"clones": True}, "list under source.consent.whose whose they are"),
+        (None, "contains voices/a.npy, which look like reference voices; state under source.consent"),
+        ({"clones": True}, "list their owners under source.consent.whose"),
         ({**CONSENT, "permission": None}, "source.consent.permission what they permitted"),
         ({**CONSENT, "whose": []}, "source.consent.whose"),
         ({"whose": ["Ada Example"]}, "source.consent.permission"),
@@ -351,7 +351,7 @@ def test_outputs_that_clone_say_whose_voices(
     for name, content in topics_outputs.items():
         (tmp_path / "audio" / name).write_bytes(content)
     message = refused(outputs_document(folder="audio", consent={"clones": True}), path=tmp_path)["consent"]
-    assert "reference voices that are not the benchmark's are cloned" in message
+    assert "reference voices other than the benchmark's are cloned" in message
     plain = outputs_document(folder="audio", consent=CONSENT)
     assert Gate().check(plain, tmp_path).content == Gate().check(outputs_document(folder="audio"), tmp_path).content
 

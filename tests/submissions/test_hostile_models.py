@@ -173,7 +173,7 @@ def test_what_a_model_dies_of_counts_against_the_item_it_was_on(run: Any, attack
 def test_one_that_only_attacks_is_failed_with_its_reason_and_not_published(run: Any, tiny: ModuleType) -> None:
     row, _ = run(dict.fromkeys(tiny.ITEMS, "raise SystemExit(7)"))
     assert row.state == "failed"
-    assert "made nothing for any of 10 items" in row.reason
+    assert "produced nothing for any of 10 items" in row.reason
     assert "it ended with exit code 7" in row.reason
 
 
@@ -195,6 +195,6 @@ def test_without_isolation_a_model_waits_and_the_operator_is_told(
     current = queue.get(row.id)
     assert (current.state, current.failures) == ("queued", 0)
     sentence = "untrusted models are not run without isolation: bwrap not found"
-    assert current.reason.startswith(f"waits for the board's machine, by no fault of its own: {sentence}")
+    assert current.reason.startswith(f"waits for the board's machine, through no fault of its own: {sentence}")
     assert sentence in log[-1]
     assert worker.once() is None, "it is left to machines that have isolation"

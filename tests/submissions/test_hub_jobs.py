@@ -202,7 +202,7 @@ def test_the_budget_is_of_all_jobs_and_survives_a_restart(
     queue.retry(second.id, "two")
     tiny.worker(queue, tmp_path, hub=on_the_hub(queue, 1.0)).once()
     assert queue.get(second.id).state == "failed"
-    assert "the budget of all is 1.00" in queue.get(second.id).reason
+    assert "the budget for all jobs is 1.00" in queue.get(second.id).reason
 
 
 def test_a_cancelled_submission_has_its_job_stopped(tiny: ModuleType, queue: Queue, jobs: Any, tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_model_that_cannot_be_used_and_a_fault_of_ours_are_told_apart(
     row = tiny.enqueue(queue, "two")
     tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()
     assert queue.get(row.id).state == "queued"
-    ours = "the board's machine could not do it, by no fault of the submission: "
+    ours = "the board's machine could not do it, through no fault of the submission: "
     assert queue.get(row.id).reason == f"{ours}item_0 was not made: out of memory"
     jobs.plays = speak
     tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()

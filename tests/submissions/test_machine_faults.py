@@ -297,7 +297,7 @@ def test_outputs_of_the_operators_own_wait_for_no_box(
     alone = runner.invoke(app, ["worker", "--once"], catch_exceptions=False)
     assert signal.getsignal(signal.SIGTERM) is before
     assert alone.exit_code == 1
-    assert f"{model}: queued, waits until this machine is repaired" in alone.output
+    assert f"{model}: queued, waiting until this machine is repaired" in alone.output
     listing = runner.invoke(app, ["submissions", "list"], catch_exceptions=False).output
     assert "number 1 in the queue" in listing
     assert f": {WAITS}: untrusted models" in listing

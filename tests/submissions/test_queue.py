@@ -103,7 +103,7 @@ def test_a_silent_workers_claim_comes_back_and_the_worker_can_change_nothing_any
         lambda: queue.advance(first, "running", "measured"),
         lambda: queue.give_back(first, "stopped", failed=False),
     ):
-        with pytest.raises(LeaseLost, match="not first's any more"):
+        with pytest.raises(LeaseLost, match="no longer first's"):
             change()
     queue.advance(second, "running", "measured")
     assert [entry.attempt for entry in queue.history(row.id)] == [0, 0, 0, 1, 1, 2, 2]
@@ -142,7 +142,7 @@ def test_cancelling_takes_the_lease_from_its_worker(queue: Queue, queued: Any) -
 
 def test_a_change_from_a_state_that_it_left_is_refused(queue: Queue, queued: Any) -> None:
     row = queued("one")
-    with pytest.raises(BadInput, match="is queued, not received any more"):
+    with pytest.raises(BadInput, match="is now queued, no longer received"):
         queue.move(row.id, "received", "checked", by="gate")
     with pytest.raises(BadInput, match="that is published cannot become queued"):
         queue.move(row.id, "published", "queued", by="gate")
@@ -154,12 +154,12 @@ def test_a_change_from_a_state_that_it_left_is_refused(queue: Queue, queued: Any
 def test_the_same_twice_is_refused_and_another_revision_is_not(queue: Queue, queued: Any) -> None:
     first = queued("one")
     for owner in ("alice", "bob"):
-        with pytest.raises(SubmissionRefused, match=f"duplicate: it is already queued as {first.id}") as caught:
+        with pytest.raises(SubmissionRefused, match=f"the same content is already queued as {first.id}") as caught:
             queue.receive(document("one"), owner=owner)
         assert caught.value.rule == "duplicate"
-    with pytest.raises(SubmissionRefused, match=r"the system id one is alice's; choose another system\.id"):
+    with pytest.raises(SubmissionRefused, match=r"the system id one belongs to alice; choose another system\.id"):
         queue.receive(document("one", "b" * 40), owner="bob")
-    with pytest.raises(SubmissionRefused, match=f"{first.id} of the same system is queued; cancel it or wait"):
+    with pytest.raises(SubmissionRefused, match=f"{first.id} of the same system is queued; cancel it, or wait"):
         queue.receive(document("one", "b" * 40), owner="alice")
     queue.cancel(first.id, "alice")
     queue.receive(document("one", "b" * 40), owner="alice")
@@ -190,7 +190,7 @@ def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:
         queue = Queue(database, Policy(open_per_owner=2, day_per_owner=3, most_waiting=4), clock=clock)
         first = queue.receive(document("one"), owner="alice")
         queue.receive(document("two"), owner="alice")
-        with pytest.raises(SubmissionRefused, match="quota: alice has 2 submissions under way"):
+        with pytest.raises(SubmissionRefused, match="quota: alice has 2 submissions in progress"):
             queue.receive(document("three"), owner="alice")
         queue.cancel(first.id, "alice")
         queue.receive(document("three"), owner="alice")

@@ -78,7 +78,7 @@ def test_a_good_document_is_read() -> None:
         ("real_pod", "realpod", 10, 5, "benchmarks[1].name: there is no benchmark 'realpod'; did you mean real_pod?"),
         ("[voice]", "[sing]", 10, 5, "benchmarks[1]: real_pod has no track sing; choose among voice, write"),
         ("kind: model", "kind: modl", 13, 3, "source.kind: must be one of 'outputs', 'model', 'human', 'builtin'"),
-        ("  kind: model\n", "", 12, 1, "source.kind: is missing; say outputs, model"),
+        ("  kind: model\n", "", 12, 1, "source.kind: is missing; write outputs, model"),
         ("text-to-speech", "text-to-sing", 16, 3, "source.task: must be 'text-to-speech', 'podcast', 'script-wr"),
         ("0123456789abcdef0123456789abcdef01234567", "main", 15, 3, 'source.revision: is "main", but must be a full'),
         ("me/my-tts", "my-tts", 14, 3, 'source.repo: is "my-tts", but must be a Hub repo as owner/name'),
@@ -237,7 +237,7 @@ def test_figures_in_a_file_and_in_the_document_are_the_same_and_keep_their_digit
         (HEADER + ROW.replace("0.7300", "nan"), "results.csv, line 2, source.results[1].value: "),
         (HEADER + ROW.replace("0.7300", ""), "line 2, source.results[1].value: is missing; add value"),
         (HEADER + ROW.replace("higher", "up"), "line 2, source.results[1].better: must be 'higher', 'lower' or"),
-        (HEADER.replace("printed", "print") + ROW, "line 1, print: is no column of a results file; did you mean"),
+        (HEADER.replace("printed", "print") + ROW, "line 1, print: is not a column of a results file; did you mean"),
         (HEADER.replace("note", "value") + ROW, "results.csv, line 1: names a column twice"),
         (HEADER + ROW.strip() + ",x\n", "results.csv, line 2: has more cells than the 12 columns"),
         (HEADER + '"open', "results.csv, line 2: is not valid CSV"),
@@ -284,7 +284,7 @@ def test_a_folder_of_systems_is_read_and_named_after_them(tmp_path: Path) -> Non
     (tmp_path / "README.md").write_text("not a system", encoding="utf-8")
     assert list(load_all(tmp_path)) == ["my_tts", "other"]
     (tmp_path / "other").rename(tmp_path / "renamed")
-    with pytest.raises(BadInput, match="the system id is other, the folder renamed"):
+    with pytest.raises(BadInput, match="the system id is other, but the folder renamed"):
         load_all(tmp_path)
 
 

@@ -99,7 +99,7 @@ def test_one_that_the_gate_falls_over_keeps_nobody_else_waiting(
         queue.receive(each.model_dump(mode="json"), owner="alice", quotas=False)
     assert [row.system for row in SubmissionService(queue, Stumbling()).look_over_all()] == ["other_voice"]
     assert {row.system: row.state for row in queue.all()} == {"tiny_voice": "received", "other_voice": "queued"}
-    assert "could not be looked over" in caplog.text
+    assert "could not be checked" in caplog.text
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
     end(queue, row.id)
     for attempt in (desk.check, desk.submit):
         with pytest.raises(
-            SubmissionRefused, match=f"it is already published as {row.id}; change what is in the folder"
+            SubmissionRefused, match=f"the same content is already published as {row.id}; change what is in the folder"
         ):
             attempt(document, document_folder=beside)
     change(beside)
@@ -68,7 +68,7 @@ def test_another_name_of_the_folder_or_of_the_system_is_not_another_submission(
     (beside / "audio").rename(beside / "renamed")
     plain = outputs_document(folder="renamed").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
-    with pytest.raises(SubmissionRefused, match=f"it is already queued as {row.id}"):
+    with pytest.raises(SubmissionRefused, match=f"the same content is already queued as {row.id}"):
         desk.submit(Submission.model_validate(plain), document_folder=beside)
 
 
@@ -80,7 +80,7 @@ def test_a_folder_that_was_taken_down_is_refused_under_another_system(
     take_down(queue, row.id, "ada", tmp_path / "board", "stolen", datetime.now(UTC))
     plain = outputs_document(folder="audio").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
-    with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
+    with pytest.raises(SubmissionRefused, match="took the same content down: stolen"):
         desk.check(Submission.model_validate(plain), document_folder=beside)
 
 

@@ -261,7 +261,7 @@ def test_a_takedown_that_is_said_again_keeps_what_is_known(tiny: ModuleType, que
     for _ in range(2):
         take_down(queue, id, "ada", tmp_path / "board", "stolen", NOW)
     assert len(read_taken_down_marks(queue.database)) == 10
-    with pytest.raises(SubmissionRefused, match="took the same down"):
+    with pytest.raises(SubmissionRefused, match="took the same content down"):
         queue.receive(tiny.document("singer"), owner="bob")
 
 
@@ -350,7 +350,7 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
         again = Queue(database)
         assert (again.get(id).state, again.get(other).state) == ("withdrawn", "published")
         assert len(read_taken_down_marks(database)) == 10
-        with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
+        with pytest.raises(SubmissionRefused, match="took the same content down: stolen"):
             again.receive(tiny.document("singer"), owner="mallory")
 
 

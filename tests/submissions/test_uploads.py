@@ -86,7 +86,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "drive": (lambda: archive_of((entry("C:a.flac"), TONE)), "is not the name of an item"),
     "empty part": (lambda: archive_of(("x//a.flac", TONE)), "leads out of the zip"),
     "twice": (lambda: archive_of(("a.flac", TONE), ("A.flac", TONE)), "is in the zip twice"),
-    "file and folder": (lambda: archive_of(("a.flac", TONE), ("a.flac/b.flac", TONE)), "is a file and a folder"),
+    "file and folder": (lambda: archive_of(("a.flac", TONE), ("a.flac/b.flac", TONE)), "is both a file and a folder"),
     "encrypted": (lambda: patched(ONE, central(ONE) + 8, "<H", 1), "is encrypted"),
     "not UTF-8": (lambda: NO_UTF8, "not UTF-8"),
     "another alphabet": (lambda: archive_of(("录音.flac", TONE)), "is not the name of an item"),
@@ -108,8 +108,8 @@ def test_an_archive_is_as_large_as_it_may_be_and_no_larger(tmp_path: Path) -> No
     path = tmp_path / "a.zip"
     path.write_bytes(archive_of(("a.flac", TONE), ("b.flac", TONE)))
     for limits, sentence in (
-        (ZipLimits(archive_bytes=100), "is the limit; send FLAC or Opus"),
-        (ZipLimits(entries=1), "lists 2 files, 1 is the limit"),
+        (ZipLimits(archive_bytes=100), "the limit is .*; send FLAC or Opus"),
+        (ZipLimits(entries=1), "lists 2 files, and the limit is 1"),
         (ZipLimits(unpacked_bytes=2 * len(TONE) - 1), "the recordings unpack to"),
     ):
         with pytest.raises(BadInput, match=sentence):
@@ -125,7 +125,7 @@ def test_a_recording_that_is_none_or_says_a_false_size_is_left_out_by_itself(tmp
     result = unpack(tmp_path / "a.zip", tmp_path / "out", RUNS)
     assert result.recordings == {"good.flac": 0.25}
     assert result.unreadable["words.flac"] == "it is a text file, not audio."
-    assert "larger than the zip says" in result.unreadable["lies.flac"]
+    assert "larger than the zip states" in result.unreadable["lies.flac"]
     assert "link.flac" in result.unreadable, "nothing in a zip becomes a link"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.flac"]
 
@@ -212,7 +212,7 @@ def test_uploaded_recordings_are_submitted_like_other_outputs_and_removed_when_n
     assert len(list(copied.rglob("*.flac"))) == 51
     assert uploads.clear(queue) == []
     again = uploads.take(whole(tmp_path), "alice", queue)
-    with pytest.raises(SubmissionRefused, match=f"it is already queued as {row.id}"):
+    with pytest.raises(SubmissionRefused, match=f"the same content is already queued as {row.id}"):
         desk.submit(outputs_document(folder=again.token), ALICE, document_folder=uploads.folder)
     assert len(files_in(uploads)) == 4, "what is submitted stays when the person uploads again"
     queue.cancel(row.id, "alice")

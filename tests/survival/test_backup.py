@@ -302,7 +302,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
         (lambda place: (place / "runs/real_pod/tiny/echo/outputs/i1.flac").unlink(), r"differ in .*i1\.flac"),
         (lambda place: (place / "more").write_text("x"), "differ in more"),
         (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite has changed"),
-        (lambda place: (place / "manifest.json").unlink(), "not there"),
+        (lambda place: (place / "manifest.json").unlink(), "missing"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
         (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "points outside"),
     )):  # fmt: skip
@@ -326,7 +326,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
         ({"name": "runs/x", "type": tarfile.LNKTYPE, "linkname": "database.sqlite"}, "links, devices"),
         ({"name": "runs/x", "type": tarfile.CHRTYPE}, "links, devices"),
         ({"name": "runs/x", "type": tarfile.FIFOTYPE}, "links, devices"),
-        ({"name": "database.sqlite"}, "a name twice"),
+        ({"name": "database.sqlite"}, "a duplicate name"),
         ({"name": "runs/x", "size": 1 << 60}, "use another|the disk is full"),
     ],
 )
@@ -501,7 +501,7 @@ def test_a_backup_that_finds_no_room_leaves_nothing(small_arena: Make, database_
         place.parent.mkdir(exist_ok=True)
         with (
             no_file_larger_than(400_000),
-            pytest.raises(DiskFull, match="the disk is full: there is no backup") as full,
+            pytest.raises(DiskFull, match="the disk is full, so ") as full,
         ):
             backups.make_backup(place, database_place, runs)
         assert str(place) in str(full.value)

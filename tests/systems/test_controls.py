@@ -180,7 +180,7 @@ def test_shuffling_refuses_more_speakers_than_voices() -> None:
     three = Script.parse([{"speaker": name, "text": "Hello."} for name in "ABC"])
     if reason := HibariPiper().available():
         pytest.skip(reason)
-    with pytest.raises(BadInput, match="2 voices, the script needs 3"):
+    with pytest.raises(BadInput, match="2 voices, but the script needs 3"):
         ShuffledVoices(HibariPiper()).speak(three)
 
 

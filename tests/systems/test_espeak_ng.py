@@ -55,7 +55,7 @@ def test_six_speakers_sound_different_and_a_seventh_is_refused(espeak: EspeakNg)
     speech = espeak.speak(Script.parse(turns[:6]))
     sounds = {speech.samples[round(t.start * speech.rate) :][:8000].tobytes() for t in speech.turns}
     assert len(sounds) == 6
-    with pytest.raises(BadInput, match=r"has 6 voices, the script needs 7"):
+    with pytest.raises(BadInput, match=r"has 6 voices, but the script needs 7"):
         espeak.speak(Script.parse(turns))
 
 

@@ -33,9 +33,9 @@ def test_an_unknown_name_suggests_the_closest() -> None:
 def test_more_speakers_than_voices_and_another_language_are_refused(name: str, voices: int) -> None:
     reader = registry.get(name)
     turns = [{"speaker": str(number), "text": "Hello."} for number in range(voices + 1)]
-    with pytest.raises(BadInput, match=f"{name} has {voices} voices, the script needs {voices + 1}"):
+    with pytest.raises(BadInput, match=f"{name} has {voices} voices, but the script needs {voices + 1}"):
         reader.lines(Script.parse(turns))
-    with pytest.raises(BadInput, match=f"{name} reads en, the script is in zh"):
+    with pytest.raises(BadInput, match=f"{name} reads en, but the script is in zh"):
         reader.lines(Script.parse("海水为什么是咸的？河流带来盐分。"))
 
 

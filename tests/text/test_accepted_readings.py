@@ -113,7 +113,7 @@ def test_a_stretch_stands_for_itself_and_not_within_another_word() -> None:
     "source", ["It cost", [{"words": "It"}], [{"text": "It", "readings": [{"text": "It", "accepted": "x"}]}]]
 )
 def test_readings_in_another_form_are_refused_with_a_sentence(source: object) -> None:
-    with pytest.raises(BadInput, match="readings are a list of lines"):
+    with pytest.raises(BadInput, match="readings must be a list of lines"):
         AcceptedReadings.parse(source)
 
 

@@ -218,7 +218,7 @@ def test_a_hostile_or_damaged_epub_is_refused_with_a_sentence(tmp_path: Path, mo
         r"protected against copying \(DRM\)": write_epub(
             tmp_path / "drm.epub", one, {"META-INF/encryption.xml": '<CipherReference URI="EPUB/one.xhtml"/>'}
         ),
-        "256 elements inside each other": write_epub(tmp_path / "deep.epub", {"one": "<div>" * 300}),
+        "elements nested more than 256 deep": write_epub(tmp_path / "deep.epub", {"one": "<div>" * 300}),
         "contains no words to read aloud": write_epub(tmp_path / "empty.epub", {"one": "<h1>One</h1>"}),
         "No such file": tmp_path / "absent.epub",
         "export the book as EPUB": write(tmp_path / "a.mobi", "x"),

@@ -229,7 +229,7 @@ def test_voice_tags_are_speakers(voice: str) -> None:
         ("Ann", "Hello & welcome."),
         ("Bob", "Hi. And so on."),
     ]
-    assert read_any_script(two).notes[-1] == "1 of them name no voice, as the line before"
+    assert read_any_script(two).notes[-1] == "1 of them name no voice, and keep the last one"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_segments_without_speakers_are_one_text_and_some_without_are_noted() -> 
             ["A cold open.", "Hello.", "Hi.", "Yes.", "No."],
             "line 1",
         ),
-        ("Here is the script:\nHost 1: hello\nHost 2: hi", ["hello", "hi"], "left out as no speech"),
+        ("Here is the script:\nHost 1: hello\nHost 2: hi", ["hello", "hi"], "left out because they are not spoken"),
         (
             "**Title: The sea**\n[music]\nHost 1: hello\n## Part two\nSFX: waves\nHost 2: hi\n(laughs)",
             ["hello", "hi (laughs)"],

@@ -369,12 +369,12 @@ def test_labels_inside_the_text_of_a_turn_are_noted() -> None:
     script = read_any_script(
         [{"role": "user", "content": "Write."}, {"role": "assistant", "content": write("Host {number}: {text}")}]
     )
-    assert script.notes == ("the text of turn 2 has labels of speakers of its own, which are read as words",)
+    assert script.notes == ("the text of turn 2 contains labels of speakers, which are read as words",)
     for form, who in (("{}: {}", "Ann"), ("Speaker {}: {}", "1")):
         own = read_any_script([{"speaker": who, "text": form.format(who, "Hello.")}, TURNS[1]])
-        assert own.notes == ("the text of turn 1 has labels of speakers of its own, which are read as words",)
+        assert own.notes == ("the text of turn 1 contains labels of speakers, which are read as words",)
     with_system = read_any_script([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi."}])
-    assert (with_system.text, with_system.notes) == ("Hi.", ("what the role “system” says is left out",))
+    assert (with_system.text, with_system.notes) == ("Hi.", ("the text of the role “system” is left out",))
 
 
 def test_markup_is_no_word_in_json_either() -> None:

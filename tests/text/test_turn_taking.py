@@ -73,7 +73,7 @@ def test_exactly_ten_seconds_are_not_more_than_ten() -> None:
 def test_the_limits_are_the_caller_s() -> None:
     clip = cut_dialogue_clips(parse_diarised(TRANSCRIPT), back=1, forward=3)[0]
     assert shown(clip) == (8.0, 14.0, "Ann", "Ben", "Four. Five. Seven.")
-    with pytest.raises(BadInput, match="at least one segment a side"):
+    with pytest.raises(BadInput, match="at least one segment per side"):
         cut_dialogue_clips([], back=0)
 
 

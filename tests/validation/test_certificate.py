@@ -67,7 +67,9 @@ def test_a_printed_figure_lies_inside_or_outside(tmp_path: Path, printed: float,
     found = certify(write(tmp_path, "aria"), printed=printed)
     assert found.is_inside is inside
     (sentence,) = (line for line in explain(found, 100) if line.startswith("The paper's"))
-    assert sentence.startswith(f"The paper's {printed * 100:g} lies {'inside' if inside else 'outside'} what seed")
+    assert sentence.startswith(
+        f"The paper's {printed * 100:g} is {'inside' if inside else 'outside'} the range that seed"
+    )
 
 
 def test_seeds_widen_what_a_figure_may_be(tmp_path: Path) -> None:

@@ -142,9 +142,9 @@ def test_values_come_from_wide_tables_and_from_what_score_writes(tmp_path: Path)
     ("content", "sentence"),
     [
         ("a,b\n1,2\n", "needs the columns system and item, or file"),
-        ("system,item,x\ns1,a,1\ns1,a,2\n", "two lines of the output s1 a"),
-        ("system,item,x\nother,a,1\n", "no value of a rated output, such as s1 a"),
-        ("system,item,x\ns1,a,good\n", "no value of a rated output"),
+        ("system,item,x\ns1,a,1\ns1,a,2\n", "two lines for the output s1 a"),
+        ("system,item,x\nother,a,1\n", "no value for a rated output, such as s1 a"),
+        ("system,item,x\ns1,a,good\n", "no value for a rated output"),
         ("", "there is no value in it"),
     ],
 )

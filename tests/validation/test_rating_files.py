@@ -87,7 +87,7 @@ def test_nisqa_has_five_scales_and_a_system_for_each_condition(tmp_path: Path) -
     file = read(tmp_path, text, "NISQA_corpus_file.csv")
     assert [(mark.scale, mark.value) for mark in file.marks] == [("mos", 3.1), ("noi", 3.0), ("col", 2.9), ("dis", 4.0)]
     assert file.recordings == {("NISQA_VAL_SIM/7", "c07_s1"): "NISQA_VAL_SIM/deg/c07_s1.wav"}
-    with pytest.raises(BadInput, match="line 2: mos is a number, not 'good'"):
+    with pytest.raises(BadInput, match="line 2: mos must be a number, not 'good'"):
         read(tmp_path, text.replace("3.1", "good"))
 
 
@@ -106,7 +106,7 @@ def test_speechjudge_is_read_from_parquet_without_its_sound(tmp_path: Path) -> N
     assert file.recordings == {("A", "7"): "x/a.wav", ("B", "7"): "x/b.wav"}
     lines = json.dumps({"index": 1, "naturalness_label": "B"}) + "\n"
     assert read(tmp_path, lines, "test.jsonl").preferences == (Preference("", "1", "A", "B", -1),)
-    with pytest.raises(BadInput, match="line 1: annotations are a list"):
+    with pytest.raises(BadInput, match="line 1: annotations must be a list"):
         read(tmp_path, json.dumps({"index": 1, "naturalness_label": "C"}), "wrong.jsonl")
 
 
@@ -155,7 +155,7 @@ def test_a_file_in_no_layout_is_refused_with_the_layouts(tmp_path: Path, content
         ("a.csv", "system;item;score\nA;1;4,5\n", "line 2: the score '4,5' is not a number"),
         ("a.csv", "system,item,score,score\nA,1,4,3\n", "the line of names contains a name twice"),
         ("list", "sysa-utt1.wav,4,5\n", "there is no rating in it"),
-        ("a.jsonl", '{"index": 1, "naturalness_label": "Both bad"}', "annotations are a list"),
+        ("a.jsonl", '{"index": 1, "naturalness_label": "Both bad"}', "annotations must be a list"),
     ],
 )
 def test_a_mark_that_would_be_another_is_refused(tmp_path: Path, name: str, content: str, words: str) -> None:

@@ -109,7 +109,7 @@ class Arena:
             )
         if not self._secret_lasts:
             return CodedSentence(
-                "votes are not taken here, because this Space would not know its voters again after its next restart; "
+                "votes are not taken here, because this Space would not recognise its voters after a restart; "
                 "its owner can set PODEVAL_SECRET",
                 code="voters-would-be-lost",
             )

@@ -229,9 +229,9 @@ def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float6
 
 
 RULES: tuple[VoteRule, ...] = (
-    VoteRule("speed", 3.0, "Voted sooner than what had to be heard can be heard.", _find_too_fast),
+    VoteRule("speed", 3.0, "Voted sooner than the required part can be heard.", _find_too_fast),
     VoteRule("coverage", 3.0, "Did not play enough of both sides.", _find_not_heard),
-    VoteRule("repeated choice", 3.0, "Takes the same side nearly always, though sides are random.", _find_same_choice),
+    VoteRule("repeated choice", 3.0, "Nearly always takes one side, although sides are random.", _find_same_choice),
     VoteRule(
         "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
         _find_repeated_comments,

@@ -22,7 +22,7 @@ from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Fla
 RULES = "rules"
 """Author of a decision that was not made by a person."""
 
-_NOT_SEEN = "no rule applies to it any more"
+_NOT_SEEN = "no rule applies to it any longer"
 AT_ONCE = 20
 """Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
 

@@ -43,7 +43,7 @@ _LONG = 60.0
 _READ_AHEAD = 8192
 _TAG = re.compile(rb"ID3[\x02-\x04]\0|APETAGEX")
 _REMEDY = "export or download the file again"
-NOISE = "the samples are as random as noise: if it should be speech, they are of another kind than the header states"
+NOISE = "the samples are as random as noise: if this should be speech, the header states the wrong kind of samples"
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class _Sink:
             joined = f"is {self.container.joined} {self.container.name} files joined and " * (self.container.joined > 1)
             raise self.refuse(
                 f"{joined}changes from {self.rate} Hz, {self.channels} channels to {rate} Hz, {channels} channels "
-                f"at {self.seconds:.2f} s: make it uniform"
+                f"at {self.seconds:.2f} s: convert it to one rate and number of channels"
             )
         if not limits.min_rate <= rate <= limits.max_rate:
             raise self.refuse(
@@ -231,7 +231,7 @@ class _Sink:
         remarks = {
             f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
             f"{lacking:.3f} s less audio than the headers of the joined files state": lacking >= 0.001,
-            f"{surplus:.2f} s after the stated end are read too": surplus > 0,
+            f"{surplus:.2f} s after the stated end are also read": surplus > 0,
             f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
             NOISE: container.name in ("wav", "aiff") and is_like_noise(samples),
         }

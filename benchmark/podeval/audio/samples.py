@@ -106,7 +106,7 @@ def find_defect(samples: Samples) -> str | None:
             return "contains samples that are not numbers (NaN or infinity); export it again"
         reach = max(reach, float(np.abs(block).max()))
     if reach > _LOUDEST:
-        return f"has samples of up to {reach:.6g}, as integers have that were stored as floats; full scale is ±1"
+        return f"has samples of up to {reach:.6g}, like integers stored as floats; full scale is ±1"
     return None if reach else "is digital silence from beginning to end; check how it was exported"
 
 
@@ -131,8 +131,8 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     reach = max(int(array.max()), -int(array.min()))
     if bounds.min and bounds.bits > 16 and 0 < reach <= half / 2**16:
         raise BadAudio(
-            f"samples of {array.dtype} have their full scale at 2^{bounds.bits - 1}, and these reach only {reach}, as "
-            "silence would; if they are 16-bit samples, convert them with .astype('int16'), or give floats within ±1"
+            f"samples of {array.dtype} have their full scale at 2^{bounds.bits - 1}, but these reach only {reach}, "
+            "like silence; if they are 16-bit samples, convert them with .astype('int16'), or give floats within ±1"
         )
     return array / half if bounds.min else array / half - 1.0
 

@@ -234,8 +234,8 @@ class Benchmark(FactSheet):
                 raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
-                raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
-        # Run the checks that these parts share.
+                raise ValueError(f"{composite.name} uses columns that are not measured: {sorted(unknown)}")
+        # Checks that these parts share.
         parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
         no_splits = sorted({name for part in parts_with_splits for name in part.splits}.difference(splits))
         no_guards = sorted({dimension.guard for dimension in self.dimensions if dimension.guard} - columns)
@@ -335,10 +335,10 @@ def _add_script(item: Item, split: Split) -> Item:
         spoken = read_scripts(split.scripts)[item.id]
         reference_voices = {speaker.name: voices[speaker.voice] for speaker in spoken.speakers} if split.voices else {}
     except KeyError as missing:
-        raise PodevalError(f"{item.id} of the split {split.name} has no script or no voice {missing}") from None
+        raise PodevalError(f"{item.id} of the split {split.name} lacks its script or the voice {missing}") from None
     count = len(spoken.speakers)
     if count != item.voices and not split.for_listening:
-        raise PodevalError(f"{item.id} asks for {item.voices} voices, its script has {count} speakers")
+        raise PodevalError(f"{item.id} asks for {item.voices} voices, but its script has {count} speakers")
     return item.model_copy(update={"script": spoken.script, "voices": count, "reference_voices": reference_voices})
 
 

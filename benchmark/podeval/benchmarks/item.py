@@ -83,7 +83,7 @@ class SpokenScript(FactSheet):
         stray = next((turn.overlap for turn, last in pairs if not last.endswith(turn.overlap)), None)
         return self.refuse_if(
             (sorted(names) != speaking, f"{self.id} names {', '.join(names)}, and {', '.join(speaking)} speak"),
-            (stray, f"{self.id} has a turn over {stray!r}, which does not end the one before it"),
+            (stray, f"{self.id} has a turn over {stray!r}, which is not the end of the previous turn"),
         )
 
     @property
@@ -106,7 +106,7 @@ def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
         raise PodevalError(f"the data file {pinned.file} does not contain scripts: {error}") from error
     scripts = {script.id: script for script in parsed}
     if len(scripts) < len(parsed):
-        raise PodevalError(f"the data file {pinned.file} contains two scripts of one topic")
+        raise PodevalError(f"the data file {pinned.file} contains two scripts on one topic")
     return scripts
 
 
@@ -133,7 +133,7 @@ def _verify_recording(file: str, sha256: str) -> Path:
         raise PodevalError(f"the recording {file} cannot be read ({error}); reinstall podeval") from None
     if digest != sha256:
         raise PodevalError(
-            f"the recording {file} is {digest[:12]}…, its manifest says {sha256[:12]}…; reinstall podeval"
+            f"the recording {file} is {digest[:12]}…, but its manifest says {sha256[:12]}…; reinstall podeval"
         )
     return path
 

@@ -35,8 +35,8 @@ BENCHMARK = Benchmark(
     title="LFS-Bench",
     description=(
         "Long texts for one to eleven voices in 17 scenarios, Chinese and English: whether voice and room stay the "
-        "same to the end, whether every word is there and said with sense, and whether the performance lives. "
-        "Published on the Hub as SwanBench-Speech."
+        "same to the end, whether every word is there and spoken with understanding, and whether the performance is "
+        "lively. Published on the Hub as SwanBench-Speech."
     ),
     paper="https://arxiv.org/abs/2605.28618",
     citation="""@inproceedings{pan2026lfsbench,
@@ -64,7 +64,7 @@ BENCHMARK = Benchmark(
         ),
         Split(
             name="sample",
-            description="Nine short texts of podeval's own making, to try things on; not the benchmark.",
+            description="Nine short texts made for podeval, for trying things out; not the benchmark.",
             config="texts",
             sample=True,
             revision="sha256:63de8eddbbdcdbcfb848dfb64754c0f8a153f7e9e5874e0c1fc8fbbe6f1232cc",
@@ -76,7 +76,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="acoustics",
             title="Acoustics",
-            description="Whether voice and room stay the same, and the sound clean, from beginning to end.",
+            description="Whether voice and room stay the same, and the sound stays clean, from beginning to end.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
@@ -106,7 +106,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="expressiveness",
             title="Expressiveness",
-            description="How much feeling and telling there is, and whether the performance develops.",
+            description="How much feeling and storytelling there is, and whether the performance develops.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="expressive_richness", keys=("expressive_richness",)),
@@ -118,7 +118,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="efficiency",
             title="Efficiency",
-            description="How long a system works for a second of speech, on the hardware it ran on.",
+            description="How long a system takes per second of speech, on the hardware it ran on.",
             tracks=("voice",),
             metrics=(MetricUse(name="rtf", keys=("rtf", "p95", "time_to_first_audio", "underrun")),),
             main="rtf.rtf",

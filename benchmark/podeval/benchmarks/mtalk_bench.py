@@ -86,7 +86,7 @@ BENCHMARK = Benchmark(
         ),
         Split(
             name="sample",
-            description="Three dialogues of podeval's own making, spoken by espeak-ng; not the benchmark.",
+            description="Three dialogues made for podeval, spoken by espeak-ng; not the benchmark.",
             config="dialogues",
             sample=True,
             revision="sha256:e0f0ab9a19a1b0772f46ae8aff0d360e136a3a61d693035d3dd814e4c3ff80a8",

@@ -53,7 +53,7 @@ BENCHMARK = Benchmark(
         ),
         Split(
             name="sample",
-            description="Six requests of podeval's own making, to try things on; not the benchmark.",
+            description="Six requests made for podeval, for trying things out; not the benchmark.",
             config="instructions",
             sample=True,
             revision="sha256:f3eb5da322a677e4997bbb0b95e764b46ab608252a8085f2894b4c4673049bf2",
@@ -90,7 +90,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="grounding",
             title="Grounding",
-            description="Whether a judge finds what the script claims in the sources that came with the request.",
+            description="Whether a judge finds the script's claims in the sources that came with the request.",
             tracks=("write",),
             metrics=(MetricUse(name="script_grounding", keys=("grounded", "contradicted", "claims")),),
             main="script_grounding.grounded",

@@ -115,11 +115,11 @@ PRESETS = {
                 "mattr": {"window": 100},
             },
             differs=(
-                "Voice tracks read podeval's scripts, not those of PodAgent; with a script, its alignment says who "
-                "speaks when, not the diarizer; Whisper decodes chunks cut at pauses, without timestamps; SPTD is the "
-                "paper's Eq. 1, which the public code halves; and the judge's prompt is worded by podeval."
+                "Voice tracks read podeval's scripts, not those of PodAgent; with a script, its alignment, not the "
+                "diarizer, determines who speaks when; Whisper decodes chunks cut at pauses, without timestamps; SPTD "
+                "is the paper's Eq. 1, which the public code halves; and the judge's prompt is worded by podeval."
             ),
-            deviations={"dialogue_judge": f"{_PROMPTS}, and podeval's script is its zero, not GPT-4's"},
+            deviations={"dialogue_judge": f"{_PROMPTS}, and podeval's script, not GPT-4's, is its zero"},
         ),
         PaperPreset(
             name="lfs",
@@ -138,12 +138,12 @@ PRESETS = {
             },
             differs=(
                 "1,059 of the paper's 1,101 texts are published; Whisper large v3 transcribes and aligns, not "
-                "FunASR-Nano, Paraformer and WhisperX; RTF is of other hardware; and the judges' prompts are worded by "
-                "podeval."
+                "FunASR-Nano, Paraformer and WhisperX; RTF is measured on other hardware; and the judges' prompts "
+                "are worded by podeval."
             ),
             deviations={
                 "wer": "Whisper large v3 transcribes, not FunASR-Nano",
-                "rtf": "the hardware is another one",
+                "rtf": "the hardware is different",
                 **dict.fromkeys(("prosodic_coherence", "expressive_richness", "expressive_hierarchy"), _PROMPTS),
             },
         ),
@@ -159,8 +159,8 @@ PRESETS = {
             # Section 4.1; temperature and similar parameters follow the recommendations of each model's publisher.
             sampling={"max_tokens": 16_384},
             differs=(
-                "The judges' prompts are worded by podeval; the judge's high effort is set in its own YAML file, and "
-                "the temperature and top_p that a system's publisher recommends with --field."
+                "The judges' prompts are worded by podeval; the judge's high effort is set in its YAML file, and the "
+                "temperature and top_p that a system's publisher recommends are set with --field."
             ),
             deviations=dict.fromkeys(("instruction_following", "script_quality", "podbench_final"), _PROMPTS),
         ),
@@ -173,11 +173,11 @@ PRESETS = {
             # Section 6.1.
             sampling={"temperature": 0.5, "top_p": 0.95},
             differs=(
-                "The judge's prompts are worded by podeval; the criteria are those that the dataset has; and battles "
-                "are fought by `podeval judge battles`."
+                "The judge's prompts are worded by podeval; the criteria are those of the dataset; and battles "
+                "are held by `podeval judge battles`."
             ),
             deviations=dict.fromkeys(("rubric", "content_density"), _PROMPTS)
-            | {"arena": "ratings are of battles, not of a run"},
+            | {"arena": "ratings come from battles, not from a run"},
         ),
         PaperPreset(
             name="pam",
@@ -189,7 +189,7 @@ PRESETS = {
                 Dimension(
                     name="pam",
                     title="Audio quality by PAM",
-                    description="Whether sound is clear or noisy, by a model of sounds and their descriptions.",
+                    description="Whether the sound is clear or noisy, by a model of sounds and their descriptions.",
                     tracks=("voice",),
                     metrics=(MetricUse(name="pam", keys=("pam", "pam_avg", "pam_avgsim")),),
                     main="pam.pam",

@@ -120,7 +120,7 @@ BENCHMARK = Benchmark(
     title="Real-Pod",
     description=(
         "Podcasts for two to four voices on everyday topics: how rich the script is, how well it is spoken, "
-        "how the finished audio sits in a listener's ears."
+        "how the finished audio sounds to a listener."
     ),
     paper="https://arxiv.org/abs/2510.00485",
     citation="""@misc{xiao2025podeval,
@@ -146,7 +146,7 @@ BENCHMARK = Benchmark(
             title="Voice",
             task="Speak the given script, each speaker in one voice: the reference voice, where one is given.",
         ),
-        Track(name="write", title="Write", task="Write a podcast for so many voices on the given topic."),
+        Track(name="write", title="Write", task="Write a podcast for the given number of voices on the given topic."),
         Track(
             name="podcast",
             title="Podcast",
@@ -251,7 +251,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="fidelity",
             title="Voice fidelity",
-            description="Whether speakers have the reference voices, which systems with voices of their own cannot.",
+            description="Whether speakers have the reference voices, which systems with their own voices cannot have.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="sim", keys=("sim", "low_windows")),
@@ -328,7 +328,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="opinion",
             title="Predicted opinion (beyond the papers)",
-            description="What predictors of listeners' opinions say that other papers print; reference profile only.",
+            description="What predictors of listeners' opinions that other papers use say; reference profile only.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="utmos22", keys=("utmos22",)),

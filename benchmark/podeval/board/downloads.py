@@ -171,7 +171,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
         BadInput: there is nothing to show, or the folder contains other data.
     """
     if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
-        raise BadInput(f"{out} contains something else than a site; choose another folder with --out")
+        raise BadInput(f"{out} contains something other than a site; choose another folder with --out")
     build(runs)
     folder = RunsFolder(runs)
     index = folder.index()

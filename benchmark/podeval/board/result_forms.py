@@ -37,10 +37,10 @@ BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 
 CONFIGS = {
     "results": "one number of the board: a key of a metric of a system, over all items or a slice, with its interval, "
-    "rank range, what is unscored and why; `profile` is `paper` for figures as papers print them",
+    "rank range, and the unscored items with their reasons; `profile` is `paper` for figures printed in papers",
     "items": "one result on one item, as JSON: the values with notes and timeline, or the reason why there is none",
-    "systems": "what the submission document of a system states; empty where it states nothing",
-    "protocols": "how a score came about: metric and version, parameters, models with the hashes of their weights, "
+    "systems": "the statements of a system's submission document; empty where it states nothing",
+    "protocols": "how a score was computed: metric and version, parameters, models with the hashes of their weights, "
     "the dataset's revision",
 }
 """The configs, each with a description of its rows."""
@@ -232,7 +232,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     files = {out / "README.md", *(out / config / FILE for config in CONFIGS)}
     if out.exists() and (strange := [path for path in out.rglob("*") if path.is_file() and path not in files]):
         raise BadInput(
-            f"{out} holds {strange[0].relative_to(out)}, which is not an export; choose another folder with --out"
+            f"{out} contains {strange[0].relative_to(out)}, which is not an export; choose another folder with --out"
         )
     tables = _read_tables(runs)
     tables["protocols"] = pd.DataFrame(
@@ -312,9 +312,9 @@ def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
     about = "\n".join(f"- `{config}` ({rows[config]} rows): {what}" for config, what in CONFIGS.items())
     return (
         f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# Results of podeval\n\n"
-        "Every number of a board of podeval, with the protocol by which it came about. Numbers may be compared where "
-        "benchmark, split, profile, slice and protocol are the same; a rank is a range, and a difference within it is "
-        f"none. Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
+        "Every number of a board of podeval, with its protocol. Compare numbers only if their benchmark, split, "
+        "profile, slice and protocol are the same. A rank is a range, and differences within it do not count. "
+        "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
         f"expected in at most {FALSE_COLUMNS * ranked_columns:.2g} of the {ranked_columns} ranked columns (5 % of "
         f"them).\n\n{about}\n\nWritten by podeval {__version__}: `podeval report export --form dataset`.\n"
     )

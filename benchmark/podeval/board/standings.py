@@ -249,9 +249,9 @@ def _explain_bar(run: Run, metric: str) -> str:
     needing = [d for d in of_track if any(use.name == metric for use in d.metrics)]
     for guard in dict.fromkeys(dimension.guard for dimension in needing if dimension.guard):
         if (passed := run.find_mean(guard)) is None:
-            return f"{NOT_RANKED}: nobody knows which of its items pass {guard}"
+            return f"{NOT_RANKED}: it is unknown which of its items pass {guard}"
         if passed < COMPLETE:
-            return f"{NOT_RANKED}: {passed:.0%} of its items pass {guard}, and {COMPLETE:.0%} are needed"
+            return f"{NOT_RANKED}: {passed:.0%} of its items pass {guard}, but {COMPLETE:.0%} are needed"
     if metric == "wer" or any(dimension.needs_accurate_speech for dimension in needing):
         if not run.error_rates:
             return f"{NOT_RANKED}: its WER is not known"
@@ -284,5 +284,5 @@ def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
     whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"
     return (
         f"{NOT_RANKED}: it shares {shared[index, least]} of {max(sizes[index], sizes[least])} independent items with "
-        f"another system, and {100 * ENOUGH_SHARED:.0f} % are needed; the others are missing from {whose} results"
+        f"another system, but {100 * ENOUGH_SHARED:.0f} % are needed; the others are missing from {whose} results"
     )

@@ -138,7 +138,7 @@ def backup(
     else:
         say(
             "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "
-            "it a restored site does not know its people again, and open battles end."
+            "it a restored site does not recognise its users, and open battles end."
         )
 
 
@@ -168,10 +168,10 @@ def restore(
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
     if done.forgotten:
-        say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
+        say(f"{done.forgotten} people had asked to be forgotten since, and still are")
     if done.settled:
         build(runs)
-        say(f"left out, because it was taken down: the content of {', '.join(done.settled)}")
+        say(f"left out because it was taken down: the content of {', '.join(done.settled)}")
     for path in done.kept:
         say(f"the replaced files are kept in {path}")
     with open_database(target) as opened, opened.reading() as session:
@@ -182,7 +182,7 @@ def restore(
         say("The backup contains no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
     elif done.secret.name == "podeval.secret":
         say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
-    say("What came after the backup: `podeval arena mirror REPO --read-back` takes it in, where there is a public log.")
+    say("If there is a public log, `podeval arena mirror REPO --read-back` imports what came after the backup.")
 
 
 def retention(

@@ -35,7 +35,7 @@ class Covariate(StrEnum):
 
 
 Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
-Recount = Annotated[bool, typer.Option("--recount", help="first count battles and votes again; blocks votes meanwhile")]
+Recount = Annotated[bool, typer.Option("--recount", help="first recount battles and votes; blocks votes meanwhile")]
 
 
 @arena.command()
@@ -53,7 +53,7 @@ def add(
         str, typer.Option(help="question for listeners; by default, which they would rather go on listening to")
     ] = "",
     controls: Annotated[
-        bool, typer.Option("--controls", help="also add controls, which everybody should vote against")
+        bool, typer.Option("--controls", help="also add controls, which every listener should vote against")
     ] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
@@ -79,13 +79,13 @@ def add(
         )
     elif benchmark or split or dimension or question or controls:
         raise BadInput(
-            f"{source} is not a folder of runs; a manifest itself says what it compares, so give no other options"
+            f"{source} is not a folder of runs; a manifest states what it compares, so leave out the other options"
         )
     else:
         arena_manifest = read_manifest(source)
     if from_runs and not arena_manifest.outputs:
         raise BadInput(
-            f"no item has recordings of two systems in {source}; make some with `podeval run`, of each system"
+            f"no item has recordings of two systems in {source}; make some with `podeval run` for each system"
         )
     with open_database(resolve_database(database, source if from_runs else runs)) as opened:
         done = take_in(opened, arena_manifest, strict=not from_runs)
@@ -131,11 +131,11 @@ def ratings(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     dimension: Dimension = None,
-    position: Annotated[bool, typer.Option("--position", help="also estimate the effect of being side A")] = False,
+    position: Annotated[bool, typer.Option("--position", help="also estimate the effect of being on side A")] = False,
     covariate: Annotated[
         list[Covariate] | None,
         typer.Option(
-            help="also estimate the effect of this property; ratings are then for equal values of it (repeatable)"
+            help="also estimate the effect of this property; ratings then assume equal values of it (repeatable)"
         ),
     ] = None,
     as_json: AsJson = False,
@@ -330,7 +330,7 @@ def mirror(
     if done.others.votes:
         say(
             f"{done.others.votes} votes in {repo} were not of this database: another deployment writes there, or this "
-            "one did before it was restored; deployments that are not one arena need repos of their own"
+            "one did before it was restored; deployments of separate arenas need separate repos"
         )
 
 
@@ -386,13 +386,13 @@ def _show(name: str, part: "Standings") -> None:
         )
     if len(part.ratings.islands) > 1:
         print(
-            "  these groups have no battles with one another, so their ratings cannot be compared: "
+            "  these groups have no battles against each other, so their ratings cannot be compared: "
             + "; ".join(map(", ".join, part.ratings.islands))
         )
 
 
 def _describe_taken_in(done: Any) -> str:
     return (
-        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} known, "
-        f"{done.erased} of erased voters and {done.orphans} without their vote left out"
+        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} already known, "
+        f"{done.erased} of erased voters and {done.orphans} without a vote left out"
     )

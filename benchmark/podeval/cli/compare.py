@@ -41,7 +41,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="ITEM|FILE",
-            help="item that is compared but does not count, or a file with one on each line and its reason after a # "
+            help="item to compare without counting it, or a file with one item per line and its reason after a # "
             "(repeatable)",
         ),
     ] = None,
@@ -121,7 +121,7 @@ def _describe_more(column: "ColumnComparison") -> str:
         return ""
     more = [(column.more_items, "items"), (column.more_seeds, "seeds")]
     ways = [f"{count} more {what if count != 1 else what[:-1]}" for count, what in more if count]
-    return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of the same would hardly decide"
+    return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of them would hardly decide"
 
 
 def _describe_size(column: "ColumnComparison") -> str:
@@ -135,7 +135,7 @@ def _describe_quarantine(item: "QuarantinedItem") -> str:
     """Describe the result of a quarantined item, which does not affect the outcome."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
-    return f"In quarantine, decides nothing: {item.item}{reason}: {means or 'no value in both runs'}."
+    return f"In quarantine, does not count: {item.item}{reason}: {means or 'no value in both runs'}."
 
 
 def _parse(text: str, option: str, default: float | None = None) -> tuple[str, float]:
@@ -205,10 +205,10 @@ def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
     yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
     yield from map(_describe_quarantine, comparison.quarantined)
     if comparison.apart:
-        yield f"Not compared, because the runs measured it by different protocols: {', '.join(comparison.apart)}"
+        yield f"Not compared, because the runs measured it with different protocols: {', '.join(comparison.apart)}"
     if any(column.verdict for column in comparison.columns) and not comparison.tested_items:
         needed = comparison.seeds_for_items
-        yield f"Items are tested by themselves from {needed} seeds on (podeval run --seeds {needed})."
+        yield f"Single items are tested with {needed} seeds or more (podeval run --seeds {needed})."
 
 
 def _write_markdown(comparison: "RunComparison", path: Path) -> None:

@@ -226,7 +226,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
     left_out = len(transcript.nobody)
     if left_out:
         total = left_out + len(transcript.segments)
-        say(f"{recording.name}: {left_out} of {total} segments are left out, because no speaker was found there")
+        say(f"{recording.name}: {left_out} of {total} segments are left out, because no speaker was found in them")
     models = {job: registry.get_card(job, recording.profile).id for job in ("transcriber", "diarizer")}
     output["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
     return list(transcript.segments)
@@ -251,7 +251,7 @@ def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Pa
         if clip.start >= recording.duration:
             raise BadInput(
                 f"clip {clip.number} begins at {clip.start:.2f} s, but {recording.name} lasts {recording.duration:.2f} "
-                "s; is it the recording of this transcript?"
+                "s; does the transcript belong to this recording?"
             )
     if late := [clip for clip in clips if clip.end > recording.duration + _LATE]:
         say(f"cut short at the end of {recording.name}: clip {', '.join(str(clip.number) for clip in late)}")
@@ -277,7 +277,7 @@ def _make_draw(
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds
     high = dialogue_segments.MAX_SECONDS if max_seconds is None else max_seconds
     if not 0 <= low <= high < float("inf"):
-        raise BadInput(f"--min-seconds {low:g} and --max-seconds {high:g} leave no clip; give a low and a high limit")
+        raise BadInput(f"no clip fits --min-seconds {low:g} and --max-seconds {high:g}; give a low and a high limit")
     many = dialogue_segments.SELECTED if count is None else count
     return partial(dialogue_segments.select_clips, count=many, min_seconds=low, max_seconds=high, seed=seed or 0)
 

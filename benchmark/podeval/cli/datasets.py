@@ -216,7 +216,7 @@ def build(
         print(f"podeval: {broken}", file=sys.stderr)
         raise typer.Exit(1) from None
     if lock["sample"]:
-        say("these rows are a sample of podeval's own making, not the benchmark")
+        say("these rows are a sample made for podeval, not the benchmark")
     print(to)
 
 
@@ -350,7 +350,7 @@ def _describe_ask(ask: "Ask") -> str:
     if ask.prompt is not None:
         return "\n".join([f"{ask.id}.json", *(f"  {line}" for line in ask.prompt.splitlines()), ""])
     if ask.topic is not None:
-        return f"{ask.id}.wav\n  a whole podcast ({ask.language}), with words of its own, on: {ask.topic}\n"
+        return f"{ask.id}.wav\n  a whole podcast ({ask.language}), with its own words, on: {ask.topic}\n"
     turns = (
         line
         for turn in ask.user or ()
@@ -361,9 +361,9 @@ def _describe_ask(ask: "Ask") -> str:
 
 @data.command("likeness-reference")
 def make_likeness_reference(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="recordings of people, best one of each person")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="recordings of people, preferably one per person")],
     out: Annotated[Path, typer.Option(help="file to write")] = Path("likeness_reference.npz"),
-    about: Annotated[str, typer.Option(help="speakers and speech of the recordings; kept with the reference")] = "",
+    about: Annotated[str, typer.Option(help="speakers and style of the recordings; stored with the reference")] = "",
 ) -> None:
     """Make a reference for the metric human_likeness from recordings of people.
 

@@ -43,7 +43,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
     more: Annotated[
         bool,
-        typer.Option("--more", help="also evaluate Kokoro, Piper and Pico: downloads of 130 MB and minutes more"),
+        typer.Option("--more", help="also evaluate Kokoro, Piper and Pico; downloads 130 MB and takes minutes longer"),
     ] = False,
     serve: Annotated[bool, typer.Option(help="serve the leaderboard when done")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of the leaderboard on 127.0.0.1")] = 7860,

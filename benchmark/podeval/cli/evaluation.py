@@ -78,7 +78,7 @@ def evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int, *, whic
     from podeval.systems.servers.server_errors import fixes_seed
 
     if seeds > 1 and fixes_seed(system.generation.get("extra", {})):
-        raise BadInput("--field gives every request the same seed, so that --seeds would repeat one; leave out either")
+        raise BadInput("--field gives every request the same seed, so --seeds would repeat it; leave out one of them")
     complete = _repeat(system.title, request, seeds, partial(run_own_system, system), which=which, board=True)
     run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     for sentence in filter(None, (describe_streaming(run), describe_turn_taking(run))):
@@ -156,7 +156,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
         example = "such as: " if list(kinds.values()).count(kind) > 1 else ""
         say(f"{title}: {of_what} unscored on {count} of {total} items: {example}{kind}")
     if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
-        say(f"{title}: items on which the system failed are final; to speak and measure them again, add --retry failed")
+        say(f"{title}: items on which the system failed are final; to make and measure them again, add --retry failed")
     return not metrics
 
 
@@ -189,7 +189,7 @@ ServerKindName = Annotated[
     ),
 ]
 Clone = Annotated[
-    bool, typer.Option("--clone", help="send each speaker's reference voice of the item with its words to the server")
+    bool, typer.Option("--clone", help="send each speaker's reference voice with its transcript to the server")
 ]
 Dialogue = Annotated[
     Literal["whole", "turns"] | None,
@@ -197,7 +197,7 @@ Dialogue = Annotated[
 ]
 Fields = Annotated[
     list[str] | None,
-    typer.Option("--field", help="KEY=JSON for every request to the server, null leaves a field out; can be repeated"),
+    typer.Option("--field", help="KEY=JSON for every request to the server, null leaves a field out (repeatable)"),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
 Pace = Annotated[
@@ -325,7 +325,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     from podeval.systems.servers.streaming import RequestPace
 
     if track == "podcast":
-        raise BadInput("no server makes whole podcasts here; give a folder of them with --outputs, or --python")
+        raise BadInput("servers cannot make whole podcasts here; give a folder of them with --outputs, or use --python")
     apis = {"voice": ("speech",), "respond": ("chat", "realtime")}.get(track, ("chat",))
     api = options.api or apis[0]
     server = find_server(api)
@@ -334,7 +334,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     if api not in apis:
         raise BadInput(f"the API {api} does not support the track {track}; use --api {' or '.join(apis)}")
     if not options.model:
-        raise BadInput(f"name the model that {options.server} is to use with --model")
+        raise BadInput(f"name the model on {options.server} with --model")
     options = _add_sampling(options, api)
     connection = ServerConnection(
         options.server, timeout=options.timeout, pace=RequestPace(options.per_minute, at_once=options.at_once)
@@ -356,7 +356,7 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
 
     sampling = get_preset(options.preset).sampling if options.preset else {}
     if api != "chat" and sampling:
-        say(f"the preset {options.preset} sets {', '.join(sampling)} of systems with a chat API; {api} gets none")
+        say(f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; {api} gets none")
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}
     fields = [f"{name}={json.dumps(value)}" for name, value in sampling.items() if name not in set_by_user]

@@ -92,7 +92,7 @@ def write_llms(checkout: Path) -> str:
     return (
         "# podeval\n\n> The benchmark for long-form spoken audio made by machines: metrics, datasets, runs, an arena, "
         "listening tests and a leaderboard, each number with its protocol, its interval and what could not be "
-        "scored.\n\nEach page of the site lies beside itself as Markdown, under the same name with `.md`.\n\n"
+        "scored.\n\nEach page of the site is also available as Markdown, under the same name with `.md`.\n\n"
         "## Pages\n\n" + "\n".join(links) + "\n"
     )
 
@@ -191,7 +191,7 @@ def _section(metric: Metric) -> str:
     lines += [f"**Caution.** {metric.caution}", ""] if metric.caution else []
     picture_of_bias = f"studies/bias-{metric.name}.svg"
     if (DOCS / picture_of_bias).exists():
-        lines += [f"![What moves {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
+        lines += [f"![What affects {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
     else:
         lines += [f"**Bias.** {_say_what_was_looked_at(metric)}", ""]
     lines += [metric.misreading, ""] if metric.misreading else []
@@ -219,7 +219,7 @@ def _say_what_was_looked_at(metric: Metric) -> str:
         )
     else:
         looked = "Whether it favours a voice, a level, a codec or a room has not been measured"
-    return f"{looked}; that no effect is shown here does not make it fair."
+    return f"{looked}; the absence of effects here does not mean that it is fair."
 
 
 def prompts_page() -> str:
@@ -227,9 +227,9 @@ def prompts_page() -> str:
     parts = [
         "# What judges are asked\n\nMade from the prompts by `python -m podeval.cli.generate_docs`. The wording is "
         "podeval's own; "
-        "what is judged, the scales and the points are the papers'. A prompt's id is made of its wording, the schema "
-        "of its answer and the rules that keep material apart from instructions, and is part of every protocol. To "
-        "a system text are added those rules and the schema:\n\n" + _quote(RULES.strip()),
+        "what is judged, the scales and the points are the papers'. A prompt's id is made from its wording, the schema "
+        "of its answer and the rules that separate material from instructions, and is part of every protocol. "
+        "Those rules and the schema are added to each system text:\n\n" + _quote(RULES.strip()),
     ]
     for title, text, prompts in PROTOCOLS:
         parts.append(f"## {title}\n\n{text.strip()}")
@@ -307,7 +307,7 @@ def _describe_sizes(task: str, model: ModelClass) -> str:
 
 
 STUDIES: dict[str, tuple[str, str]] = {
-    "real raters": ("real_raters.csv", "No table of real raters has been read."),
+    "real raters": ("real_raters.csv", "No results of real raters are available yet."),
     "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
 }
 """Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence for a missing file."""

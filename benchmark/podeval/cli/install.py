@@ -223,7 +223,7 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
         "cache": f"{cache.measure_bytes() / 2**30:.1f} of {cache.limit / 2**30:.1f} GB",
         "sign-in": "is set"
         if {"OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET"} <= os.environ.keys()
-        else "is not set: on other than loopback addresses the site can only be read",
+        else "is not set: the site is read-only except on loopback addresses",
     }
     try:
         facts["secret"] = (
@@ -234,14 +234,14 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
             facts = {"database": f"{opened.name} is {f'damaged: {damage}' if damage else 'whole'}", **facts}
             now = datetime.now(UTC)
             queue = read_health(session, now)
-            facts["workers"] = f"{queue.busy} busy, {queue.waiting} submissions wait"
+            facts["workers"] = f"{queue.busy} busy, {queue.waiting} submissions waiting"
             facts["clock"] = f"is {operator_settings.measure_drift(session, now):+.0f} s from the database's"
             for what, moment in (
                 ("last sweep", operator_settings.read_done(session, operator_settings.SWEPT)),
                 ("last backup", operator_settings.read_done(session, operator_settings.BACKED_UP)),
                 ("last sign of a worker", queue.alive_at),
             ):
-                late = ", which is in the future: look at the clock" if moment and moment > now else ""
+                late = ", which is in the future: check the clock" if moment and moment > now else ""
                 facts[what] = moment.isoformat(timespec="minutes") + late if moment else "never"
     except PodevalError as error:
         facts = {"database": str(error), **facts}
@@ -333,8 +333,8 @@ def diagnosis() -> dict[str, Any]:
     warnings: list[str] = []
     if importlib.util.find_spec("torchaudio") and (find_version("torch") or "").endswith("+cpu"):
         warnings.append(
-            "torchaudio is installed beside a CPU build of torch, which it cannot load; transformers and others fail "
-            "with it: pip uninstall torchaudio"
+            "torchaudio is installed, but does not load with a CPU build of torch, so transformers and others fail: "
+            "pip uninstall torchaudio"
         )
     return {
         "libraries": {name: find_version(name) for name in _LIBRARIES},

@@ -195,7 +195,7 @@ def battles(
     prompts: Wordings = None,
     pairing: Annotated[
         Literal["all", "mtalk"],
-        typer.Option(help="every two systems on every dialogue, or the paper's rule: those with the closest ratings"),
+        typer.Option(help="all pairs of systems on each dialogue, or the paper's rule: those with the closest ratings"),
     ] = "all",
     per_dimension: Annotated[
         int | None,
@@ -244,7 +244,7 @@ def battles(
     from podeval.stats.sequential import select_items
 
     if per_dimension if pairing == "all" else (limit or pilot):
-        raise BadInput("--limit and --pilot choose among all pairs, --per-dimension is for --pairing mtalk")
+        raise BadInput("--limit and --pilot are for --pairing all, and --per-dimension is for --pairing mtalk")
     dialogues = list(read_sides(sources, data, say))
     bench = make_bench(name, records, "", judge_workers, max_cost, max_calls, prompts)
     asks = JudgeUse(prompts=lambda _: list_prompts("as_needed", variant), sampling=lambda _: SAMPLING[variant])

@@ -66,9 +66,9 @@ def make_bench(
 
     if not judge:
         if max_cost is not None or max_calls is not None:
-            raise BadInput("--max-cost and --max-calls limit a judge: add --judge, or leave them out")
+            raise BadInput("--max-cost and --max-calls need a judge: add --judge, or leave them out")
         if prompts is not None:
-            raise BadInput("--prompts has other words for a judge: add --judge, or leave it out")
+            raise BadInput("--prompts rewords the prompts of a judge: add --judge, or leave it out")
         return JudgeConfig(judge, records, workers, refresh)  # type: ignore[arg-type]
     from podeval.judges.budget import Budget, require_price
     from podeval.judges.judge import find_judge

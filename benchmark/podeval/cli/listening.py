@@ -156,7 +156,7 @@ def _read_marks(location: str, test: str) -> "tuple[list[Mark], Design]":
     with open_database(location) as opened:
         design = session_results.read_overview(opened, test).design
         if len(design.systems) < 2:
-            raise BadInput(f"{test} is a {design.kind} test of one system; two are needed")
+            raise BadInput(f"{test} is a {design.kind} test of one system, but two are needed")
         marks = session_results.read_session_marks(opened, test)
         left_out = {verdict.rater for verdict in results.summarise(opened, test).screened if verdict.reasons}
     return [mark for mark in marks if mark.rater not in left_out], design
@@ -185,9 +185,11 @@ def export(
     from podeval.listening.session_results import tabulate_marks_of_test
 
     if form not in ("jsonl", "csv", "parquet", "webmushra"):
-        raise BadInput(f"the form is jsonl, csv, parquet or webmushra, not {form!r}")
+        raise BadInput(f"the form must be jsonl, csv, parquet or webmushra, not {form!r}")
     if (form == "parquet" and out is None) or (form == "jsonl" and out is not None):
-        raise BadInput("a Parquet table goes to a file, and JSON lines are printed: --form parquet --out marks.parquet")
+        raise BadInput(
+            "a Parquet table is written to a file, and JSON lines are printed: --form parquet --out marks.parquet"
+        )
     with open_database(require_database(database, runs)) as opened:
         kind = session_results.read_overview(opened, test).design.kind
         marks = session_results.read_session_marks(opened, test)

@@ -19,7 +19,7 @@ DESIGN = Annotated[Path, typer.Argument(metavar="DESIGN", help="a YAML file, as 
 def new(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="kind of test: mos, mushra or abx")],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="YAML file of the design, in a folder above all recordings")
+        Path, typer.Option(metavar="FILE", help="YAML file of the design, in a folder that contains all recordings")
     ],
     more: Annotated[list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="more folders of systems")] = None,
     systems: Annotated[
@@ -89,7 +89,9 @@ def _print_design(design: "Design") -> None:
     if design.kind in SPREAD and not design.each:
         unit, each = ("pairs", len(design.pairs)) if design.kind in PAIRED else ("recordings", len(design.systems))
         count = f"{pages} of {each * len(design.items)} {unit} (`each: all` in the design: all of every item)"
-    print(f"  each listener rates {count}; each system gets {range_of_marks}{' a scale' if design.scales[1:] else ''}")
+    print(
+        f"  each listener rates {count}; each system gets {range_of_marks}{' per scale' if design.scales[1:] else ''}"
+    )
     for line in describe_scales(design.kind, design.scales):
         print(f"  {line}")
 
@@ -152,7 +154,7 @@ def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
     if gone := missing[fewest]:
         more = f" and {len(gone) - 5} more" if gone[5:] else ""
         raise BadInput(
-            f"{len(gone)} of {len(names)} recordings are not there: {', '.join(gone[:5])}{more}; put them below "
-            f"{folders[0]}, or below {folders[1]} as webMUSHRA has it"
+            f"{len(gone)} of {len(names)} recordings are missing: {', '.join(gone[:5])}{more}; put them below "
+            f"{folders[0]}, or below {folders[1]} as in webMUSHRA"
         )
     return folders[fewest]

@@ -38,7 +38,7 @@ Refresh = Annotated[
 Wordings = Annotated[
     Path | None,
     typer.Option(
-        "--prompts", metavar="FOLDER", help="folder with other wordings of prompts; `podeval judge prompts` writes ours"
+        "--prompts", metavar="FOLDER", help="folder with reworded prompts; `podeval judge prompts` writes the originals"
     ),
 ]
 Files = Annotated[
@@ -229,7 +229,7 @@ def gather_sources(
             voice cannot be read.
     """
     if requests and metric.reference != "request":
-        raise BadInput(f"{metric.name} has no use for requests; leave out --request")
+        raise BadInput(f"{metric.name} does not use requests; leave out --request")
     from podeval.measuring.inputs import read_voices
 
     compares_voices = "reference_voices" in (*metric.inputs, *metric.optional_inputs)
@@ -272,7 +272,7 @@ def _split_texts(
         raise BadInput(f"{metric.name} needs the words that should be spoken: add --text FILE (text, or a script)")
     if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
         raise BadInput(
-            f"{metric.name} needs the words and their speakers: add --text FILE (a script with its speakers)"
+            f"{metric.name} needs the words and who speaks them: add --text FILE (a script with its speakers)"
         )
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")

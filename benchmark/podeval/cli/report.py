@@ -85,7 +85,7 @@ def show(
         str, typer.Option(help=f"models of the results: {CHOICES}, or `paper` for reported figures")
     ] = "embedded",
     correction: Annotated[
-        str, typer.Option(help="correct ranks in each `column` by itself, or over all columns of a table: `view`")
+        str, typer.Option(help="correct ranks within each `column`, or over all columns of a table: `view`")
     ] = "column",
     protocol: Protocols = None,
     as_json: AsJson = False,
@@ -196,7 +196,7 @@ def export(
     if not chosen.of_all and not folders and not chosen.has_print:
         raise BadInput("give the folder of a run, such as runs/real_pod/demo/espeak_ng")
     if push and form != "site":
-        raise BadInput(f"--push makes a Static Space of --form site; there is none of {form}")
+        raise BadInput(f"--push makes a Static Space of --form site; it cannot show {form}")
     chosen_runs = tuple(map(open_run, folders or ()))
     for text in chosen.write(Export(fetch_runs(runs) if chosen.of_all else runs, chosen_runs, out, profile)):
         print(text, end="") if chosen.is_text else say(text)
@@ -314,7 +314,7 @@ def check(
     from podeval.validation.planted_cases import plant_anchors, plant_weaknesses, read_anchors
 
     if benchmark and scripts:
-        raise BadInput("--benchmark asks about its own anchors; leave out the scripts")
+        raise BadInput("--benchmark uses its own anchors; leave out the scripts")
     if not benchmark and not scripts and cases is None:
         if records:
             raise BadInput("the two trial questions are not recorded; leave out --records, or add --cases 20")
@@ -360,6 +360,6 @@ def _try_judge(name: str, as_json: bool) -> bool:
             thousand = f"; a thousand such questions cost {trial.used.cost * 1000:.4g}" if trial.used.cost else ""
             print(f"  {trial.used.sentence().partition(';')[0]}{thousand}{priced}")
     if not as_json and client.account.calls:
-        print(f"schema: asked for as {form}" + (f"; not sent under their names: {', '.join(unsent)}" if unsent else ""))
-        print(f"Whether it has leanings: podeval judge check {name} --cases 20")
+        print(f"schema: sent as {form}" + (f"; not sent under their names: {', '.join(unsent)}" if unsent else ""))
+        print(f"To check it for biases: podeval judge check {name} --cases 20")
     return works

@@ -161,7 +161,7 @@ def run(
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(help="set all that a paper fixes: podeval, lfs, podbench, mtalk or pam; see docs/presets.md")
+        str, typer.Option(help="set what a paper fixes: podeval, lfs, podbench, mtalk or pam; see docs/presets.md")
     ] = "",
     profile: Annotated[
         str,
@@ -204,7 +204,7 @@ def run(
     retry: Annotated[
         Literal["failed"] | None,
         typer.Option(
-            help="speak and measure failed items again, including the system's own failures; the rest is kept"
+            help="generate and measure failed items again, including the system's own failures; the rest is kept"
         ),
     ] = None,
     allow_upsampling: Annotated[

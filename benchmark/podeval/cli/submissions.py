@@ -83,7 +83,7 @@ def submit(
         row = service.submit(submission, submitter, document_folder=file.parent, profile=profile, priority=priority)
         print(f"{row.id}: {row.state}{describe_standing(row, queue.standings())}")
         if row.state == "received":
-            say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
+            say("The Hub does not answer, so it is not checked yet; a worker will check it when the Hub is back.")
 
 
 def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
@@ -93,7 +93,7 @@ def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
     trial = find_trial(document, folder / name) if (name := getattr(document.source, "folder", None)) else ()
     if trial:
         counts = ", ".join(entry.folder for entry in list_entries(document))
-        say(f"A trial with {', '.join(entry.folder for entry in trial)}; an entry is made with {counts}.")
+        say(f"This is a trial with {', '.join(entry.folder for entry in trial)}; an entry needs {counts}.")
     return trial
 
 
@@ -130,7 +130,7 @@ def _estimate(document: "Submission", document_path: str, image: str, flavor: st
     print(f"{document.system.name}: at most {sum(costs.values()):.2f} USD, as {len(costs)} jobs on {jobs.flavour}")
     for run, cost in costs.items():
         print(f"  {run.folder}: at most {cost:.2f} USD ({jobs.minutes} minutes)")
-    print("If a job fails, another one makes the missing items, as long as the budget lasts.")
+    print("If a job fails, another one generates the missing items, as long as the budget lasts.")
     spent = 0.0
     if is_there(document_path):
         with open_queue(document_path) as queue:
@@ -321,7 +321,7 @@ def spot_check(
 
 _VERDICTS = {
     "agrees": "agree with the model's outputs",
-    "differs": "differ from the model's outputs by more than these differ from each other",
+    "differs": "differ from the model's outputs by more than those differ from each other",
     "not told": "could not be compared",
 }
 

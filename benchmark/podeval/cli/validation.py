@@ -38,7 +38,7 @@ def agreement(
         str,
         typer.Option(
             envvar="DATABASE_URL",
-            help="database whose votes and listening tests count too; without files, podeval.db in the folder of runs",
+            help="database with more votes and listening tests; without files, podeval.db in the folder of runs",
         ),
     ] = DEFAULT,
     published: Annotated[
@@ -49,7 +49,7 @@ def agreement(
     ] = False,
     figures: Annotated[
         Literal["mtalk"] | None,
-        typer.Option(help="also print what MTalk-Bench's figures 4 to 12 show, of the runs and the votes in --ratings"),
+        typer.Option(help="also print what MTalk-Bench's figures 4 to 12 show for the runs and the votes in --ratings"),
     ] = None,
     values: Annotated[
         list[Path] | None,
@@ -176,7 +176,7 @@ def _print_benchmark(
         print("\n".join(benchmark.tabulate_agreements(report.agreements, report.pairs)))
         print("\n".join(benchmark.tabulate_systems(report.agreements) if by_system else ()))
     if not report.agreements and not report.pairs:
-        say("no metric has values of five outputs that people rated")
+        say("no metric has values for five outputs that people rated")
         raise typer.Exit(1)
 
 
@@ -187,7 +187,7 @@ def _draw_figures(runs: Path, files: "Sequence[RatingFile]", tests: "dict[str, l
     rubrics = read_rubric_marks(runs)
     if not rubrics:
         print(
-            f"no run in {runs} has rubrics of MTalk-Bench by a judge, which figures 5, 7, 8, 9 and 11 need",
+            f"no run in {runs} has rubrics of MTalk-Bench scored by a judge, which figures 5, 7, 8, 9 and 11 need",
             file=sys.stderr,
         )
     return draw_figures(votes, [*rubrics, *collect_people_marks(tests, rubrics)])
@@ -238,7 +238,7 @@ def _print_published(as_json: bool) -> None:
         return
     print(THIN)
     _print_agreements(rows)
-    print("\nAgreement with people that the papers print:")
+    print("\nAgreement with people, as printed in the papers:")
     for one in printed:
         count = f", n {one['count']}" if one["count"] else ""
         print("{paper} {table}: {who}, {about}: {statistic} {value}".format_map(one) + count)
@@ -277,7 +277,7 @@ def _print_search(agreements: "Sequence[Validity]") -> None:
             if row.by_chance is None
             else (
                 f"; by chance alone the best of them has an SRCC of {row.by_chance:.2f} or more over "
-                f"{row.systems.count} systems in at most one case of twenty"
+                f"{row.systems.count} systems in at most one case in twenty"
             )
         )
         print(f"{row.human}: {row.keys} keys were compared{chance}")
@@ -322,7 +322,7 @@ def papers(
             print(f"{paper} {table}: {follow} of {len(same)} figures agree to the printed digits")
         for material in dict.fromkeys(figure.material for figure in tried if figure.material):
             count = sum(figure.material == material for figure in tried)
-            print(f"{paper} {table}: {count} figures have no difference: measured on {material} (values: --json)")
+            print(f"{paper} {table}: {count} figures are not compared: measured on {material} (values: --json)")
         for figure in same:
             if not figure.follows:
                 print(

@@ -33,9 +33,7 @@ def worker(
     database: Place = DEFAULT,
     board: Runs = RUNS,
     work: Annotated[Path, typer.Option(help="working folder, on a local disk")] = Path("work"),
-    workers: Annotated[
-        int, typer.Option(help="number of measuring processes; 0 measures in the worker's own process")
-    ] = 0,
+    workers: Annotated[int, typer.Option(help="number of measuring processes; 0 means the worker's own process")] = 0,
     gpu: Annotated[bool, typer.Option("--gpu", help="let models use the GPU")] = False,
     memory: Annotated[float, typer.Option(help="memory limit for a model, in GiB")] = 16.0,
     item_minutes: Annotated[float, typer.Option(help="minutes after which an item counts as failed")] = 30.0,
@@ -170,7 +168,7 @@ def _work_once(worker: "Worker") -> bool:
     finally:
         signal.signal(signal.SIGTERM, before)
     for waiting in faults:
-        print(f"{waiting}: {worker.queue.get(waiting).state}, waits until this machine is repaired")
+        print(f"{waiting}: {worker.queue.get(waiting).state}, waiting until this machine is repaired")
     if id is not None:
         print(f"{id}: {worker.queue.get(id).state}")
     elif not faults:

@@ -70,7 +70,7 @@ def write(
     require_known("scenario", BY_NAME, *scenarios)
     require_known("language", LANGUAGES, *languages)
     if not 1 <= lengths[0] <= lengths[1]:
-        raise BadInput(f"lengths are a minimum and a maximum, not {lengths[0]} and {lengths[1]}")
+        raise BadInput(f"lengths must be a minimum and a maximum, not {lengths[0]} and {lengths[1]}")
     kinds = {
         f"{scenario}/{language}": [number for number in BY_NAME[scenario].speakers if number in speakers]
         for scenario in scenarios
@@ -90,7 +90,7 @@ def write(
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
     """Import your own texts (JSON Lines in the published schema) for refinement; repeated files are read again."""
     if len({path.stem for path in files}) < len(files):
-        raise BadInput("two of the files have the same name, and ids are made of names; rename one")
+        raise BadInput("two of the files have the same name, and ids are made from names; rename one")
     stems = {path.stem for path in files}
     before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] not in stems]
     new = [case for path in files for case in read_cases(path, path.stem)]

@@ -84,7 +84,7 @@ def tag(
     workshop.waiting += waiting
     workshop.write(f"tagged-{KINDS[kind]}.jsonl", rows)
     agreed = sum(len(set(row.versions)) == 1 for row in rows)
-    workshop.say(f"tagged: {len(rows)} dialogues, both annotators alike in {agreed}")
+    workshop.say(f"tagged: {len(rows)} dialogues, both annotators agree on {agreed}")
     table = workshop.folder / f"tags-{KINDS[kind]}.csv"
     workshop.say(f"review: {lay_out(table, [make_review_row(row) for row in rows])}")
 
@@ -159,7 +159,9 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         workshop.waiting = [one for one in workshop.waiting if one.id not in unchecked]
     rows = _make_source_rows(workshop, dialogues, fit, {take.turn: take for take in takes})
     if not rows:
-        raise BadInput("no dialogue is whole yet: every turn recorded and accepted, every tag with its sound")
+        raise BadInput(
+            "no dialogue is complete yet: every turn must be recorded and accepted, and every tag needs its sound"
+        )
     whole = [row for row in rows if row["turn"] == "turn1"]
     counts = {
         "dimension": Counter(TYPES[row["type"]] for row in whole),
@@ -172,7 +174,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     into = workshop.folder / "finished"
     workshop.say(f"finished: {len(whole)} of {len(dialogues)} dialogues, {len(rows)} turns, in {into}")
     if quiet := sum(not row["arena_prompt"] for row in rows):
-        workshop.say(f"  {quiet} turns have no arena prompt, so nothing is known of their capability")
+        workshop.say(f"  {quiet} turns have no arena prompt, so their capability is unknown")
 
 
 STEPS: Mapping[str, Step] = {

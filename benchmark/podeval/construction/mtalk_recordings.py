@@ -86,7 +86,7 @@ def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take],
                 path = files[turn]
                 takes.append(Take(turn, text, dialogue.profile, path, hash_file(path)))
             else:
-                missing.append(WaitingRow(turn, f"no recording of it lies in {folder}"))
+                missing.append(WaitingRow(turn, f"{folder} contains no recording of it"))
     return takes, missing
 
 
@@ -235,7 +235,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
         except ValueError:
             raise BadInput(f"{where}: snr_db is {line['snr_db']!r}; write a number of decibels, such as 10") from None
         if not -30 <= ratio <= 60:
-            raise BadInput(f"{where}: a ratio of {ratio:g} dB cannot be meant; write -30 to 60")
+            raise BadInput(f"{where}: a ratio of {ratio:g} dB is not plausible; write a number from -30 to 60")
         sounds[line["tag"].casefold()] = TagSound(kind, file, ratio)
     return sounds
 

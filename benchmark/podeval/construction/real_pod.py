@@ -142,7 +142,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         open_to = [one for one in candidates if one.topic_id == topic.id and one.id not in refused]
         chosen = [one for one in open_to if one.id in choice.kept] or (open_to[:1] if accept_all else [])
         if len(chosen) != 1:
-            why = f"{len(chosen)} episodes have yes in {EPISODE_TABLE}; leave one"
+            why = f"{len(chosen)} episodes have yes in {EPISODE_TABLE}; keep one"
             workshop.waiting.append(WaitingRow(topic.id, why))
             continue
         episode = {name: chosen[0].episode[name] for name in ("title", "link")}

@@ -222,7 +222,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
             for problem in find_row_problems(config, split, rows(), table.rules()):
                 yield str(problem)
             if count != facts["rows"]:
-                yield f"{config}/{split}: holds {count} rows, its record says {facts['rows']}"
+                yield f"{config}/{split}: has {count} rows, but its record says {facts['rows']}"
 
 
 def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:

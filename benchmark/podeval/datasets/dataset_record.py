@@ -194,7 +194,7 @@ def require_text(*columns: str, name: str = "text") -> RowRule:
 
     def broken_by(row: Row) -> str | None:
         wrong = [column for column in columns if not isinstance(row[column], str) or not row[column].strip()]
-        return f"{', '.join(wrong)} should be a text" if wrong else None
+        return f"{', '.join(wrong)} should be text" if wrong else None
 
     return RowRule(name, broken_by)
 

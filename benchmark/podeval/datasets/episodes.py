@@ -62,7 +62,7 @@ def _not_heard(row: Row) -> str | None:
 def _out_of_time(row: Row) -> str | None:
     for turn in row["turns"]:
         if not 0 <= turn["start"] <= turn["end"]:
-            return f"a turn from {turn['start']:.2f} to {turn['end']:.2f} s cannot be"
+            return f"a turn from {turn['start']:.2f} to {turn['end']:.2f} s is impossible"
     return None
 
 

@@ -164,7 +164,7 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
     by_title = [item for item in items if title and keep_letters(item.title) == keep_letters(title)]
     matches = [item for item in items if guid and item.guid == guid][:1] or by_title
     if len(matches) > 1:
-        raise Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the guid looked for")
+        raise Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the requested guid")
     if not matches:
         raise Gone(f"the feed lists {len(items)} episodes, but not {title!r}")
     if not matches[0].url:
@@ -202,9 +202,9 @@ def parse_feed(content: bytes) -> list[Enclosure]:
             raise BadFeed(f"the feed is not well-formed XML ({error})") from None
         return items
     except DefusedXmlException as error:
-        raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
+        raise BadFeed(f"the feed uses XML that is not supported ({type(error).__name__})") from None
     except (ValueError, LookupError) as error:
-        raise BadFeed(f"the feed states an encoding that is not read ({error})") from None
+        raise BadFeed(f"the feed states an encoding that is not supported ({error})") from None
     if reader.root != "rss":
         raise BadFeed(f"the feed is not RSS but <{reader.root}>")
     return reader.items
@@ -229,9 +229,9 @@ class _ItemReader:
         self.root = self.root or tag
         self._names.update((tag, *attributes))
         if len(self._open) >= _DEEPEST:
-            raise BadFeed(f"the feed has more than {_DEEPEST} elements inside each other")
+            raise BadFeed(f"the feed nests more than {_DEEPEST} elements inside each other")
         if len(self._names) > _MOST_NAMES or len(self.items) > _MOST_ITEMS:
-            raise BadFeed(f"the feed has more than {_MOST_ITEMS} items, or {_MOST_NAMES} names of elements")
+            raise BadFeed(f"the feed has more than {_MOST_ITEMS} items, or {_MOST_NAMES} element names")
         self._text = None
         if self._outside and len(self._open) == self._outside + 1 and tag in _FACTS and tag not in self._facts:
             self._text = self._facts[tag] = [attributes.get("url", "")] if tag == "enclosure" else []

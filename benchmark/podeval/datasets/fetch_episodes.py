@@ -157,7 +157,7 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
         except (TypeError, KeyError) as error:
             raise BadInput(
                 f"{folder / RECORD} contains a line that is not an attempt ({type(error).__name__}: {error}); "
-                "it is written by `podeval data fetch`: name another folder, or take that line out"
+                "it is written by `podeval data fetch`: name another folder, or remove that line"
             ) from None
     return attempts
 
@@ -237,8 +237,8 @@ def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_byt
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
-        raise BadAudio(f"what {address} sends is not a complete audio file: it {what}") from None
-    # Record the facts, and move the file to its destination.
+        raise BadAudio(f"the download from {address} is not a complete audio file: it {what}") from None
+    # Record the facts, and put the file in place.
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
     facts = {"file": path.name, "bytes": part.stat().st_size, "sha256": hash_file(part), "container": container}
     with explain_write_errors(path):

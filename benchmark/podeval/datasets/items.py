@@ -49,8 +49,8 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     lock = build.read_lock(build_folder)
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
-        raise BadInput(f"{build_folder} holds {what}, not the split {split} of {benchmark.name}; choose another folder")
-    # Read the rows, with the user's turns if the dataset has a separate config for them.
+        raise BadInput(f"{build_folder} has {what}, not the split {split} of {benchmark.name}; choose another folder")
+    # The rows, with the user's turns where the dataset has them in a config of their own.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":

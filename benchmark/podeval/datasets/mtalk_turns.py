@@ -174,7 +174,7 @@ def read_answers(path: Path) -> MtalkAnswers:
     if not isinstance(content, Mapping) or not any(section in content for section in SECTIONS):
         raise BadInput(f"{path} has no section of answers; it must be an object with one or more of {sections}")
     missing = [
-        f"section {name!r} is not known and is left out; known are {sections}" for name in content.keys() - SECTIONS
+        f"section {name!r} is unknown and left out; known sections are {sections}" for name in content.keys() - SECTIONS
     ]
     answers: list[MtalkAnswer] = []
     for section, kind in SECTIONS.items():
@@ -199,7 +199,7 @@ def read_answers(path: Path) -> MtalkAnswers:
             missing += _find_unanswered(dialogue_answers, dialogue, len(turns))
             answers += dialogue_answers
     if not answers:
-        raise BadInput(f"{path} has no answer that can be used: {'; '.join(missing[:5]) or 'its sections are empty'}")
+        raise BadInput(f"{path} has no usable answer: {'; '.join(missing[:5]) or 'its sections are empty'}")
     return MtalkAnswers(tuple(answers), tuple(missing))
 
 
@@ -234,7 +234,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
             missing.append(f"{where}: {', '.join(lonely)} have text but no audio, so they are left out")
         for model, path in paths.items():
             if not isinstance(path, str) or not path.strip():
-                missing.append(f"{where}: {model} has no path of audio, so its answer is left out")
+                missing.append(f"{where}: {model} has no audio path, so its answer is left out")
                 continue
             answer_words = words.get(model)
             if not isinstance(answer_words, str) or not answer_words.strip():

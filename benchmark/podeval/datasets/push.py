@@ -96,10 +96,9 @@ def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progr
             return
         progress(
             f"{repo}: the data is uploaded and can be loaded, but the Hub did not accept {EVAL} "
-            f"({_first_line(error)}), so "
-            f"the repo is no benchmark with a leaderboard on the Hub. The Hub takes tasks of evaluation frameworks in "
-            f"its list only: podeval is entered by a pull request to packages/tasks/src/eval.ts of "
-            f"huggingface/huggingface.js; when it is in there, push again"
+            f"({_first_line(error)}), so the repo has no leaderboard on the Hub. The Hub accepts only tasks of the "
+            "evaluation frameworks in its list: add podeval by a pull request to packages/tasks/src/eval.ts of "
+            "huggingface/huggingface.js; once it is merged, push again"
         )
 
 

@@ -56,7 +56,7 @@ def fetch(
     if origin.startswith("hub:"):
         repo, _, revision = origin.removeprefix("hub:").partition("@")
         if not revision:
-            raise BadInput(f"give the revision too: {origin}@<commit>, so that the same rows can be fetched again")
+            raise BadInput(f"give the revision too: {origin}@<commit>, so the same rows can be fetched again")
         located = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
         folder = _download_repo(located, into, progress)
         # A snapshot's folder is named after its commit, not after a branch or tag.
@@ -78,7 +78,7 @@ def _fetch_named(
         folder = find_package_folder(source.location) if ":" in source.location else builder_folder / source.location
         return _check_files(record, source, folder, source.revision, strict=True)
     if source.kind == "folder":
-        raise BadInput(f"{source.name} is a folder of your own ({source.about}); name it: --source FOLDER")
+        raise BadInput(f"{source.name} is your own folder ({source.about}); name it: --source FOLDER")
     if source.kind == "hub" and not source.revision:
         commit = _find_commit(source, earlier_revision, progress)
         folder = _download_repo(source.model_copy(update={"revision": commit}), into, progress)
@@ -157,7 +157,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
     except RepositoryNotFoundError:
         raise BadInput(f"there is no {where}, or it is private; run `hf auth login` if you may read it") from None
     except (LocalEntryNotFoundError, OfflineModeIsEnabled):
-        raise BadInput(f"{where} cannot be reached, and is not on this machine; try again with a network") from None
+        raise BadInput(f"{where} cannot be reached, and is not on this machine; try again online") from None
     except HfHubHTTPError as error:
         raise BadInput(f"{where} at {revision} cannot be fetched ({error}); check the revision") from None
     except HubUnavailable as error:

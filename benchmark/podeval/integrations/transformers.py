@@ -51,7 +51,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
         prefix: str = "podeval",
     ) -> None:
         if when not in ("save", "evaluate"):
-            raise BadInput(f"when is save or evaluate, not {when!r}")
+            raise BadInput(f"when must be save or evaluate, not {when!r}")
         self._generate, self._texts, self._metrics, self._profile = generate, texts, metrics, profile
         self._when, self._log, self._prefix = when, log, prefix
         self.last: podeval.ScoreTable | None = None

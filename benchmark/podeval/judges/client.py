@@ -321,7 +321,7 @@ class JudgeClient:
                 if reservation is None:
                     halt.because(
                         f"{USED_UP}: {self.account.sentence()}; the next call may take {tokens} tokens "
-                        f"and {longest} for the answer; raise it and run again"
+                        f"and {longest} for the answer; raise the budget and run again"
                     )
                     raise _NoAnswer(halt.reason)
                 started, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
@@ -344,7 +344,7 @@ class JudgeClient:
                 finally:
                     self.on_use(self.budget.settle(reservation, answer, judge.price))
             if retry_after > self._patience.longest_wait:
-                halt.because(f"{reason}; it asks to be left alone for {retry_after:.0f} s, run again after that")
+                halt.because(f"{reason}; it asks to wait {retry_after:.0f} s; run again after that")
                 raise _NoAnswer(halt.reason)
             if failed < self._patience.tries and not retry_after:
                 halt.wait(self._patience.wait(failed, self._chance.random()))

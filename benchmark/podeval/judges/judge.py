@@ -163,7 +163,7 @@ class Judge:
                 self.model, str(self.revision), hears=self.hears, dtype=self.dtype or "float32"
             )
         raise ModelMissing(
-            f"{self.endpoint} contains records of {self.recorded} and records cannot answer new questions; "
+            f"{self.endpoint} contains records of {self.recorded}, and records cannot answer new questions; "
             "name the judge itself to ask the missing questions"
         )
 
@@ -208,10 +208,10 @@ def _check_endpoint(endpoint: str) -> str:
     """
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadInput("an endpoint is a web address such as https://host/v1")
+        raise BadInput("an endpoint must be a web address such as https://host/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            f"the endpoint {_strip_secrets(endpoint)} carries a user, a password or a query, which would "
+            f"the endpoint {_strip_secrets(endpoint)} contains a user, a password or a query, which would "
             f"be in every record; give the key in the environment as {KEY}"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
@@ -291,7 +291,7 @@ def _read_file(path: Path) -> Judge:
             f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; fields are {', '.join(names)}"
         ) from None
     if read.dtype or read.recorded:
-        raise BadInput(f"{path}: podeval itself sets dtype and recorded; fields are {', '.join(names)}")
+        raise BadInput(f"{path}: podeval itself sets dtype and recorded; the other fields are {', '.join(names)}")
     _refuse_secrets(read.extra, path)
     if read.backend == "records":
         return _read_recorded(str(path.parent / str(read.endpoint)))

@@ -52,7 +52,7 @@ def reword(prompt: Prompt, wording: str) -> Prompt:
     if missing := [name for name in inputs if name not in texts[1::2]]:
         raise BadInput(f"{needed}; the request lacks {', '.join(f'{{{name}}}' for name in missing)}")
     if strange := [name for name in texts[1::2] if name not in inputs and not name.isdecimal()]:
-        raise BadInput(f"{needed}, and not about {{{strange[0]}}}; write it without braces if it is part of the text")
+        raise BadInput(f"{needed}, not about {{{strange[0]}}}; write it without braces if it is part of the text")
     passages = dict(prompt.passages)
     parts = [
         (passages.get(text, f"{{{text}}}") if text in inputs else f"{{{{{text}}}}}")

@@ -72,7 +72,7 @@ class Stimulus(FactSheet):
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        return self.refuse_if(((self.audio is None) == (self.text is None), "is either audio or text"))
+        return self.refuse_if(((self.audio is None) == (self.text is None), "must be either audio or text"))
 
     @property
     def duration(self) -> float:
@@ -117,7 +117,7 @@ class OwnQuestion(FactSheet):
             (len(self.labels) == 1, "has one label, so there is nothing to choose"),
             (
                 (self.reason or self.choice) and not self.labels,
-                "asks for the reason of a mark or for a choice, and has no labels to mark it by",
+                "asks for a choice or for the reason for a mark, but has no labels",
             ),
         )
 
@@ -148,7 +148,7 @@ class Design(FactSheet):
     items: tuple[DesignItem, ...] = Field(min_length=1, max_length=5000)
     instructions: Words = ""
     consent: Words = Field(
-        default="", description="points that listeners agree to, in addition to those of the page itself"
+        default="", description="points that listeners agree to, in addition to those on the page itself"
     )
     listeners: Annotated[int, Field(ge=1, le=100_000)] = 20
     items_each: Annotated[int, Field(ge=1)] | None = Field(default=None, description="None: as many as fit")
@@ -180,11 +180,11 @@ class Design(FactSheet):
             (len({item.id for item in self.items}) < len(self.items), "two items have the same id"),
             *(fault for item in self.items for fault in self._check(item)),
             (kind in PAIRED and len(self.systems) < 2, "a comparison in pairs needs at least two systems"),
-            (self.trials > 1 and kind != "abx", f"a {kind} test has one page for each item; trials are of an abx test"),
+            (self.trials > 1 and kind != "abx", f"a {kind} test has one page for each item; trials are for abx tests"),
             (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}; a {kind} test does without"),
             *self._check_headphones(),
             (unknown, f"there is no scale {unknown!r}; choose from {', '.join(questionnaire.SCALES)}"),
-            ((kind == "mos") != bool(self.scales), "a mos test names its scales, and no other kind has any"),
+            ((kind == "mos") != bool(self.scales), "a mos test must name its scales, and no other kind has any"),
             (
                 self.questions and kind != "questionnaire",
                 f"a {kind} test has no questions of its own; use a questionnaire",
@@ -197,7 +197,7 @@ class Design(FactSheet):
             (self._has_item(ABOUT), f"{ABOUT} is the page of the demographics; give the item another id"),
         )
         # A listener must be able to finish within the time.
-        time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, and the test should take"
+        time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, but the test should take"
         fitting = self.fitting
         return self.refuse_if(
             (fitting < items_each, f"a listener would take {time} {minutes:g}; {fitting} items would fit")
@@ -238,7 +238,7 @@ class Design(FactSheet):
             (self._has_item(PAGE), f"{PAGE} is the page of the headphone check; give the item another id"),
             (
                 ends_with_code and not completion.screened_out,
-                "listeners who fail the headphone check need a completion code of their own; give it as screened_out",
+                "listeners who fail the headphone check need a separate completion code; give it as screened_out",
             ),
         ]
 

@@ -135,7 +135,7 @@ def count_listeners(
         BadInput: a number is out of range, or fewer than three listeners heard two systems.
     """
     if difference <= 0 or not 0 < power < 1:
-        raise BadInput("the difference must be above 0, and the power between 0 and 1")
+        raise BadInput("the difference must be above 0, and the power must be between 0 and 1")
     counts = []
     for first, second in combinations(systems, 2):
         values = (pair_differences if pairs else compute_listener_differences)(marks, first, second)
@@ -208,14 +208,14 @@ def draft_design(
         BadInput: the folders' files do not match, the folders are not below the design's folder, or there is no test.
     """
     if kind not in KINDS:
-        raise BadInput(f"the kind is {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")
+        raise BadInput(f"the kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")
     if kind == "mushra" and "reference" not in anchors:
         raise BadInput("a mushra test needs the reference that listeners compare with; add --reference FOLDER")
     if kind != "mushra" and anchors:
-        raise BadInput(f"a {kind} test has no {' or '.join(anchors)}; those are of a mushra test")
+        raise BadInput(f"a {kind} test has no {' or '.join(anchors)}; only mushra tests do")
     folders = {folder.resolve().name: folder for folder in systems}
     if len(folders) < len(systems):
-        raise BadInput("two systems have folders of the same name; rename one, because the name is the system's")
+        raise BadInput("two systems have folders of the same name; rename one, because the folder names the system")
     files_by_name = {name: _list_recordings(folder, out.parent) for name, folder in (folders | anchors).items()}
     names = sorted({stem for files in files_by_name.values() for stem in files})
     missing = {name: [stem for stem in names if stem not in files] for name, files in files_by_name.items()}
@@ -241,7 +241,7 @@ def _list_recordings(folder: Path, base: Path) -> dict[str, str]:
         raise BadInput(f"{folder} is not a folder")
     if not folder.resolve().is_relative_to(base.resolve()):
         raise BadInput(
-            f"{folder} is not below {base.resolve()}, the folder of the design; write --out above the recordings"
+            f"{folder} is not in {base.resolve()}, the folder of the design; choose --out above the recordings"
         )
     files = [path for path in sorted(folder.iterdir()) if is_audio_name(path)]
     if not files:

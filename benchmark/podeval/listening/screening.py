@@ -158,7 +158,7 @@ class Completion(FactSheet):
     @model_validator(mode="after")
     def _leads_where_it_says(self) -> Self:
         if self.panel and (self.address or self.hosts):
-            raise ValueError(f"{self.panel} has an address of its own; name a panel, or an address with its hosts")
+            raise ValueError(f"{self.panel} has its own address; name a panel, or an address with its hosts")
         if self.panel and self.code is None:
             raise ValueError(f"{self.panel} identifies its listeners by the study's code; give it as code")
         if self.address is None:
@@ -176,7 +176,7 @@ class Completion(FactSheet):
             ),
             (
                 address.count("{code}") != 1 or address.count("{") != 1 or address.count("}") != 1,
-                f"{address} has to hold {{code}} once, and no other braces",
+                f"{address} must contain {{code}} once, and no other braces",
             ),
         )
 

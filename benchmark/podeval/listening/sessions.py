@@ -254,7 +254,7 @@ def record_check(
     right = screening.count_right(dict(zip(screening.TRIAL_NAMES, answers, strict=True)), row.seed)
     if right >= screening.NEEDED:
         return
-    failure = f"headphone check: {right} of {screening.TRIALS} right, {screening.NEEDED} are needed"
+    failure = f"headphone check: {right} of {screening.TRIALS} right, but {screening.NEEDED} are needed"
     if check.failed != "flag":
         row.standing, row.standing_reason, row.standing_by = "excluded", failure, "rules"
     if check.failed == "end":

@@ -153,7 +153,7 @@ def measure(
     }
     for name, (value, is_used) in uses.items():
         if value is not None and not is_used:
-            raise BadInput(f"{declared.name} has no use for {name}; leave it out")
+            raise BadInput(f"{declared.name} does not use {name}; leave it out")
     if declared.asks and not judge:
         raise BadInput(f"{declared.name} asks a judge: add judge='MODEL@https://host/v1'")
     options: dict[str, Any] = {

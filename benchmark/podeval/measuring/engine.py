@@ -89,7 +89,7 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
     for metric in catalogue.load_all_metrics() if not request.metrics else map(catalogue.get, request.metrics):
         obstacle = _find_obstacle(metric, request)
         if request.speakers == 1 and is_of_speakers(metric) and not request.metrics:
-            left_out[metric.name] = "is of two speakers or more"
+            left_out[metric.name] = "is only for two or more speakers"
         elif not obstacle:
             ready.append(metric)
         elif request.metrics:
@@ -104,7 +104,7 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
     """Return the reason why a metric cannot be tried, with the remedy; None if it can."""
     missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
     if missing and metric.inputs[0] not in ("recording", *WORDS):
-        return "is no metric of a recording", "`podeval metrics show` lists its inputs"
+        return "is not a metric of recordings", "`podeval metrics show` lists its inputs"
     if metric.asks and not (request.judge and request.judge.judge):
         return "asks a judge", advice["judge"]
     if "reference_voices" in missing:

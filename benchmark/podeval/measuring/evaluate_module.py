@@ -83,10 +83,10 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         batch = {"predictions": [self._as_string(item) for item in _require_list("predictions", predictions)]}
         if self.metric.reference:
             if references is None:
-                raise BadInput(f"{self.metric.name} needs references: of each item, {INPUTS[self.metric.reference]}")
+                raise BadInput(f"{self.metric.name} needs references: for each item, {INPUTS[self.metric.reference]}")
             batch["references"] = [self._reference(item) for item in _require_list("references", references)]
         elif references is not None:
-            raise BadInput(f"{self.metric.name} has no use for references; leave them out")
+            raise BadInput(f"{self.metric.name} does not use references; leave them out")
         super().add_batch(**batch, **kwargs)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
@@ -239,7 +239,7 @@ def read_inputs_from_lists(
         if values is None:
             continue
         if name not in (metric.reference, *metric.optional_inputs) or name is None:
-            raise BadInput(f"{metric.name} has no use for {plural}")
+            raise BadInput(f"{metric.name} does not use {plural}")
         if len(values) != len(sources):
             raise BadInput(
                 f"there are {len(sources)} predictions and {len(values)} {plural}; give one for each, or none"
@@ -252,5 +252,5 @@ def read_inputs_from_lists(
 def _require_list(name: str, items: Any) -> Any:
     """Return the items; refuse a single item instead of a list."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
-        raise BadInput(f"{name} is a list with one entry per item, not {type(items).__name__}; put it in brackets")
+        raise BadInput(f"{name} must be a list with one entry per item, not {type(items).__name__}; put it in brackets")
     return list_rows(items)

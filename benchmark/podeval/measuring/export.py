@@ -48,7 +48,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
     if path.suffix.lower() not in endings:
         raise BadInput(f"{path} cannot be written: the name must end in {', '.join(endings[:-1])} or {endings[-1]}")
     if not path.parent.is_dir():
-        raise BadInput(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+        raise BadInput(f"{path} cannot be written: there is no folder {path.parent}; create it first")
 
 
 def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") -> Path:

@@ -217,7 +217,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     if text:
         return text
     kind = type(item).__name__ + (f" of {type(entries[0]).__name__}" if entries else "")
-    raise BadInput(f"a text is a string, a path, or a script as data (a list of turns), not {kind}")
+    raise BadInput(f"a text must be a string, a path, or a script as data (a list of turns), not {kind}")
 
 
 def _convert_scalar(value: Any) -> Any:
@@ -355,7 +355,7 @@ def read_request(
     names = metrics.split(",") if isinstance(metrics, str) else list(metrics or ())
     chosen = tuple(dict.fromkeys(catalogue.get(name.strip()).name for name in names if name.strip()))
     if speakers is not None and speakers < 1:
-        raise BadInput(f"speakers is the number of people who speak, at least 1, not {speakers}")
+        raise BadInput(f"speakers must be the number of people who speak, at least 1, not {speakers}")
     voices = read_voices(references, {"profile": profile, "allow_upsampling": allow_upsampling})
     request = ScoreRequest(
         inputs={**voices, **(inputs or {})},

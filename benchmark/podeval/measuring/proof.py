@@ -189,7 +189,7 @@ def proof_book(
     if not places:
         reason = "; ".join(f"{file}: {one.reason}" for file, one in list(unscored.items())[:3])
         raise BadInput(
-            f"no recording reads {name} ({reason}); give the book that is read, in the language it is read in"
+            f"no recording is of {name} ({reason}); give the book that is read, in the language of the recordings"
         )
     # Compare each recording with its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}

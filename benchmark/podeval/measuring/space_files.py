@@ -195,7 +195,7 @@ def _describe_bias(metric: Metric) -> str:
     """Return the metric's limits, the conclusions to avoid, and the plot of effects other than quality."""
     parts = [part for part in (metric.limitations, metric.misreading) if part]
     if metric.misreading and (locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
-        parts.append(f"![What moves {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
+        parts.append(f"![What affects {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
     return "\n\n".join(parts)
 
 
@@ -226,16 +226,16 @@ def _describe_paper_values(metric: Metric) -> str:
             for *where, key, count, spread, people in values
         ]
         parts += [
-            "As printed, over all items. The paper's models and conditions are its own, so that none compares with "
-            "what you measure under another protocol.",
+            "As printed, over all items. The papers used their own models and conditions, so do not compare these "
+            "values with values under another protocol.",
             _table(head, rows),
         ]
     if own := list_values_of_metric(metric):
         parts += [
-            "Of the metric itself, on material and with models of the paper's own:",
+            "For the metric itself, on the paper's material and with its models:",
             _table(("paper, place", "what", "values as printed"), own),
         ]
-    return "\n\n".join(parts) or "None of the papers whose tables podeval was checked against prints values of it."
+    return "\n\n".join(parts) or "None of the papers whose tables podeval was checked against prints values for it."
 
 
 def _describe_output(metric: Metric) -> str:
@@ -254,7 +254,7 @@ def _describe_output(metric: Metric) -> str:
         by += f" with a scripted judge, not a model, that listens to and reads nothing: {output['judge']}"
     if "random" in output:
         by += (
-            ", **with random numbers in place of the model, so that the values mean nothing**: its weights come with "
+            ", **with random numbers in place of the model, so the values mean nothing**: its weights come with "
             "no package, and only the keys and their form are those of a real output"
         )
     values = json.dumps(output["output"], indent=1, ensure_ascii=False)
@@ -265,9 +265,9 @@ RESULT = """\
 `compute` returns these keys (means over scored items) and, in every case:
 
 - `ci95`: 95 % interval by key, clustered by `groups`; None if it cannot be computed, as for one item.
-- `scored`, `unscored`: how many items have a score, and how many could not be scored. Those are in no mean.
-- `items`: of each item its values and notes, or why it is `unscored` and by whose `cause` (`system` or `ours`).
-- `protocol`: what the numbers were computed by. Compare numbers only where `protocol["id"]` is the same."""
+- `scored`, `unscored`: how many items have a score, and how many could not be scored. Unscored items enter no mean.
+- `items`: for each item its values and notes, or why it is `unscored` and by whose `cause` (`system` or `ours`).
+- `protocol`: how the numbers were computed. Compare numbers only if `protocol["id"]` is the same."""
 
 
 def _front_matter(metric: Metric) -> str:
@@ -327,7 +327,7 @@ def write_example(metric: Metric) -> str:
 def _arguments(metric: Metric) -> str:
     rows = [(f"`{a.name}`", a.values, a.about.rstrip(".")) for a in list_arguments(metric)]
     choices = ", ".join(f"`{parameter.name}`" for parameter in metric.parameters)
-    note = f"\n\nPart of the protocol, so that other choices give other protocols: {choices}." if choices else ""
+    note = f"\n\nThese are part of the protocol, so other choices give other protocols: {choices}." if choices else ""
     return _table(("argument", "values, default first", "what"), rows) + note
 
 

@@ -164,7 +164,7 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     covariates = record.get("covariates")
     covariates = {} if is_missing(covariates) else covariates
     if not isinstance(covariates, Mapping) or not all(isinstance(one, int | float) for one in covariates.values()):
-        raise BadInput(f"{place}: its covariates are an object of numbers by name, not {covariates!r}")
+        raise BadInput(f"{place}: its covariates must be an object of numbers by name, not {covariates!r}")
     voters = (record.get(name) for name in (_VOTERS if key == "winner" else ("voter", "dialogue")))
     voter = next((voter for voter in voters if not is_missing(voter)), None)
     return {

@@ -86,7 +86,7 @@ def _parse_marks(text: str) -> tuple[Mark, ...]:
     for location, record in list_records(text, "mark"):
         value, seconds = read_number(record.get("value")), read_number(record.get("seconds"))
         if value is None or not 0 <= value <= 100:
-            raise BadInput(f"{location}: its value is a number from 0 to 100, not {record.get('value')!r}")
+            raise BadInput(f"{location}: its value must be a number from 0 to 100, not {record.get('value')!r}")
         marks_read.append(
             Mark(
                 rater=_word(record, "rater", location),
@@ -111,7 +111,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         if not is_missing(record.get("judged")):
             judged_mark = read_number(record["judged"])
             if judged_mark is None or not 1 <= judged_mark <= 5:
-                raise BadInput(f"{location}: what a judge read is a number from 1 to 5, not {record['judged']!r}")
+                raise BadInput(f"{location}: a judge's reading must be a number from 1 to 5, not {record['judged']!r}")
             judged[system, _word(record, "question", location)] = judged_mark
             continue
         item = _word(record, "item", location)
@@ -119,7 +119,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         if is_missing(record.get("question")):
             music = _MUSIC.get(str(record.get("music")).strip().casefold())
             if music is None and not is_missing(record.get("music")):
-                raise BadInput(f"{location}: music is true, false or null, not {record['music']!r}")
+                raise BadInput(f"{location}: music must be true, false or null, not {record['music']!r}")
             clips[item, system] = ClipFacts(_read_count(record, "speakers", location), music)
             continue
         # A listener's answer.
@@ -127,7 +127,9 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         if question not in (*RATED, SPEAKERS) and "mark" in record and is_missing(record["mark"]):
             continue  # A question that was answered only in words.
         if question not in (*RATED, SPEAKERS):
-            raise BadInput(f"{location}: the questions are {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}")
+            raise BadInput(
+                f"{location}: the question must be {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}"
+            )
         mark = _read_count(record, "mark", location)
         if "mark" not in record or (question in RATED and mark not in (None, 1, 2, 3, 4, 5)):
             raise BadInput(
@@ -164,7 +166,7 @@ def write_records(source: Any, what: str) -> str:
     try:
         return json.dumps(rows if isinstance(rows, Mapping) else list(rows), ensure_ascii=False, default=_to_plain)
     except TypeError:
-        raise BadInput(f"{what} are JSON lines, a list of objects, or a file of such, not {type(source)}") from None
+        raise BadInput(f"{what} must be JSON lines, a list of objects, or a file of them, not {type(source)}") from None
 
 
 def _to_plain(value: Any) -> Any:
@@ -198,7 +200,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
         try:
             rows = [(f"line {reader.line_num}", row) for row in reader]
         except csv.Error as error:
-            raise BadInput(f"line {reader.line_num + 1} is no {what} in CSV: {error}") from None
+            raise BadInput(f"line {reader.line_num + 1} contains no {what} in CSV: {error}") from None
         names = [name for name in map(_clean, reader.fieldnames or ()) if name]
         if len(set(names)) < len(names):
             raise BadInput(f"the line of names contains a name twice: {', '.join(names)}; rename one")
@@ -223,7 +225,7 @@ def _parse_line(text: str, what: str, number: int) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise BadInput(f"line {number} is no {what} in JSON: {error}") from None
+        raise BadInput(f"line {number} contains no {what} in JSON: {error}") from None
 
 
 def _clean(name: Any) -> str:
@@ -261,7 +263,7 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     if is_missing(value):
         return None
     if number is None or number < 0 or number != int(number):
-        raise BadInput(f"{location}: {name} is a whole number or null, not {value!r}")
+        raise BadInput(f"{location}: {name} must be a whole number or null, not {value!r}")
     return int(number)
 
 
@@ -317,7 +319,7 @@ def _read_webmushra_mark(
 ) -> Mark:
     value = read_number(row["rating_score"])
     if value is None or not 0 <= value <= 100:
-        raise BadInput(f"{path}, line {number}: a mark is a number from 0 to 100, not {row['rating_score']!r}")
+        raise BadInput(f"{path}, line {number}: a mark must be a number from 0 to 100, not {row['rating_score']!r}")
     milliseconds = row.get("rating_time/ms") or row.get("rating_time") or ""
     seconds = float(milliseconds) / 1000 if re.fullmatch(r"\d+(\.\d+)?", milliseconds) else None
     return Mark(

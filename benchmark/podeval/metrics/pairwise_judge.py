@@ -252,7 +252,7 @@ def _question(
 
 def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:
     if not one.system or not other.system or one.system == other.system:
-        raise BadInput(f"a battle on {one.id} needs two dialogues with a `system` each, and these two differing")
+        raise BadInput(f"a battle on {one.id} needs two dialogues with a `system` each, and the two must differ")
     users: Sequence[list[str]] = [[turn.user for turn in dialogue.turns] for dialogue in (one, other)]
     if one.id != other.id or users[0] != users[1]:
         raise BadInput(f"{one.system} on {one.id} and {other.system} on {other.id} did not answer the same user turns")

@@ -17,8 +17,8 @@ each value left its usual range; and the 95 % interval of each slope per ten min
 UNRANKED = "unranked"
 """The note that gives, by key, the reason why a value is shown without a rank."""
 
-LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
-"""The reason why values are not ranked if the recording was upsampled on request."""
+LOW_RATE = "its sampling rate is lower than the models need, so the higher frequencies are missing"
+"""The reason why values of a recording that was upsampled on request are not ranked."""
 
 Cause = Literal["system", "ours"]
 """`system`: for example, the output is missing or silent, or has too few speakers. `ours`: for example, a model is
@@ -126,7 +126,7 @@ Result = Score | Unscored
 
 
 _NOTED: Mapping[str, str] = {
-    "upsampled_from": "the recording has {0} Hz, less than the models need, and was resampled",
+    "upsampled_from": "the recording was resampled, because its {0} Hz are less than the models need",
     "text_language": "the language of the text is {0}",
     "text_languages": "the text is in several languages: {0}",
     "dropped": "{0:.0%} of the reference is in brackets and was not compared",
@@ -169,8 +169,8 @@ def describe_notes(score: Score) -> list[str]:
         lines.append(f"music {', '.join(f'{format_clock(start)}–{format_clock(end)}' for start, end in spans)}")
     stem = notes if notes.get("scored") else notes.get("stem")
     if stem:
-        what = "is what is scored" if notes.get("scored") else "is scored beside the recording as it is"
-        lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech without it {what}")
+        also = "" if notes.get("scored") else ", in addition to the whole recording"
+        lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech is scored without it{also}")
     return lines
 
 

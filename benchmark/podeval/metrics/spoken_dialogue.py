@@ -46,7 +46,7 @@ BRACKETS = (
 """Facts about the transcript for a judge that reads it."""
 
 UNHEARD = (
-    "a judge that reads plain words does not know how an answer sounds, which {} dialogues are about; choose a judge "
+    "a judge that reads plain words cannot tell how an answer sounds, which {} dialogues are about; choose a judge "
     "that hears and modality=audio, or give every answer answer_tags, the sounds and tones that a listener noted"
 )
 
@@ -236,7 +236,7 @@ class SpokenDialogue:
         clips = {}
         for number, turn in enumerate(self.turns, 1):
             if turn.user_audio is None:
-                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, which a judge of audio must hear")
+                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, but a judge of audio must hear it")
             if turn.answer_audio is None:
                 raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
             clips[f"{prefix}user_{number}"] = _clip(turn.user_audio)
@@ -261,13 +261,13 @@ class SpokenDialogue:
         name = str(data.get("id") or "dialogue")
         dimension = data.get("dimension", "semantic")
         if dimension not in FOCUS:
-            raise BadInput(f"{name}: the dimension is one of {', '.join(FOCUS)}, not {dimension!r}")
+            raise BadInput(f"{name}: the dimension must be one of {', '.join(FOCUS)}, not {dimension!r}")
         turns = data.get("turns")
         if not isinstance(turns, Sequence) or isinstance(turns, str) or not turns:
             raise BadInput(f"{name}: a spoken dialogue needs its `turns`, each with `user` and `answer`")
         written = data.get("turn_criteria") or {}
         if not isinstance(written, Mapping) or not all(str(turn).isdigit() for turn in written):
-            raise BadInput(f'{name}: turn_criteria is an object of lists by number of the turn, such as {{"1": [...]}}')
+            raise BadInput(f'{name}: turn_criteria must be an object of lists by turn number, such as {{"1": [...]}}')
         return cls(
             id=name,
             dimension=dimension,
@@ -300,7 +300,7 @@ def make_criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
         BadInput: it is not a list of texts.
     """
     if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(t, str) and t for t in texts):
-        raise BadInput(f"{name}: the {level} criteria are a list of texts")
+        raise BadInput(f"{name}: the {level} criteria must be a list of texts")
     letter = next(letter for letter, of_letter in _LETTERS.items() if of_letter == level)
     return tuple(Criterion(f"criteria_{letter}_{number}", text) for number, text in enumerate(texts, 1))
 
@@ -320,7 +320,7 @@ def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[C
         if not criteria:
             raise BadInput(f"{name}: no line of the criteria begins with criteria_s_1, criteria_m_1 or criteria_d_1")
     elif not isinstance(by_level, Mapping) or by_level.keys() - set(LEVELS):
-        raise BadInput(f"{name}: criteria are an object of lists under {', '.join(LEVELS)}")
+        raise BadInput(f"{name}: criteria must be an object of lists under {', '.join(LEVELS)}")
     else:
         criteria = tuple(chain(*(make_criteria(name, level, by_level.get(level) or ()) for level in LEVELS)))
     present = {criterion.level for criterion in criteria}
@@ -330,10 +330,10 @@ def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[C
 
 def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
     if not isinstance(turn, Mapping):
-        raise BadInput(f"{name}, turn {number}: a turn is an object with `user` and `answer`")
+        raise BadInput(f"{name}, turn {number}: a turn must be an object with `user` and `answer`")
     for key in ("user", "answer", "answer_heard"):
         if not isinstance(turn.get(key) or "", str):
-            raise BadInput(f"{name}, turn {number}: {key} is a transcript")
+            raise BadInput(f"{name}, turn {number}: {key} must be a transcript")
     return DialogueTurn(
         user=clean_text(turn.get("user") or ""),
         answer=clean_text(turn.get("answer") or ""),
@@ -369,9 +369,9 @@ def _parse_json(text: str) -> Mapping[str, Any]:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise BadInput(f"a spoken dialogue is JSON, and this is not ({error})") from None
+        raise BadInput(f"a spoken dialogue must be JSON, but this is not ({error})") from None
     if not isinstance(data, Mapping):
-        raise BadInput("a spoken dialogue is an object with `turns`")
+        raise BadInput("a spoken dialogue must be an object with `turns`")
     return data
 
 

@@ -252,7 +252,7 @@ def _match_speakers(
         voices = heard_in([SpeakerTurn("1", span.start, span.end) for span in spoken])
         if not voices:
             what = "segment" if segments else "window"
-            raise CannotScore(f"no {what} of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
+            raise CannotScore(f"no {what} of {VOICE_WINDOW:g} s of the recording has enough speech (at least 40 %)")
         return [Match(voices[0], next(iter(targets.values())))], {}
     # Without a script, find the best assignment of speakers to references.
     if script is None:
@@ -268,7 +268,7 @@ def _match_speakers(
     turns, who = find_speaker_turns(recording, script)
     by_speaker = {voice.speaker: voice for voice in heard_in(turns)}
     if silent := [name for name in script_names if script_names[name] not in by_speaker]:
-        raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
+        raise CannotScore(f"no speech is heard from {', '.join(silent)}, for whom there is a reference voice")
     matches = [Match(by_speaker[speaker], targets[name]) for name, speaker in script_names.items()]
     return matches, {"speakers_found": len(by_speaker), **who}
 
@@ -279,7 +279,7 @@ def _assign_voices(voices: Sequence[SpeakerVoice], targets: Sequence[NDArray[np.
 
     if len(voices) < len(targets):
         too_few = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
-        raise CannotScore(f"there are {len(targets)} reference voices, {too_few} found in the recording")
+        raise CannotScore(f"there are {len(targets)} reference voices, but {too_few} found in the recording")
     likeness = [[compute_cosine(voice.embedding, target) for target in targets] for voice in voices]
     rows, columns = linear_sum_assignment(likeness, maximize=True)
     return [Match(voices[row], targets[column]) for row, column in zip(rows, columns, strict=True)]

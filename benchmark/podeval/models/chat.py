@@ -169,7 +169,7 @@ def convert_library_errors(whom: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        raise ChatBusy(f"the call of {whom} failed ({reason})", crowded=False) from error
+        raise ChatBusy(f"the call to {whom} failed ({reason})", crowded=False) from error
 
 
 def describe_lateness(whom: str, seconds: float) -> str:

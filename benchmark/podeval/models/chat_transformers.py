@@ -102,7 +102,7 @@ class TransformersChat:
     ) -> ChatAnswer:
         """Return one answer; the schema is requested in words only."""
         if not self._lock.acquire(timeout=timeout):
-            raise ChatBusy(f"{self._name} did not get to this within {timeout:g} s")
+            raise ChatBusy(f"{self._name} did not start on this within {timeout:g} s")
         try:
             return self._ask(messages, sampling, timeout)
         finally:
@@ -117,7 +117,7 @@ class TransformersChat:
         room = self._read_context_length() - prompt_length
         if room < 1:
             raise ChatRefused(
-                f"the question has {prompt_length} tokens and {self._name} reads {self._read_context_length()}",
+                f"the question has {prompt_length} tokens, but {self._name} reads {self._read_context_length()}",
                 for_all=False,
             )
         # Generate the answer, greedily at temperature 0.

@@ -68,7 +68,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
             checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=archive)
     except (OSError, RuntimeError, ValueError, TypeError, LookupError, EOFError, pickle.UnpicklingError) as error:
         raise ModelMissing(
-            f"{path} is damaged, or contains code besides its weights, so it was not opened; "
+            f"{path} is damaged, or contains code in addition to its weights, so it was not opened; "
             "delete it and install the model again"
         ) from error
     state = checkpoint.get(entry) if isinstance(checkpoint, dict) and entry is not None else checkpoint

@@ -105,7 +105,7 @@ def _parse(profile: str) -> tuple[str, dict[str, str]]:
     pairs = [choice.partition("=") for choice in choices]
     for job, sign, _ in pairs:
         if not sign or job not in JOBS:
-            raise BadInput(f"after the profile comes job=model, such as transcriber=openai/whisper-base, not {job!r}")
+            raise BadInput(f"write job=model after the profile, such as transcriber=openai/whisper-base, not {job!r}")
     return name, {job: model for job, _, model in pairs}
 
 
@@ -141,8 +141,8 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
         return resolve_name(chosen.build)(files, **chosen.options)
     except ImportError as error:
         raise ModelMissing(
-            f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "
-            f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` shows details"
+            f"{chosen.title} cannot be loaded because a library that it needs is broken ({error}); "
+            f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`; `podeval doctor` shows details"
         ) from error
     except (LookupError, RuntimeError) as error:
         if is_out_of_memory(error):

@@ -106,13 +106,13 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
         self._members = {member.name: member for member in members}
         if len(self._members) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
             raise BadInput(
-                f"{path} has links, devices, folders or a name twice, so it is not a backup; use another file"
+                f"{path} contains links, devices, folders or a duplicate name, so it is not a backup; use another file"
             )
         try:
             self.manifest: dict[str, Any] = json.loads(self._open(MANIFEST).read(_LARGEST_MANIFEST))
             self.contents = _read_contents(self.manifest)
         except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
-            raise BadInput(f"the manifest of {path} is damaged or not there ({error}); use another backup") from None
+            raise BadInput(f"the manifest of {path} is damaged or missing ({error}); use another backup") from None
         if wrong := sorted({*self.manifest["files"], MANIFEST} ^ self._members.keys()):
             raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
 
@@ -182,7 +182,7 @@ def make_backup(
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
     if not target.name.endswith(ENDINGS):
-        raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
+        raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; name the backup accordingly")
     if target.exists():
         raise BadInput(f"{target} already exists; give every backup a different name")
     secret = read_secret(parse_address(database)) if with_secret else None
@@ -200,7 +200,7 @@ def make_backup(
                 Path(folder, target.name).replace(target)
             sync_folder(target.parent)
     except DiskFull as error:
-        raise DiskFull(f"the disk is full: there is no backup {target}; free some space and make it again") from error
+        raise DiskFull(f"the disk is full, so {target} was not made; free some space and try again") from error
     return contents
 
 
@@ -315,7 +315,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | N
 def _read_contents(manifest: dict[str, Any]) -> Backup:
     """Check a manifest and summarise it; raises ValueError, KeyError or TypeError if it is not one."""
     if manifest["schema"] != 1:
-        raise ValueError(f"schema {manifest['schema']} is of another podeval")
+        raise ValueError(f"schema {manifest['schema']} belongs to another version of podeval")
     files: dict[str, dict[str, Any]] = manifest["files"]
     if outside := [name for name in files if not _is_of_backup(name)]:
         raise ValueError(f"{outside[0]!r} points outside it")

@@ -201,7 +201,7 @@ def _fill_server(copy: Database, database: str | Path) -> None:
         except DBAPIError as error:
             reason = str(error.orig).partition("\n")[0]
             raise StoreUnusable(
-                f"the rows of the backup do not fit into {target.name} ({reason}); nothing was changed"
+                f"the rows of the backup do not fit the tables of {target.name} ({reason}); nothing was changed"
             ) from error
         finally:
             with target.engine.begin() as connection:

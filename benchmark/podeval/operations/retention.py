@@ -53,8 +53,8 @@ class Retention:
         if short <= 0:
             return f"the budget of {self.budget / 2**30:.3g} GB is kept"
         return (
-            f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, and the "
-            f"rest of them is still needed; raise {VARIABLE}, or retire systems of the arena"
+            f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, but the "
+            f"rest are still needed; raise {VARIABLE}, or retire systems of the arena"
         )
 
 
@@ -105,7 +105,7 @@ def keep_to_budget(
                 if not dry_run:
                     _remove(folder, [(output, files) for output, files in outputs if files], name, moment)
         except BadInput:
-            done.kept[name] = "somebody writes to it"
+            done.kept[name] = "a process is writing to it"
             continue
         freed = sum(items.values())
         if freed < sizes[folder.path]:

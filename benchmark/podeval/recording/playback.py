@@ -242,7 +242,7 @@ def decode_standard(stretch: Stretch) -> Samples:
     """
     samples, rate = _read(stretch)
     if not len(samples):
-        raise BadInput(f"{stretch.source} has no sound from {stretch.start:.2f} s on")
+        raise BadInput(f"{stretch.source} has no sound after {stretch.start:.2f} s")
     if samples.shape[1] > 2:
         samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
     resampled = resample(samples, rate, RATE)

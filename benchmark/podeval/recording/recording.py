@@ -172,8 +172,9 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
-                f"measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
+                f"the recording's sampling rate is {self.rate} Hz, below the {rate} Hz this needs; the missing "
+                "frequencies cannot be measured (--allow-upsampling, in Python allow_upsampling=True, scores it "
+                "anyway)"
             )
 
     def speech(self) -> tuple[Span, ...]:

@@ -104,7 +104,7 @@ class ReferenceVoices(dict[str, Recording]):
         voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(
-                f"{of} cannot be used: no window of {VOICE_WINDOW:g} s of it holds enough speech (at least 40 %)"
+                f"{of} cannot be used: no window of {VOICE_WINDOW:g} s of it has enough speech (at least 40 %)"
             )
         return voices[0].embedding
 

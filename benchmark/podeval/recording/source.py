@@ -181,7 +181,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
         audio = source if isinstance(source, Mapping) else {key: source[key] for key in ("array", "sampling_rate")}
     except (TypeError, LookupError):
         raise BadInput(
-            f"audio is {FORMS}, not {type(source).__name__}; samples without their rate cannot be measured"
+            f"audio must be {FORMS}, not {type(source).__name__}; samples without their rate cannot be measured"
         ) from None
     for name in _VALUES:
         value = audio.get(name)

@@ -102,7 +102,7 @@ def separate_stems(recording: SpokenRecording) -> Stems:
     """
     if (channels := recording.samples.shape[1]) > 2:
         raise CannotScore(
-            f"speech and music can be separated in one or two channels, not {channels}; mix it down to stereo or mono"
+            f"speech and music can be separated in one or two channels, not {channels}; mix down to stereo or mono"
         )
     rate = registry.get_card("separator", recording.profile).rate
     samples = resample(recording.samples, recording.rate, rate)

@@ -178,7 +178,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
         BadInput: there is no such language; the message lists the existing ones.
     """
     if language not in LANGUAGES:
-        raise BadInput(f"reports are not written in the language {language!r}; choose {' or '.join(LANGUAGES)}")
+        raise BadInput(f"reports are not available in the language {language!r}; choose {' or '.join(LANGUAGES)}")
     pages = ("site", "compare", "report", "recording_report", "proof", "board")
     return read_texts(locate_hub_source("space") / "locale", language, pages)
 

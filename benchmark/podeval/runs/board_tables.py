@@ -25,7 +25,7 @@ Stamp = tuple[int, int]
 
 NOT_RANKED = "not ranked"
 """Beginning of a reason that concerns a row without a rank, and not items without a score."""
-ALONE = f"{NOT_RANKED}: there is no other system to be compared with"
+ALONE = f"{NOT_RANKED}: there is no other system to compare it with"
 # Reasons that a reader can see from the column or the kind of row, so that tables need not repeat them.
 EVIDENT: Mapping[str, str] = {
     "control": f"{NOT_RANKED}: it is a control",

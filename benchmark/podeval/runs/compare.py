@@ -268,7 +268,7 @@ def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], a
     if column is not None and column.partition(".")[0] in protocols:
         return column
     if name.partition(".")[0] in apart:
-        raise BadInput(f"{name} was not measured by one protocol in both runs; run both with this version of podeval")
+        raise BadInput(f"{name} was not measured by the same protocol in both; run both with this version of podeval")
     comparable = ", ".join(one for one in keys if one.partition(".")[0] in protocols)
     raise BadInput(f"{name} is not a column with a direction in both runs; choose from {comparable}")
 

@@ -32,7 +32,7 @@ from podeval.runs.run_folder import Output, RunFolder, RunPlan
 CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 """Conditions that the task sets for every system alike."""
 
-JOINED = "podeval joined its turns, so that the pauses between them are not the system's"
+JOINED = "podeval joined its turns, so the pauses between them are not the system's"
 """The reason why values of timing are not ranked."""
 
 _ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
@@ -92,7 +92,8 @@ def _find_voices(plan: RunPlan, details: Mapping[str, Any]) -> str:
 
 
 DIED = Unscored(
-    "the measuring process died twice on this item, or its memory was too small; use --workers 1 to give it all of it",
+    "the measuring process died twice on this item, or its memory was too small; use --workers 1 to "
+    "give it all the memory",
     "ours",
 )
 

@@ -128,7 +128,7 @@ def _make_missing(
             system.say(f"{system.title}: {item.id} is left for the next run: {busy}")
     done(len(items))
     if left > 1:
-        system.say(f"{system.title}: {left} items are left for the next run; give the same command again")
+        system.say(f"{system.title}: {left} items are left for the next run; run the same command again")
 
 
 def _make_in_turn(
@@ -154,7 +154,7 @@ def _make_together(
                 future.result()
                 done(number)
         except BaseException:
-            system.say(f"{system.title}: waiting for the requests that are in flight; no more are sent")
+            system.say(f"{system.title}: waiting for the requests in flight; no more are sent")
             system.pace.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -217,7 +217,7 @@ def describe_streaming(folder: RunFolder) -> str | None:
         f"continuous for {latency.continuous:.1%} of the time"
         + (f"; real-time factor {latency.rtf:.2f}" if latency.rtf is not None else "")
         + (f", {latency.at_once} requests at once, {latency.errors} errors" if latency.at_once > 1 else "")
-        + (f"; cost {latency.cost:g} as the server says" if latency.cost is not None else "")
+        + (f"; cost {latency.cost:g} according to the server" if latency.cost is not None else "")
     )
 
 
@@ -245,7 +245,7 @@ def list_notes(folder: RunFolder) -> list[str]:
     details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
     notes = [note for one in details for note in (*one.get("notes", ()), *one.get("script_notes", ()))]
     if cut := sum(one.get("whole") is False for one in details):
-        notes.append(f"{cut} outputs were cut off at the longest that the model may write: their ends are missing")
+        notes.append(f"{cut} outputs were cut off at the model's length limit: their ends are missing")
     for one in details:
         for name, words in one.get("refused_fields", {}).items():
             notes.append(f"the server refuses {name!r}, which is replaced or left out ({words})")

@@ -222,8 +222,8 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             ) from None
         if version != __version__:
             raise ClusterFailed(
-                f"{machine} has podeval {version}, here it is {__version__}; results may differ between versions, "
-                "install the same everywhere"
+                f"{machine} has podeval {version}, but this machine has {__version__}; results may differ between "
+                "versions, so install the same version everywhere"
             )
         self._free.append(actor)
 
@@ -337,7 +337,7 @@ def _refusal(address: str, error: BaseException) -> PodevalError:
         )
     if "authentic" in str(error).lower():
         return BadInput(
-            f"the Ray cluster at {address} asks for a token: bring its head's ~/.ray/auth_token here, or set "
+            f"the Ray cluster at {address} asks for a token: copy its head's ~/.ray/auth_token here, or set "
             "RAY_AUTH_TOKEN, and set RAY_AUTH_MODE=token"
         )
     return BadInput(f"{_no_cluster(address)} ({reason})")

@@ -160,8 +160,9 @@ def run_system(
     data = read_items(request)
     if (content := _NOT_SPOKEN.get(request.track)) is not None:
         raise BadInput(
-            f"{system.name} reads scripts aloud; {request.benchmark.name} asks for {content} (track {request.track}): "
-            "choose another benchmark or track, or evaluate a system that does this with --outputs or --python"
+            f"{system.name} reads scripts aloud, but {request.benchmark.name} asks for {content} (track "
+            f"{request.track}): choose another benchmark or track, or evaluate "
+            "a system that does this with --outputs or --python"
         )
 
     def require(folder: RunFolder) -> None:
@@ -309,7 +310,7 @@ def read_items(request: RunRequest) -> Items:
     """
     split = request.benchmark.split(request.split)
     if request.track not in split.tracks:
-        raise BadInput(f"the split {split.name} serves {', '.join(split.tracks)}, not {request.track}")
+        raise BadInput(f"the split {split.name} is for {', '.join(split.tracks)}, not {request.track}")
     registry.require_profile(request.profile)
     data = load_items(request.benchmark, split.name, request.data)
     kept = [item for item in data.items if not request.only or item.id in request.only]

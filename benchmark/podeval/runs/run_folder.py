@@ -43,7 +43,7 @@ UPLOADS = ".uploads"
 """Folder next to the runs for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"
 """Prefix of a folder next to the runs in which a restore keeps the replaced files."""
-REOPENED = Unscored("it failed before and is tried again; run the same command", "ours")
+REOPENED = Unscored("it failed before and will be tried again; run the same command", "ours")
 """Result of an item that must be measured again."""
 SHARDS = "shards.jsonl"
 """File in a run's folder with the addresses of the tars into which its recordings were moved."""

@@ -19,7 +19,7 @@ from podeval.systems.submission_reading import FILE_NAME
 OUTPUTS = "outputs"
 
 _HEAD = """\
-# Made by `podeval prepare-submission` from {run}. Say in it what your system is, then check it with
+# Made by `podeval prepare-submission` from {run}. Describe your system in it, then check it with
 # `podeval submit {folder} --check` and queue it with `podeval submit {folder}`.
 # To have podeval run the model itself, replace `source` as submissions/template.yaml shows.
 """
@@ -32,8 +32,8 @@ tags: [podeval]
 ---
 # {title} on {benchmark}
 
-What {title} made for the split {split} of {benchmark} (track {track}): a file for each item, which is named by it, as
-podeval takes outputs that are submitted. How they were made, by the plan of the run:
+Outputs of {title} for the split {split} of {benchmark} (track {track}): one file for each item, named after it, as
+podeval expects submitted outputs. How they were made, according to the plan of the run:
 
 ```json
 {generation}

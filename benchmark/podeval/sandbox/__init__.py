@@ -115,7 +115,7 @@ def require() -> None:
 def describe_memory_bound() -> str:
     """Describe the limit on the memory of a sandbox here, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
-        return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
+        return f"by its own memory cgroup (version {tree.interface.version}, below {tree.group})"
     return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
 
 
@@ -146,7 +146,7 @@ def describe_decoding() -> str:
         return f"without isolation, in a process with its own limits ({why})"
     if version := second_wall.find_version():
         return f"behind Landlock (version {version}) and a filter of system calls, without namespaces"
-    return "behind only a filter of system calls, because this kernel has no Landlock: such a program may read files"
+    return "behind only a filter of system calls, because this kernel has no Landlock: such a program can read files"
 
 
 def build_python_command(module: str, *arguments: str) -> list[str]:
@@ -290,7 +290,7 @@ class Running:
             size, count = usage.weigh_folder(self._folder, limits.output_files)
             free = usage.free_disk(self._folder)
         except OSError as error:
-            return f"its output cannot be looked at ({error.strerror})"
+            return f"its output cannot be inspected ({error.strerror})"
         size += sum(self._held.files.values())
         if self._held.unseen_files:
             size = max(size, self._disk - free)
@@ -338,7 +338,7 @@ def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
     try:
         yield running
     finally:
-        running.stop("it was not needed any more")
+        running.stop("it was no longer needed")
         running.wait()
 
 

@@ -208,7 +208,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     import pandas
 
     if level not in get_args(Level):
-        raise BadInput(f"the level of measurement is nominal, ordinal, interval or ratio, not {level!r}")
+        raise BadInput(f"the level of measurement must be nominal, ordinal, interval or ratio, not {level!r}")
     if len({len(row) for row in ratings}) > 1:
         raise BadInput("every rater needs one entry for each thing, or None if there is no rating")
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)

@@ -124,7 +124,7 @@ class Ratings:
         match = next((rating for rating in self.systems if rating.system == system), None)
         if match is None:
             systems = ", ".join(rating.system for rating in self.systems)
-            raise BadInput(f"{system} was in no counted battle; choose from {systems}")
+            raise BadInput(f"{system} was not in any counted battle; choose from {systems}")
         return match
 
 

@@ -207,7 +207,7 @@ def mean_ci(
     if not np.isfinite(y).all():
         raise BadInput("the values to average contain NaN or infinity; leave unscored items out first")
     if not 0 < level < 1:
-        raise BadInput(f"the confidence level must lie between 0 and 1, not {level}; 0.95 is the usual one")
+        raise BadInput(f"the confidence level must be between 0 and 1, not {level}; 0.95 is the usual one")
     codes, count = number_clusters(clusters, y.size)
     w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != y.shape or not (np.isfinite(w) & (w > 0)).all():

@@ -214,7 +214,7 @@ def screen_by_shares(
                 f"the {anchor} anchor is {position} on {share:.1%} of {pages} pages, not on more than {least:.0%}"
             )
     if rules.alike is not None and alike > rules.alike:
-        reasons.append(f"all but the low anchor have one mark on {alike:.1%} of {pages} pages")
+        reasons.append(f"all but the low anchor have the same mark on {alike:.1%} of {pages} pages")
     return ScreenedListener(rater, pages, low_worst, high_top, alike, tuple(reasons))
 
 
@@ -332,9 +332,9 @@ def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str
     common = sorted(set().union(*kept) & set().union(*excluded))
     averages = [[fmean(of[name] for of in group if name in of) for name in common] for group in (kept, excluded)]
     if (correlation := srcc(*averages).value) is not None:
-        lines.append(f"SRCC of the stimuli's means by the excluded with those by the rest: {correlation:.2f}")
+        lines.append(f"SRCC of the stimuli's means by the excluded listeners with those by the rest: {correlation:.2f}")
     if min(len(kept), len(excluded)) < FEWEST_TESTED:
-        return [*lines, "there are too few listeners to test whether the excluded disagree with the rest"]
+        return [*lines, "there are too few listeners to test whether the excluded listeners disagree with the rest"]
     return lines + _find_disagreements(common, kept, excluded, low)
 
 
@@ -353,8 +353,9 @@ def _find_disagreements(
     p = np.array([_test(ours, theirs) for *_, ours, theirs in pairs])
     apart = holm(p) & differs.any()
     return [
-        f"WARNING: the excluded disagree about {first} and {second}: the mean difference is {theirs.mean():+.1f} by "
-        f"them and {ours.mean():+.1f} by those who count (p {p[index]:.2g}); read the results without screening too"
+        f"WARNING: the excluded listeners disagree about {first} and {second}: the mean difference is "
+        f"{theirs.mean():+.1f} by them and {ours.mean():+.1f} by the rest (p {p[index]:.2g}); read the results without "
+        "screening too"
         for index, (first, second, ours, theirs) in enumerate(pairs)
         if apart[index] and ours.mean() * theirs.mean() <= 0
     ]

@@ -80,9 +80,9 @@ class LoweredVotes:
         if self.least is None:
             way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} voters too many decide {way} {self.system} whatever it meets, by "
-                f"{abs(self.z):.1f} standard errors; votes on it count down to {self.weight:.0%}, by the chance that "
-                "the voter is one of them"
+                f"about {self.voters} voters too many decide {way} {self.system} whatever its opponent, by "
+                f"{abs(self.z):.1f} standard errors; votes on it count for as little as {self.weight:.0%}, depending "
+                "on the chance that the voter is one of them"
             )
         among = "numbers of votes" if self.grouped_by == "votes" else "places by first vote"
         return (

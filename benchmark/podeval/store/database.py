@@ -319,7 +319,7 @@ def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> Non
         cursor.execute(f"SHOW {setting}")
         if cursor.fetchone() == ("off",):
             connection.close()
-            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; set it on")
+            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; turn it on")
     cursor.close()
     connection.rollback()
 
@@ -353,7 +353,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
             longest, kind = point, mount_kind
     if kind.startswith(_SHARED_MOUNTS) and kind not in _LOCAL_FUSE:
         raise BadInput(
-            f"{file} is on a {kind} mount ({longest}), where SQLite can lose what it wrote; "
+            f"{file} is on a {kind} mount ({longest}), where SQLite can lose written data; "
             "put it on a local disk, or use PostgreSQL (DATABASE_URL)"
         )
 

@@ -78,7 +78,7 @@ def validate_reason(reason: str) -> str:
     if not reason:
         raise BadInput("give a reason; it is stored with the decision")
     if len(reason) > LONGEST_REASON:
-        raise BadInput(f"the reason is {len(reason)} characters long; {LONGEST_REASON} are enough")
+        raise BadInput(f"the reason is {len(reason)} characters long; at most {LONGEST_REASON} are allowed")
     return reason
 
 

@@ -158,7 +158,7 @@ def renew(database: Database, reason: str, by: str) -> int:
     # Store it in the database, unless it is already there.
     def work(session: Session) -> int:
         if operator_settings.read_secret_check(session) == check:
-            raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")
+            raise BadInput(f"the database {database.name} already uses this secret; set another {VARIABLE} first")
         people = _count_people(session)
         operator_settings.keep_setting(session, operator_settings.CHECK_VALUE, check, by, now)
         operator_settings.note(session, "secret renewed", f"{people} people", reason, by, now)
@@ -218,9 +218,9 @@ def explain_loss(session: Session, database: Database, kept: bytes | None) -> st
     location = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
     how = "not there" if kept is None else "not the one that is there"
     return (
-        f"the secret by which {database.name} knows {people} people is {how}: "
+        f"the secret by which {database.name} recognises {people} people is {how}: "
         f"each would be a new voter, whose votes count again. Put it back as {location}, from where you keep it or "
-        "from a backup made --with-secret; or, where it is gone for good, say that all of them may be new: "
+        "from a backup made --with-secret; or, if it is gone for good, declare that all of them may be new: "
         "podeval admin new-secret --reason WHY"
     )
 

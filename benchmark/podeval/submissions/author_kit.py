@@ -165,10 +165,10 @@ def write_notebook(entry: RunEntry, address: str) -> str:
         ("markdown", _INTRO.format(folder=entry.folder)),
         ("code", "%pip install --quiet huggingface_hub numpy soundfile"),
         ("code", _FETCH.format(address=address, folder=entry.folder)),
-        ("markdown", "Your system. `turns` is a list of `{speaker, text}`; give back samples and their rate."),
+        ("markdown", "Your system. `turns` is a list of `{speaker, text}`; return samples and their rate."),
         ("code", _SPEAK),
         ("code", _MAKE.format(folder=entry.folder)),
-        ("markdown", "Push them. The commit that is printed goes into the form beside the repo's name."),
+        ("markdown", "Push the recordings. The printed commit goes into the form next to the repo's name."),
         ("code", _PUSH),
     ]
     return json.dumps(
@@ -189,7 +189,7 @@ def write_notebook(entry: RunEntry, address: str) -> str:
 
 _INTRO = """# Outputs for podeval: {folder}
 
-Speaks every script by a function of yours and pushes the recordings as a dataset repo: submit it as *outputs*."""
+Speaks every script with a function of yours and pushes the recordings as a dataset repo: submit it as *outputs*."""
 
 _FETCH = """import io, json, urllib.request, zipfile
 from pathlib import Path
@@ -202,7 +202,7 @@ print(len(scripts), "scripts;", scripts[0]["turns"][0])"""
 _SPEAK = """import numpy as np
 
 def speak(turns, language):
-    raise NotImplementedError("call your text-to-speech here, and return (samples, rate)")"""
+    raise NotImplementedError("call your text-to-speech here and return (samples, rate)")"""
 
 _MAKE = """import soundfile
 

@@ -216,8 +216,8 @@ def require_disk(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE and measure_disk_use(folder) < LEAST_FREE:
         raise MachineFault(
-            f"the disk of the work folder is full: {free // 2**20} MiB are left, {LEAST_FREE // 2**20} MiB are the "
-            "least; free some space",
+            f"the disk of the work folder is full: {free // 2**20} MiB are left, and at least {LEAST_FREE // 2**20} "
+            "MiB are needed; free some space",
             everything=True,
         )
 
@@ -245,7 +245,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
         raise OursFailed(f"its sandbox could not be opened ({ended.log.splitlines()[0][:200]})")
     killed = ended.stopped is None and ended.code in _KILLED and sandbox.count_memory_kills() > kills_before
     if killed or "the machine's memory" in (ended.stopped or ""):
-        raise OursFailed("the machine ran out of memory while it ran; end other programs, or lower --memory")
+        raise OursFailed("the machine ran out of memory during the run; end other programs, or lower --memory")
 
 
 def measure_disk_use(folder: Path) -> int:
@@ -289,7 +289,7 @@ def _read_script(path: Path) -> str:
     """
     content, size = _read_file(path, 0, MOST_BYTES)
     if size > MOST_BYTES:
-        raise BadInput(f"{path.name} is {size} bytes long; a script has at most {MOST_BYTES}")
+        raise BadInput(f"{path.name} is {size} bytes long; a script may have at most {MOST_BYTES}")
     return decode_text(content, path.name)
 
 

@@ -130,7 +130,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
     """Mark items as failed after a crash: the one that it crashed on, or all if no more outputs came; yield them."""
     if ended.failure is None:
-        reason, failed = "the system ended without handing back anything for it", left
+        reason, failed = "the system ended without returning anything for it", left
     else:
         reason, failed = f"the system was running on it: {ended.failure}", left if final else left[:1]
         if ended.stopped is None and ended.log.strip():

@@ -239,7 +239,7 @@ class HubRounds:
             try:
                 yield from self._take_in(results, intake, final=True)
             except BadInput as error:  # somebody emptied the bucket: missing outputs are made again
-                self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
+                self.hub.log(f"{self.submission}: nothing remains of round {row.round} ({error})")
             shutil.rmtree(results.out.parent, ignore_errors=True)
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:

@@ -163,7 +163,7 @@ def _write_all(
                 shutil.copyfileobj(source, target, 2**20)
             recordings[name] = _measure_seconds(path)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
-            unreadable[name] = "it is damaged in the zip, or larger than the zip says; zip it again"
+            unreadable[name] = "it is damaged in the zip, or larger than the zip states; zip it again"
         except BadAudio as error:
             unreadable[name] = str(error).replace(repr(str(path)), "it")[:500]
         if name in unreadable:
@@ -181,7 +181,7 @@ def _measure_seconds(path: Path) -> float:
     _, seconds = read_container_and_seconds(path)
     if not bounds.least_seconds <= seconds <= bounds.seconds:
         raise BadAudio(
-            f"it is {seconds:.1f} s long; {bounds.least_seconds:g} s to {bounds.seconds / 3600:g} h are taken"
+            f"it is {seconds:.1f} s long; {bounds.least_seconds:g} s to {bounds.seconds / 3600:g} h are accepted"
         )
     return round(seconds, 3)
 

@@ -9,17 +9,17 @@ from podeval.texts import write_sentence
 
 RULES = {
     "document": "the document is valid and describes something that can be run",
-    "exists": "the repo and the commit are there",
+    "exists": "the repo and the commit exist",
     "readable": "podeval may read the repo: it is public and not gated",
     "pinned": "the commit is in the history of the repo's main branch",
-    "licence": "the repo's card states a licence, the same as the document",
+    "licence": "the repo's card states a licence, which is the same as in the document",
     "card": "the repo has a card that says what the system is",
-    "size": "the weights fit the limits of this board, by their headers",
-    "safetensors": "the weights are safetensors, whole and as their headers say",
-    "remote_code": "no configuration asks to run code of the repo",
+    "size": "the weights fit the limits of this board, according to their headers",
+    "safetensors": "the weights are safetensors, complete and as their headers state",
+    "remote_code": "no configuration asks to run code from the repo",
     "code": "the repo contains no code",
-    "consent": "everyone whose voice is cloned from a recording that is not the benchmark's has permitted it",
-    "base": "the model that an adapter adapts is known, pinned, and passes the same rules",
+    "consent": "everyone whose voice is cloned from a recording other than the benchmark's has permitted it",
+    "base": "the base model of an adapter is known and pinned, and passes the same rules",
     "task": "an adapter of podeval can run the task on the tracks that are entered",
     "duplicate": "it has not been submitted before",
     "taken_down": "none of its content was taken down from this board",
@@ -28,7 +28,7 @@ RULES = {
     "manifest": "there is one output for every item of the tracks that are entered",
     "names": "files are in the folder, have plain names and are not links",
     "volume": "all files together stay within the limits",
-    "audio": "every recording can be decoded, and its length and rate are sane",
+    "audio": "every recording can be decoded, and its length and rate are plausible",
     "script": "every script is readable as a script",
 }
 """Every rule of the gate, and what it requires."""

@@ -229,7 +229,7 @@ class SubmissionService:
                 break
             except Exception:
                 # Whatever the error, it does not delay others; it is tried again next time.
-                _LOG.exception("%s could not be looked over", row.id)
+                _LOG.exception("%s could not be checked", row.id)
                 continue
             done.append(self.queue.get(row.id))
         return done

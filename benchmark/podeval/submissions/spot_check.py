@@ -232,7 +232,7 @@ def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
     """Return the model that supposedly made the outputs."""
     source = document.source
     if not isinstance(source, Outputs):
-        raise BadInput(f"{row.id} is of kind {row.kind}; spot checks are of supplied outputs")
+        raise BadInput(f"{row.id} is of kind {row.kind}, but spot checks are for supplied outputs")
     if row.state != "published":
         raise BadInput(f"{row.id} is {row.state}; only published submissions are checked")
     if source.made_by is None:

@@ -34,10 +34,10 @@ NEXT: dict[str, tuple[str, ...]] = {
 }
 """States that may follow each state."""
 
-WAITS = "waits for the board's machine, by no fault of its own"
+WAITS = "waits for the board's machine, through no fault of its own"
 """Beginning of a reason in the history that asks for the operator's action."""
 
-OURS = "the board's machine could not do it, by no fault of the submission"
+OURS = "the board's machine could not do it, through no fault of the submission"
 """Beginning of a reason in the history that an attempt failed through no fault of the submission."""
 
 LEASED = ("running", "measured")

@@ -276,7 +276,7 @@ def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
     """
     outputs = [run.output(item.id) for item in items]
     if all(output is None or output.failed for output in outputs):
-        reason = next((output.failed for output in outputs if output and output.failed), "no reason is known")
+        reason = next((output.failed for output in outputs if output and output.failed), "no reason was recorded")
         raise Unusable(write_sentence("system-made-nothing", count=len(items), problem=reason))
 
 

@@ -200,7 +200,7 @@ def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item])
 def _read_reason(database: Database, submission: str) -> str:
     same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == submission)
     query = select(OperatorAction.reason).where(*same).order_by(OperatorAction.number.desc())
-    return next(iter(database.list_rows(query.limit(1))), "") or "no reason is kept"
+    return next(iter(database.list_rows(query.limit(1))), "") or "no reason was recorded"
 
 
 def find_played(database: Database, content: SpokenContent, board: Path) -> set[Path]:

@@ -192,11 +192,11 @@ class Worker(Workplace):
         if self.hub is not None:
             try:
                 for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
-                    self.log(f"job {job} was stopped: its submission is not under way any more")
+                    self.log(f"job {job} was stopped: its submission is no longer under way")
                 for id in self.hub.delete_taken_down():
                     self.log(f"{id}: the files of its jobs on the Hub are deleted, because it was taken down")
             except HubUnavailable as error:
-                self.log(f"it is unknown at present whether jobs must be stopped or results deleted: {error}")
+                self.log(f"it is not known yet whether jobs must be stopped or results deleted: {error}")
             except BadInput as error:
                 self.log(f"jobs' files of content that was taken down are still on the Hub: {error}")
         if self.proposals is not None:
@@ -205,9 +205,9 @@ class Worker(Workplace):
     def clear(self) -> None:
         """Remove files of finished submissions from the work folder."""
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
-            self.log(f"{name}: files in {self.folder} that nobody needs any more were removed")
+            self.log(f"{name}: files in {self.folder} that are no longer needed were removed")
         for name in Uploads(self.board).clear(self.queue):
-            self.log(f"{name}: uploaded recordings that no submission needs any more were removed")
+            self.log(f"{name}: uploaded recordings that no submission needs any longer were removed")
 
     def _end(self, claim: Claim, error: SubmissionRefused | Unusable | TooExpensive) -> None:
         state = self.queue.get(claim.id).state

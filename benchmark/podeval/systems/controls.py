@@ -332,4 +332,4 @@ def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) ->
             for repeated in inner:
                 if abs(repeated - omitted) > 1:
                     return omitted, repeated, turn
-    raise BadInput(f"{name} needs a longer script: two sentences and a turn of {_FEWEST_WORDS} words that are apart")
+    raise BadInput(f"{name} needs a longer script: two sentences, and a turn of {_FEWEST_WORDS} words elsewhere")

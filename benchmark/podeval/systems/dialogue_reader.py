@@ -137,15 +137,15 @@ class DialogueReader(SpeakingSystem):
         needed, count = len(script.speakers), len(self.voices)
         if needed > count:
             raise BadInput(
-                f"{self.name} has {count} voices, the script needs {needed} "
+                f"{self.name} has {count} voices, but the script needs {needed} "
                 f"({', '.join(script.speakers)[:200]}); use a system with more voices"
             )
         language = read_as(script.text) or detect_language(script.text)
         if language not in self.languages:
             language_name = identify_language(script.text).words if language == "other" else language
             raise BadInput(
-                f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; use a system that "
-                f"reads {'it' if language == 'other' else language}"
+                f"{self.name} reads {', '.join(self.languages)}, but the script is in {language_name}; use a system "
+                f"that reads {'it' if language == 'other' else language}"
             )
 
 

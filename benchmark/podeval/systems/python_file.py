@@ -132,25 +132,27 @@ class PythonSystem(OwnMaker[Product]):
             SpeechFailed: it is not (samples, rate), or is empty; the message states the actual and the expected result.
         """
         if not isinstance(result, tuple) or len(result) != 2:
-            raise SpeechFailed(f"{self._name} gave {_describe(result)}; return (samples, rate), the rate in Hz")
+            raise SpeechFailed(f"{self._name} returned {_describe(result)}; return (samples, rate in Hz)")
         sound, rate = result
         if isinstance(rate, bool) or not isinstance(rate, int | np.integer) or not RATES[0] <= rate <= RATES[1]:
-            raise SpeechFailed(f"{self._name} gave the rate {rate!r}; return (samples, rate), the rate a number of Hz")
+            raise SpeechFailed(f"{self._name} returned the rate {rate!r}; return (samples, rate in Hz)")
         if hasattr(sound, "detach"):
             sound = sound.detach().cpu().numpy()
         try:
             samples = np.asarray(sound)
             whole = np.issubdtype(samples.dtype, np.integer)
             if whole and samples.dtype != np.int16:
-                raise SpeechFailed(f"{self._name} gave samples of {samples.dtype}; return floats of ±1 or 16-bit ones")
+                raise SpeechFailed(
+                    f"{self._name} returned samples of {samples.dtype}; return floats within ±1 or int16"
+                )
             samples = np.asarray(samples, np.float32) / (_SCALE if whole else np.float32(1))
         except (ValueError, TypeError) as error:
-            raise SpeechFailed(f"{self._name} gave {_describe(sound)} for samples, which is not an array") from error
+            raise SpeechFailed(f"{self._name} returned {_describe(sound)} for samples, not an array") from error
         if samples.ndim not in (1, 2) or not samples.size:
-            raise SpeechFailed(f"{self._name} gave samples of shape {samples.shape}; return (frames, channels)")
+            raise SpeechFailed(f"{self._name} returned samples of shape {samples.shape}; return (frames, channels)")
         if samples.ndim == 2 and (samples.shape[1] > _CHANNELS or samples.shape[0] < samples.shape[1]):
             shape = f"{samples.shape}, channels first"
-            raise SpeechFailed(f"{self._name} gave samples of shape {shape}; return (frames, channels): samples.T")
+            raise SpeechFailed(f"{self._name} returned samples of shape {shape}; return (frames, channels): samples.T")
         return samples, int(rate)
 
     def _read_script(self, result: Any) -> tuple[str, list[dict[str, str]] | None]:
@@ -158,12 +160,12 @@ class PythonSystem(OwnMaker[Product]):
         if isinstance(result, str):
             text = strip_reasoning(result)
             if not text:
-                raise SpeechFailed(f"{self._name} gave a text without words")
+                raise SpeechFailed(f"{self._name} returned a text without words")
             return text, None
         try:
             script = Script.parse(result)
         except (BadInput, TypeError) as refusal:
-            raise SpeechFailed(f"{self._name} gave {_describe(result)}, which is not a script: {refusal}") from None
+            raise SpeechFailed(f"{self._name} returned {_describe(result)}, which is not a script: {refusal}") from None
         return script.lines, script.to_json()
 
 

@@ -85,7 +85,7 @@ class Ask(JobPart):
     def _one_task(self) -> Self:
         tasks = [name for name in ("script", "prompt", "user", "topic") if getattr(self, name) is not None]
         if len(tasks) > 1:
-            raise ValueError(f"an item is one task, not {' and '.join(tasks)}")
+            raise ValueError(f"an item must be one task, not {' and '.join(tasks)}")
         return self
 
     def spoken(self) -> Script:

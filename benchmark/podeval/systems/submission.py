@@ -31,7 +31,7 @@ PATTERNS_IN_WORDS = {
     SLUG: "2 to 64 lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
     REPO: "a Hub repo as owner/name",
     REVISION: "a full commit hash of 40 characters, as the repo's history shows it; a branch can move",
-    FOLDER: "a folder beside the document, without .. and not starting with /",
+    FOLDER: "a folder next to the document, without .. and not starting with /",
     HTTPS: "a link that starts with https://",
     LANGUAGE: "a language code such as en or zh",
     LICENCE: "an SPDX licence id such as Apache-2.0, or proprietary, or unknown",
@@ -85,7 +85,7 @@ class System(DocumentPart):
     licence: Annotated[str, Field(pattern=LICENCE)] = Field(description="of the weights, or of the outputs")
     open: StrictBool = Field(description="whether anyone can download and run the system")
     size_parameters: Annotated[StrictInt, Field(gt=0, lt=10**15)] | None = Field(
-        default=None, description="number of parameters; leave out where it is not known"
+        default=None, description="number of parameters; leave out if it is not known"
     )
     languages: tuple[Annotated[str, Field(pattern=LANGUAGE)], ...] = Field(min_length=1, max_length=200)
 
@@ -106,10 +106,10 @@ class BenchmarkEntry(DocumentPart):
 
 
 class _Files(DocumentPart):
-    repo: Repo | None = Field(default=None, description="dataset repo with one file an item, named by item id")
+    repo: Repo | None = Field(default=None, description="dataset repo with one file per item, named by item id")
     revision: Revision | None = None
     folder: Annotated[str, Field(pattern=FOLDER, max_length=200)] | None = Field(
-        default=None, description="folder beside this document, in place of a repo"
+        default=None, description="folder next to this document, in place of a repo"
     )
 
     @model_validator(mode="after")
@@ -147,14 +147,14 @@ class Publish(DocumentPart):
     eval_results: StrictBool = Field(
         default=False, description="propose the results as .eval_results/podeval.yaml, which the Hub's boards read"
     )
-    model_index: StrictBool = Field(default=False, description="propose them as model-index in the model's card too")
+    model_index: StrictBool = Field(default=False, description="also propose them as model-index in the model's card")
 
 
 class Consent(DocumentPart):
     """Whose voices a system clones from recordings that are not the benchmark's, and with what permission."""
 
     clones: StrictBool = Field(
-        default=False, description="it speaks in reference voices that are not those of the benchmark"
+        default=False, description="it speaks in reference voices other than those of the benchmark"
     )
     whose: tuple[Line, ...] = Field(
         default=(), max_length=100, description="persons, or speakers of a data set; synthetic for nobody's voice"
@@ -241,7 +241,7 @@ class Reported(DocumentPart):
 
     kind: Literal["reported"]
     results: tuple[ReportedFigure, ...] = Field(
-        min_length=1, description="the figures, or the name of a CSV file beside this document that holds them"
+        min_length=1, description="the figures, or the name of a CSV file next to this document that contains them"
     )
 
     @model_validator(mode="after")

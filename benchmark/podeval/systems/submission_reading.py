@@ -100,8 +100,8 @@ def load_all(folder: Path) -> dict[str, Submission]:
         submission = load(file)
         if submission.system.id != file.parent.name:
             raise BadInput(
-                f"{file}: the system id is {submission.system.id}, the folder {file.parent.name}; "
-                "rename one of them, the folder is named after the system"
+                f"{file}: the system id is {submission.system.id}, but the folder is {file.parent.name}; "
+                "rename one of them, because the folder is named after the system"
             )
         submissions[submission.system.id] = submission
     return submissions
@@ -198,12 +198,12 @@ def _put_results_in_place(document: _Located, folder: Path | None) -> None:
     if not isinstance(name, str):
         return
     if not re.fullmatch(RESULTS_FILE, name):
-        raise BadDocument([document.problem(_RESULTS, "must be the name of a .csv file beside the document")])
+        raise BadDocument([document.problem(_RESULTS, "must be the name of a .csv file next to the document")])
     if folder is None:
         raise BadDocument([document.problem(_RESULTS, "names a file, but there is none; list the figures here")])
     file = folder / name
     if file.is_symlink() or not file.is_file():
-        raise BadDocument([document.problem(_RESULTS, f"names {name}, which is not a file beside the document")])
+        raise BadDocument([document.problem(_RESULTS, f"names {name}, which is not a file next to the document")])
     source["results"] = list(_read_rows(document, file))
 
 
@@ -231,7 +231,7 @@ def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
     for name in columns:
         if name not in ReportedFigure.model_fields:
             hint = _suggest(name, list(ReportedFigure.model_fields))
-            raise BadDocument([DocumentProblem(str(file), 1, name, f"is no column of a results file; {hint}")])
+            raise BadDocument([DocumentProblem(str(file), 1, name, f"is not a column of a results file; {hint}")])
     if len(set(columns)) < len(columns):
         raise BadDocument([DocumentProblem(str(file), 1, "", "names a column twice; keep one")])
     return columns

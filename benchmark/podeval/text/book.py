@@ -110,7 +110,7 @@ def read_book(path: Path) -> Book:
     """
     ending = path.suffix.lower()
     if ending in (".mobi", ".azw", ".azw3", ".pdf", ".docx", ".doc", ".odt", ".fb2", ".rtf", ".html", ".htm"):
-        raise BadInput(f"{path} is not read; export the book as EPUB, Markdown or plain text")
+        raise BadInput(f"{path} is not in a supported format; export the book as EPUB, Markdown or plain text")
     pieces = _read_epub(path) if ending == ".epub" else _read_json(path) if ending == ".json" else _read_plain(path)
     book = _number_sections(pieces)
     if not any(passage.kind == "body" for passage in book.passages):
@@ -316,7 +316,7 @@ class _PageReader(HTMLParser):
         kind = "silent" if is_silent else "matter" if tag == "nav" else kind
         self._open.append((tag, "mark" if tag == "sup" and kind != "silent" else kind))
         if len(self._open) > DEEPEST:
-            raise BadInput(f"a page of the EPUB has more than {DEEPEST} elements inside each other; export it again")
+            raise BadInput(f"a page of the EPUB has elements nested more than {DEEPEST} deep; export it again")
 
     def handle_endtag(self, tag: str) -> None:
         """Close an element, and any elements in it that were left open."""

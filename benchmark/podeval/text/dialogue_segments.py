@@ -248,7 +248,7 @@ def cut_dialogue_clips(
         BadInput: a limit leaves no segment.
     """
     if back < 1 or forward < 1 or not most_seconds >= 0:
-        raise BadInput(f"a clip needs at least one segment a side, not {back} and {forward} in {most_seconds:g} s")
+        raise BadInput(f"a clip needs at least one segment per side, not {back} and {forward} in {most_seconds:g} s")
     clips: list[DialogueClip] = []
     for index, (last, first) in enumerate(pairwise(segments)):
         if last.speaker == first.speaker:

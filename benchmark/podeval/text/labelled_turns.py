@@ -167,11 +167,11 @@ def read_labels(text: str) -> Script:
     speakers, notes = _find_speakers(_leave_out_headings(lines))
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
-        notes.insert(0, f"the text is subtitles, of which {len(cues)} lines of words are read and no times")
+        notes.insert(0, f"the text is subtitles; {len(cues)} lines of words are read, without their times")
         voiced = sum(line.startswith(VOICE) for line in cues)
-        more += [f"{len(cues) - voiced} of them name no voice, as the line before"] if 0 < voiced < len(cues) else []
+        more += [f"{len(cues) - voiced} of them name no voice, and keep the last one"] if 0 < voiced < len(cues) else []
     if stamped and not turns:
-        notes.insert(0, f"the times at the beginning of {stamped} lines are read as no words")
+        notes.insert(0, f"the times at the beginning of {stamped} lines are not read as words")
     return Script.from_turns(turns or [("1", plain if cues is None else " ".join(cues))], [*around, *notes, *more])
 
 
@@ -230,7 +230,7 @@ def note_inner_labels(script: Script) -> Script:
     ]
     if not inner:
         return script
-    note = f"the text of turn {', '.join(inner[:5])} has labels of speakers of its own, which are read as words"
+    note = f"the text of turn {', '.join(inner[:5])} contains labels of speakers, which are read as words"
     return replace(script, notes=(*script.notes, note))
 
 
@@ -378,7 +378,7 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
     turns.insert(0, (UNLABELLED, [line.text.strip() for line in before]))
     noted = {
         f"words before the first label are read as a turn of “{UNLABELLED}”; label them if another says them": before,
-        "left out as no speech (headings, directions, sounds)": left,
+        "left out because they are not spoken (headings, directions, sounds)": left,
         "read as words of the turn before, not as the label of a speaker": unread,
     }
     notes = [

@@ -84,6 +84,6 @@ def refuse_more(count: int, most: int, counted: str) -> None:
     """
     if count > most:
         raise BadInput(
-            f"the text has {count:,} {counted}; at most {most:,} are read, more than ten hours of "
-            "speech need: split it into parts"
+            f"the text has {count:,} {counted}; at most {most:,} are read, over ten hours of "
+            "speech: split it into parts"
         )

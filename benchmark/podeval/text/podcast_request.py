@@ -176,7 +176,7 @@ def read_request_fields(text: str) -> Mapping[str, Any]:
 def _parse_texts(value: Any) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise BadInput("the sources of a request are a list of texts")
+        raise BadInput("the sources of a request must be a list of texts")
     return tuple(map(clean_text, texts))
 
 
@@ -186,7 +186,7 @@ def _parse_language(value: Any) -> str | None:
     codes = {"english": "en", "chinese": "zh", "中文": "zh", "英文": "en", "英语": "en"}
     language = codes.get(str(value).lower(), str(value).lower()[:2])
     if language not in NAMES:
-        raise BadInput(f"the language of a request is en or zh, not {value!r}")
+        raise BadInput(f"the language of a request must be en or zh, not {value!r}")
     return language
 
 
@@ -199,7 +199,7 @@ def _parse_speakers(value: Any) -> tuple[int, ...] | None:
         or not numbers
         or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
     ):
-        raise BadInput(f"the speakers of a request are a number or a list of numbers, not {value!r}")
+        raise BadInput(f"the speakers of a request must be a number or a list of numbers, not {value!r}")
     return tuple(numbers)
 
 
@@ -210,9 +210,9 @@ def _parse_minutes(value: Any) -> Minutes | None:
     try:
         least, most = (float(end) for end in span)
     except (TypeError, ValueError):
-        raise BadInput(f"the minutes of a request are a number, or the least and the most, not {value!r}") from None
+        raise BadInput(f"the minutes of a request must be a number, or the least and the most, not {value!r}") from None
     if not 0 <= least <= most or most == 0:
-        raise BadInput(f"the minutes of a request are positive, the least first, not {value!r}")
+        raise BadInput(f"the minutes of a request must be positive, the least first, not {value!r}")
     return Minutes(least, most)
 
 

@@ -144,7 +144,7 @@ class Script:
             f"{unknown} of the turns name no speaker and are read as turns of “{_UNKNOWN}”": unknown,
             "entries without a speaker and words are left out: "
             + ", ".join(f"{at} ({', '.join(map(str, data[at - 1]))[:60]})" for at in empty[:5]): empty,
-            "what the role “system” says is left out": system,
+            "the text of the role “system” is left out": system,
         }
         spoken = [(turn.speaker, turn.text) for turn in turns if not (system and turn.speaker.lower() == "system")]
         return cls.from_turns(spoken, [note for note, is_so in noted.items() if is_so])

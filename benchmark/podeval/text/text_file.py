@@ -28,7 +28,7 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         if address := find_address(path):
             raise BadInput(f"{address} is an address, and addresses are not fetched; download it first") from None
-        raise BadInput(f"{str(path)!r} is read as the name of a file, and does not exist; check the path") from None
+        raise BadInput(f"{str(path)!r} is read as a file name, but does not exist; check the path") from None
     except IsADirectoryError:
         raise BadInput(f"{path} is a directory; name the files in it") from None
     except OSError as error:

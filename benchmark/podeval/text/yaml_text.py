@@ -187,7 +187,7 @@ def _refuse_endless(text: str) -> None:
             if counts[-1] > MOST_VALUES:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(
-                    f"has aliases that repeat more than {MOST_VALUES:,} values: {location}; write less of them"
+                    f"has aliases that repeat more than {MOST_VALUES:,} values: {location}; use fewer of them"
                 )
         elif isinstance(event, yaml.ScalarEvent):
             # `1:30:00` is a base-60 number in YAML 1.1, which is computed in quadratic time.

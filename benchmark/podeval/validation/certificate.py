@@ -173,16 +173,14 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
             f"Of {certificate.compared} pairs of systems, {len({(f.better, f.worse) for f in certificate.flips})}"
             " change their order with the choice."
         )
-        lines += [
-            f"  {flip.better} before {flip.worse} here, and after it by: {flip.choice}" for flip in certificate.flips
-        ]
+        lines += [f"  {flip.better} beats {flip.worse} here, but not with: {flip.choice}" for flip in certificate.flips]
     lines += [f"Not known: {what}." for what in certificate.missing]
     if certificate.printed is not None:
         where = "inside" if certificate.is_inside else "outside"
         also = {True: ", and inside the interval over items", False: ", and outside the interval over items", None: ""}
         lines.append(
-            f"The paper's {certificate.printed * unit:g} lies {where} what seed, recogniser, normaliser and averaging "
-            f"make of this figure ({figure(low)} to {figure(high)}){also[certificate.is_in_interval]}."
+            f"The paper's {certificate.printed * unit:g} is {where} the range that seed, recogniser, normaliser and "
+            f"averaging give this figure ({figure(low)} to {figure(high)}){also[certificate.is_in_interval]}."
         )
     return lines
 

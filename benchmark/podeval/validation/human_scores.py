@@ -54,7 +54,7 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
     """
     rows = list_records(path, "score")
     if not set(columns) <= set(rows[0][1]):
-        raise BadInput(f"{path} needs a line of names with {', '.join(columns)}, and a line for each score")
+        raise BadInput(f"{path} needs a header with {', '.join(columns)}, and a line for each score")
     marks: dict[object, Mark] = {}
     for line, row in rows:
         if key is not None and row.get("measure") not in (None, "", key):
@@ -99,7 +99,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
         if not isinstance(data.get(key), int | float):
             raise BadInput(f"{path}, {line} has no value {key!r}")
         if name in scores:
-            raise BadInput(f"{path} scores {name!r} twice; items are told apart by the names of their files")
+            raise BadInput(f"{path} scores {name!r} twice; items are identified by the names of their files")
         scores[name] = float(data[key])
     return scores
 
@@ -131,7 +131,7 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     items = sorted(set(scores) & set(by_item))
     if len(items) < 3:
         raise BadInput(
-            f"the judge's scores and people's have {len(items)} items in common, at least 3 are needed; "
+            f"the judge's scores and people's have {len(items)} items in common, but at least 3 are needed; "
             f"the judge's are named like {_list_some(scores)}, people's like {_list_some(by_item)}"
         )
     judged = [scores[item] for item in items]

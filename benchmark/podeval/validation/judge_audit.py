@@ -175,11 +175,11 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
     """Return the reasons against publishing a judge's scores; empty if there are none."""
     reasons = ["it is declared a trial model"] if trial else []
     if not answered:
-        reasons.append("no answer of it can be used")
+        reasons.append("none of its answers can be used")
     if orders is None:
         return tuple(reasons)
     if orders.agreement.count < PAIRS:
-        pairs = f"{orders.agreement.count} pairs without ties, {PAIRS} are needed"
+        pairs = f"{orders.agreement.count} pairs without ties, but {PAIRS} are needed"
         reasons.append(f"its agreement between orders is not shown: {pairs}")
     elif orders.agreement.low is None or orders.agreement.low <= 0.5:
         reasons.append(

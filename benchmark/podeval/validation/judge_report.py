@@ -116,7 +116,7 @@ def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
     if audited.orders:
         yield f"  {audited.orders.ties} pairs with a tie, {audited.orders.single} comparisons in one order only"
     else:
-        yield "  it was never asked to compare, so a preference for a position or a length is not audited"
+        yield "  the judge was never asked to compare, so a preference for a position or a length is not audited"
     for repeat in audited.steadiness:
         yield f"  repeats of {repeat.prompt}, {repeat.measure}: {describe_repeat(repeat)}"
     calls = f"  {audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"

@@ -307,7 +307,7 @@ def _exclusion(judge: str, systems: Sequence[RubricMarks], evaluators: Sequence[
     for reference, values in references.items():
         draws = rank_without_items(scores, values)
         words = ", ".join(f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] by {one.kept}" for one in draws)
-        says = f"SRCC with {reference}, by so many of {len(common)} criteria: {words}"
+        says = f"SRCC with {reference}, by number of criteria (of {len(common)}): {words}"
         yield _line(9, judge, says, {"reference": reference, "draws": [asdict(one) for one in draws]})
 
 

@@ -147,7 +147,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
         matches = match_recordings([name for (name,) in located], outputs, systems)
         located = [matches.get(name) for (name,) in located]
     if twice := [one for one, same in Counter(located).items() if one and same > 1]:
-        raise BadInput(f"{path} has two lines of the output {' '.join(twice[0])}")
+        raise BadInput(f"{path} has two lines for the output {' '.join(twice[0])}")
     columns = {str(name): pd.to_numeric(table[name], errors="coerce") for name in table.columns if name not in places}
     rated = {output for output in located if output and (output in outputs or output[0] in systems)}
     values = {
@@ -158,7 +158,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
     }
     if not any(values.values()):
         some = ", ".join(" ".join(output) for output in [*outputs][:3]) or ", ".join(systems)
-        raise BadInput(f"{path} has no value of a rated output, such as {some}")
+        raise BadInput(f"{path} has no value for a rated output, such as {some}")
     return {name: of for name, of in values.items() if of}
 
 
@@ -194,7 +194,7 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
     names = {one for metric, _, key, _ in keys for one in (metric, f"{metric}.{key.name}")}
     if absent := [one for one in metrics if one not in names]:
         raise BadInput(f"there are no values of {', '.join(absent)} with a direction; there are {', '.join(values)}")
-    note = f"{', '.join(others)}: not a metric of podeval, so more counts as better (less if called -NAME)"
+    note = f"{', '.join(others)}: not a metric of podeval, so higher counts as better (lower if called -NAME)"
     return keys, [note] if others else []
 
 

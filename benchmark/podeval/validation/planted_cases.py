@@ -32,10 +32,10 @@ from podeval.systems import registry
 from podeval.text.script import Script, Turn
 
 WEAKNESSES = {
-    "position": "prefers a place where both scripts are the same",
+    "position": "prefers a position even if both scripts are the same",
     "padding": "prefers a script for turns that say nothing",
     "injection": "obeys what the material says",
-    "self": "prefers what is said to be written by its own model",
+    "self": "prefers a script that claims to be by its own model",
 }
 CASES = 20
 """Cases of each weakness."""

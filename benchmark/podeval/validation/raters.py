@@ -39,7 +39,7 @@ def compute_pseudo_agreement(first: float, second: float) -> float:
         BadInput: a win rate is not between 0 and 1.
     """
     if not (0 <= first <= 1 and 0 <= second <= 1):
-        raise BadInput(f"win rates are shares from 0 to 1, not {first} and {second}")
+        raise BadInput(f"win rates must be shares from 0 to 1, not {first} and {second}")
     return first * second + (1 - first) * (1 - second)
 
 

@@ -117,7 +117,7 @@ def read_rating_files(path: Path) -> list[RatingFile]:
         return [_read_file(path)]
     files = sorted({*path.glob("scores.csv"), *path.glob("*/scores.csv")})
     if not files:
-        raise BadInput(f"{path} contains no scores.csv, at its top or one folder below; name a file of ratings")
+        raise BadInput(f"{path} contains no scores.csv at its top or one folder below; name a file of ratings")
     return [_read_file(file) for file in files]
 
 
@@ -203,7 +203,7 @@ def _to_number(line: str, record: Record, name: str) -> float:
     """
     number = read_number(record[name])
     if number is None:
-        raise BadInput(f"{line}: {name} is a number, not {record.get(name)!r}")
+        raise BadInput(f"{line}: {name} must be a number, not {record.get(name)!r}")
     return number
 
 
@@ -248,7 +248,7 @@ def _read_listening(path: Path, records: Records) -> RatingFile:
             sides = str(row["stimulus"]), str(row["compared_with"])
             preferences.append(Preference(str(row["listener"]), str(row["item"]), *sides, (mark < 0) - (mark > 0)))
     left_out = len(paired) - len(preferences)
-    notes = (f"{left_out} choices were left out: of ABX pages, or they do not count",) if left_out else ()
+    notes = (f"{left_out} choices were left out because they are of ABX pages or do not count",) if left_out else ()
     return replace(ratings, preferences=tuple(preferences), notes=(*ratings.notes, *notes))
 
 
@@ -261,7 +261,7 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
         matches = [_CHOICE.match(str(choice)) for choice in choices]
         sides = [_CHOICES[match[1].lower()] if match else None for match in matches]
         if isinstance(choices, str) or None in sides or len(raters) != len(sides):
-            raise BadInput(f"{line}: annotations are a list with A…, B… or Tie for each rater, not {choices!r}")
+            raise BadInput(f"{line}: annotations must be a list with A…, B… or Tie for each rater, not {choices!r}")
         preferences += [Preference(rater, item, "A", "B", side or 0) for rater, side in zip(raters, sides, strict=True)]
         for side_name in "AB":
             audio = row.get(f"audio{side_name.lower()}")
@@ -305,7 +305,7 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
         else:
             shutil.unpack_archive(archive, into, filter="data")
     except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
-        raise BadInput(f"{archive} is not the archive of {layout.archive} ({error}); delete it, try again") from None
+        raise BadInput(f"{archive} is not the archive of {layout.archive} ({error}); delete it and try again") from None
     return into
 
 
@@ -387,7 +387,7 @@ _LIST = (
         "order",
         "an order of systems by place, or a score of each as a whole",
         _columns("system, place", "system, score"),
-        "a table of your own, for studies that print no marks by item",
+        "a table of your own, for studies that do not print marks by item",
         read=_read_order,
     ),
 )

@@ -353,7 +353,7 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
     assert "text: works: it counted 7" in said
     assert "audio: works: it counted 3" in said
     assert "cost 2.5; a thousand such questions cost 2500" in said
-    assert "asked for as json_schema; not sent under their names: seed" in said
+    assert "sent as json_schema; not sent under their names: seed" in said
     lines = [json.loads(line) for line in run("judge", "check", judge.file, "--json").stdout.splitlines()]
     assert [(line["question"], line["works"], line["used"]["calls"]) for line in lines] == [
         ("text", True, 1),
@@ -365,7 +365,7 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ('{"count": 2}', "does not work: it counted 2, and there are 7"),
+        ('{"count": 2}', "does not work: it counted 2, but there are 7"),
         ("Bananas.", "does not work: the judge gave no usable answer in 1 try"),
         (Answer(status=401, body='{"error": {"message": "bad key"}}'), "answered 401: bad key; set PODEVAL_JUDGE_KEY"),
         (

@@ -126,6 +126,6 @@ def test_the_command_asks_prints_and_exits_by_what_it_found(judge: Callable[...,
         asked = ["judge", "check", str(bench.judge), str(script), "--records", str(bench.records), "--cases", "5"]
         said = CliRunner().invoke(app, asked)
         assert said.exit_code == code, said.output
-        expected = "prefers a place where both scripts are the same; errs in 100%" if code else "position: passed"
+        expected = "prefers a position even if both scripts are the same; errs in 100%" if code else "position: passed"
         assert expected in said.output
         assert "self: passed; errs in 0%" in said.output

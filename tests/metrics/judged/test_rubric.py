@@ -159,7 +159,7 @@ def test_how_an_answer_sounds_is_not_judged_from_plain_words(
     plain = {"user": "I lost my job.", "answer": "(warmly) What a pity.", **words}
     (item,) = scored([dialogue(turns=[plain], dimension=dimension)], made.bench)["items"]
     assert item["cause"] == "ours"
-    assert f"does not know how an answer sounds, which {dimension} dialogues are about" in item["unscored"]
+    assert f"cannot tell how an answer sounds, which {dimension} dialogues are about" in item["unscored"]
     assert "modality=audio" in item["unscored"]
     assert made.questions == [], "nobody pays for a question that cannot be answered"
     meant = scored([dialogue(turns=[plain])], made.bench)["items"][0]
@@ -218,14 +218,14 @@ def test_criteria_are_read_from_the_prompts_of_the_authors_dataset() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ("not JSON", "a spoken dialogue is JSON"),
+        ("not JSON", "a spoken dialogue must be JSON"),
         ({"turns": []}, "needs its `turns`"),
         ({"turns": TURNS, "dimension": "visual"}, "one of semantic, paralinguistic, ambient"),
-        ({"turns": ["hello"]}, "turn 1: a turn is an object"),
-        ({"turns": [{"user": 1}]}, "user is a transcript"),
-        ({"turns": TURNS, "criteria": {"sample": "one"}}, "sample criteria are a list"),
+        ({"turns": ["hello"]}, "turn 1: a turn must be an object"),
+        ({"turns": [{"user": 1}]}, "user must be a transcript"),
+        ({"turns": TURNS, "criteria": {"sample": "one"}}, "sample criteria must be a list"),
         ({"turns": TURNS, "criteria": {"other": ["x"]}}, "under general, dimension, sample"),
-        ({"turns": TURNS, "turn_criteria": ["x"]}, "by number of the turn"),
+        ({"turns": TURNS, "turn_criteria": ["x"]}, "by turn number"),
     ],
 )
 def test_a_dialogue_that_is_none_is_refused_with_a_sentence(data: Any, reason: str) -> None:

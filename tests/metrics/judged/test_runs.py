@@ -120,7 +120,7 @@ def test_an_item_whose_task_cannot_be_read_is_unscored_with_the_reason_and_stops
         assert isinstance(found["3", name], Score)
         refused = found["2", name]
         assert refused.cause == "ours"
-        assert "the dimension is one of semantic, paralinguistic, ambient, not 'sideways'" in refused.reason
+        assert "the dimension must be one of semantic, paralinguistic, ambient, not 'sideways'" in refused.reason
 
 
 @pytest.mark.parametrize("dimension", ["paralinguistic", "ambient"])
@@ -188,7 +188,7 @@ def test_an_item_that_cannot_be_asked_about_costs_no_other_its_score(judge: Call
     found = measured(tmp_path, items, made, Benchmark.model_validate(heard), answers)
     assert isinstance(found["1", "rubric"], Score), found["1", "rubric"]
     refused = found["2", "rubric"]
-    assert refused.reason == "judging failed: 2, turn 1: user_audio is missing, which a judge of audio must hear"
+    assert refused.reason == "judging failed: 2, turn 1: user_audio is missing, but a judge of audio must hear it"
 
 
 def spoken(one: Item, sound: Path) -> Item:

@@ -42,7 +42,7 @@ def test_bark_without_enough_voices_fails_item_by_item(run: Any, fetched: Any) -
     three = {"id": "three", "script": [{"speaker": name, "text": "Salt."} for name in ("Ann", "Ben", "Cem")]}
     chinese = {"id": "zh", "language": "zh", "script": [{"speaker": "Ann", "text": "海水"}]}
     made = run("text-to-speech", fetched("bark"), [three, chinese])
-    assert "has 2 voices, the script needs 3" in made["three"].error
+    assert "has 2 voices, but the script needs 3" in made["three"].error
     assert "no voice preset for zh" in made["zh"].error
 
 

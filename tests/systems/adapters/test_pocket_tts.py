@@ -55,13 +55,13 @@ def test_phonon_speaks_in_the_voices_of_its_repo(run: Any, fetched: Any, heard: 
 
 def test_phonon_without_enough_voices_fails_item_by_item(run: Any, fetched: Any, tmp_path: Path) -> None:
     three = {"id": "three", "script": [{"speaker": name, "text": "Salt."} for name in ("Ann", "Ben", "Cem")]}
-    assert "has 2 voices, the script needs 3" in run("text-to-speech", fetched("phonon"), [three])["three"].error
+    assert "has 2 voices, but the script needs 3" in run("text-to-speech", fetched("phonon"), [three])["three"].error
     bare = tmp_path / "bare"
     shutil.copytree(fetched("phonon"), bare)
     shutil.rmtree(bare / "voices")
     made = run("text-to-speech", bare, [ALONE, TWO], out_folder="bare-out")
     assert made["one"].error is None
-    assert "has 1 voice, the script needs 2" in made["two"].error
+    assert "has 1 voice, but the script needs 2" in made["two"].error
 
 
 def test_a_codec_is_needed_and_has_to_be_one(run: Any, fetched: Any, tmp_path: Path) -> None:

@@ -45,4 +45,4 @@ def test_a_long_dialogue_is_performed_in_pieces(run: Any, fetched: Any) -> None:
 
 def test_more_speakers_than_the_model_tells_apart_are_refused(run: Any, fetched: Any) -> None:
     made = run("podcast", fetched("dia"), [asks("Hi.", "Ho.", "Ha.", speakers="ABC")])["ep33"]
-    assert "performs 2 speakers, the script has 3" in made.error
+    assert "can perform 2 speakers, but the script has 3" in made.error

@@ -56,14 +56,14 @@ def test_what_is_said_depends_on_seed_and_item_and_nothing_else(run: Any, fetche
 
 def test_one_voice_does_not_speak_for_two(run: Any, fetched: Any) -> None:
     made = run("text-to-speech", fetched("vits"), [DIALOGUE, ALONE])
-    assert "has 1 voice, the script needs 2 (Ann, Ben)" in made["two"].error
+    assert "has 1 voice, but the script needs 2 (Ann, Ben)" in made["two"].error
     assert made["two"].cause == "system"
     assert made["one"].audio
 
 
 def test_a_line_of_unknown_letters_fails_by_itself(run: Any, fetched: Any) -> None:
     made = run("text-to-speech", fetched("vits"), [{"id": "zh", "script": [{"speaker": "A", "text": "海水"}]}])
-    assert "knows no character of the line" in made["zh"].error
+    assert "has no character of the line" in made["zh"].error
 
 
 def test_a_reference_voice_changes_how_dia_speaks(run: Any, fetched: Any, heard: Any, voice: Any) -> None:

@@ -163,8 +163,8 @@ def test_an_answer_is_judged_by_its_status_whatever_its_body_is(
     [
         (b"<html>", "is not a chat completion"),
         (b'{"choices": []}', "is not a chat completion"),
-        (written_completion("<think>only thoughts</think>"), "contains no words"),
-        (written_completion("<think>Host 1: thoughts that never end"), "contains no words"),
+        (written_completion("<think>only thoughts</think>"), "only thoughts, no words"),
+        (written_completion("<think>Host 1: thoughts that never end"), "only thoughts, no words"),
     ],
 )
 def test_an_answer_without_words_is_the_systems_failure(answer: bytes, reason: str) -> None:

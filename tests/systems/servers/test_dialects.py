@@ -285,7 +285,7 @@ FAULTS: dict[str, tuple[Reply, type[Exception], str]] = {
         SpeechFailed,
         "answered with an error: no GPU",
     ),
-    "events that end early": (send_events(encode_deltas(voice_of("x").tobytes())), SpeechFailed, "is done"),
+    "events that end early": (send_events(encode_deltas(voice_of("x").tobytes())), SpeechFailed, "is complete"),
     "an event that is cut off": (
         Reply(((0.0, b'data: {"type": "speech.audio.delta", "audio": "AAAA'),), kind="text/event-stream"),
         SpeechFailed,
@@ -306,7 +306,7 @@ FAULTS: dict[str, tuple[Reply, type[Exception], str]] = {
             [*encode_deltas(voice_of("x").tobytes()), ("message", {"choices": [{"finish_reason": "length"}]}), DONE]
         ),
         SpeechFailed,
-        r"before it is done \(length\)",
+        r"before it is complete \(length\)",
     ),
     "events without sound": (send_events([DONE]), SpeechFailed, "events without sound"),
 }
@@ -350,7 +350,7 @@ def test_floats_that_are_called_samples_are_read_as_floats() -> None:
     body = (voice_of(TEXTS[0]) / np.float32(2**15)).astype("<f4").tobytes()
     sound, _ = hear(lambda request: label("audio/pcm;rate=24000", body), TEXTS[0])
     assert_same(sound, TEXTS[0])
-    assert sound.notes == ("the server sent 32-bit floats, which its label does not say",)
+    assert sound.notes == ("the server sent 32-bit floats, which its label does not state",)
 
 
 def test_noise_is_read_in_the_usual_order() -> None:

@@ -143,7 +143,7 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
         ServerBusy,
         "429",
     ),
-    "gemini, no sound": ("gemini", error(200, NO_SOUND), SpeechFailed, "no sound for .*; it gives the reason OTHER"),
+    "gemini, no sound": ("gemini", error(200, NO_SOUND), SpeechFailed, "no sound for .*; the stated reason is OTHER"),
     "gemini, blocked": ("gemini", error(200, BLOCKED), SpeechFailed, "PROHIBITED_CONTENT"),
     "gemini, empty": ("gemini", whole(b""), SpeechFailed, "is not Gemini's"),
     "openrouter, no credit": (
@@ -181,7 +181,7 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
             ("behind sound", whole(wav(1.0) + b'{"detail": "CUDA out of memory"}', "audio/wav"), SpeechFailed, "CUDA"),
         )
     },
-    "gemini, a speech that is cut": ("gemini", error(200, CUT), SpeechFailed, r"before .* is done \(MAX_TOKENS\)"),
+    "gemini, a speech that is cut": ("gemini", error(200, CUT), SpeechFailed, r"before .* is complete \(MAX_TOKENS\)"),
     "piper, broken": ("piper", whole(HTML.encode(), "text/html", 500), SpeechFailed, "Internal Server Error"),
     **{
         f"{kind}, {name}": (kind, reply, SpeechFailed, words)

@@ -77,7 +77,7 @@ def test_voices_of_the_command_line_belong_to_speakers_in_order_or_by_name() -> 
 
 def test_a_script_with_more_speakers_than_voices_is_refused_in_words() -> None:
     three = Ask(id="three", script=tuple(Turn(speaker=name, text="Hi.") for name in ("A", "B", "C")))
-    with pytest.raises(BadInput, match=r"speakers A, B, C, and 2 voices are named .* --voice"):
+    with pytest.raises(BadInput, match=r"speakers A, B, C, but 2 voices are named .* --voice"):
         speak(lambda request: whole(wav(0.2)), three)
 
 
@@ -186,7 +186,7 @@ def test_turns_of_two_rates_are_joined_at_the_first() -> None:
         (whole(b'{"error": "no"}', kind="application/json"), "answered with an error: no"),
         (whole(b"", kind="audio/wav"), "instead of sound"),
         (whole(b"RIFF" + b"\0" * 60), "is no audio file|cannot be decoded"),
-        (whole(b"\0" * 4_801, kind="audio/pcm"), "ends within one"),
+        (whole(b"\0" * 4_801, kind="audio/pcm"), "the last is incomplete"),
         (whole(wav(0.1, rate=1_000)), "sampling rate of 1000 Hz"),
         (whole(pcm(0.1), kind="audio/pcm;rate=500000"), "500000 Hz"),
         (whole(np.zeros(4_800, "<i2").tobytes(), kind="audio/pcm"), "only silence"),

@@ -125,7 +125,7 @@ def _cosines(model: Harmony, recording: Recording) -> NDArray[np.float32]:
     """
     stems = recording.stems()
     if measure_stem(stems.accompaniment, stems.rate) < NO_MUSIC:
-        raise CannotScore(f"no music: after separation, what is not speech is below {NO_MUSIC:g} LUFS")
+        raise CannotScore(f"no music: after separation, the sound without speech is below {NO_MUSIC:g} LUFS")
     speech, music = (_clips(stem, stems.rate) for stem in (stems.speech, stems.accompaniment))
     return np.asarray(model.harmony(speech, music))
 

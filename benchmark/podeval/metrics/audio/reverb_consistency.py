@@ -141,10 +141,8 @@ def reverb_consistency(
     kept = speech_track.find_sounding([(Span(start, start + window),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
-        raise CannotScore(
-            f"{few} of {window:g} s holds enough speech (at least 40 %), and a spread over time needs two"
-        )
-    # Compute the spread over time, also for the normalised values.
+        raise CannotScore(f"{few} of {window:g} s has enough speech (at least 40 %), but a spread over time needs two")
+    # Take the spread over time, also of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(part.samples) - window * MODEL_RATE) // (stride * MODEL_RATE)) + 1

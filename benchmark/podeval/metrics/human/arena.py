@@ -111,7 +111,7 @@ def arena(
         ratings = _rate(reference_votes, position=position)
         of_system = next((rating for rating in ratings.systems if rating.system == system), None)
         if of_system is None:
-            raise CannotScore(f"{system} was in no battle")
+            raise CannotScore(f"{system} was not in any battle")
         return Score(
             values={
                 "rating": of_system.rating,
@@ -135,6 +135,6 @@ def arena(
         )
     counted = _elo(reference_votes, "mtalk" if variant == "mtalk" else "default").get(system)
     if counted is None:
-        raise CannotScore(f"{system} was in no battle")
+        raise CannotScore(f"{system} was not in any battle")
     fought = counted.wins + counted.losses + counted.ties + counted.both_bad
     return Score(values={"rating": counted.rating, "wins": counted.wins, "battles": fought})

@@ -217,7 +217,7 @@ def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
     notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
     if request.language and counted.language_as_asked is None:
         notes["language_unscored"] = Unscored(
-            "the script is too short, or in no language that could be told", "system"
+            "the script is too short, or its language could not be determined", "system"
         ).to_json()
     if request.minutes and counted.length_as_asked is None:
         notes["length_unscored"] = Unscored("words cannot be counted in the script's language", "ours").to_json()

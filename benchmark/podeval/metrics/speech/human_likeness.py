@@ -211,8 +211,8 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
     windows = sum(len(one["voice"]) for one in people)
     if len(people) < PLANTED or windows < LEAST or not all(damaged.values()):
         raise BadInput(
-            f"{len(people)} recordings with {windows} windows of 3 s of speech make no reference; give at least "
-            f"{PLANTED} people and a minute of speech, a recording each"
+            f"{len(people)} recordings with {windows} windows of 3 s of speech are not enough for a reference; give at "
+            f"least {PLANTED} people and a minute of speech, one recording each"
         )
     factors = {factor: fit_factor([one[factor] for one in people], damaged[factor]) for factor in FACTORS}
     facts = {"recordings": len(people), "minutes": round(seconds / 60, 1), "windows": windows, "left_out": left_out}
@@ -336,7 +336,7 @@ def score_set(
         for factor, statistics in people.factors.items()
     }
     if missing := [factor for factor, column in scores.items() if np.isnan(column[0])]:
-        raise CannotScore(f"nothing can be said of {' and '.join(missing)}: too little voiced speech is heard")
+        raise CannotScore(f"nothing can be said about {' and '.join(missing)}: too little voiced speech is heard")
     scores = {"human_likeness": np.mean(list(scores.values()), axis=0), **scores}
     values = {key: float(column[0]) for key, column in scores.items()}
     if len(described) < 2:

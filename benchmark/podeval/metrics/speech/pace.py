@@ -63,7 +63,7 @@ SHORTEST_VOICED = 2.0
 RUN = 8
 """Minimum number of consecutive words that count as repeated if they also occur elsewhere."""
 
-REPEATED = "most of what is said is said more than once, which makes any pace even"
+REPEATED = "most of what is said is said more than once, which evens out any pace"
 
 LANGUAGES = ("en", "zh")
 """Languages in which syllables or characters are counted."""
@@ -177,7 +177,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     speech = join_speech(track.speech())
     transcript = track.transcript()
     if transcript.language not in LANGUAGES:
-        raise CannotScore(f"syllables are counted in English and Chinese, and {transcript.language!r} is heard")
+        raise CannotScore(f"syllables are counted only in English and Chinese, but {transcript.language!r} is heard")
     counts = locate_syllables(transcript)[1]
     if not counts.sum():
         raise CannotScore("no words are heard in the recording")

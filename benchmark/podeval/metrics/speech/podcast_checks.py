@@ -120,10 +120,10 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
     in_language = language.shares.get(request.language, 0.0) if request.language and language.code else None
     least = max(LEAST_MINUTES, LEAST_OF_ASKED * request.minutes.least) if request.minutes else LEAST_MINUTES
     failed = {
-        f"only {share:.0%} of it is speech, at least {LEAST_SPEECH:.0%} should be": share < LEAST_SPEECH,
+        f"only {share:.0%} of it is speech, but at least {LEAST_SPEECH:.0%} should be": share < LEAST_SPEECH,
         f"its words are in {language.words}": in_language is not None and in_language < LEAST_LANGUAGE,
-        f"{repeated:.0%} of its words are said again, at most {MOST_REPEATED:.0%} may be": repeated > MOST_REPEATED,
-        f"it lasts {minutes:.1f} minutes, at least {least:g} are needed": minutes < least,
+        f"{repeated:.0%} of its words are said again, but at most {MOST_REPEATED:.0%} may be": repeated > MOST_REPEATED,
+        f"it lasts {minutes:.1f} minutes, but at least {least:g} are needed": minutes < least,
     }
     unknown = request.language and in_language is None
     return Score(
@@ -138,7 +138,7 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
             "failed": [sentence for sentence, holds in failed.items() if holds],
             "defects": [_describe(each, words).to_json() for each in repetitions],
             **(
-                {"language_share_unscored": Unscored("its language cannot be told", "ours").to_json()}
+                {"language_share_unscored": Unscored("its language cannot be determined", "ours").to_json()}
                 if unknown
                 else {}
             ),

@@ -101,7 +101,7 @@ def _pieces(source: Any) -> list[Mapping[str, Any]]:
 def _list_parts(piece: Mapping[str, Any], number: int) -> Sequence[Mapping[str, Any]]:
     parts = piece.get("parts") or [piece]
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise BadInput(f"the parts of piece {number} of the generation log are a list of objects")
+        raise BadInput(f"the parts of piece {number} of the generation log must be a list of objects")
     return parts
 
 

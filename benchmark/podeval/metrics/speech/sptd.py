@@ -102,7 +102,7 @@ def sptd(
             f"needs at least two speakers, found {too_few}" + (f" of {speaker_count}" if speaker_count else "")
         )
     if speaker_count and len(voices) != speaker_count:
-        raise CannotScore(f"there should be {speaker_count} speakers, {len(voices)} are heard")
+        raise CannotScore(f"there should be {speaker_count} speakers, but {len(voices)} are heard")
     distance = compute_voice_distance([voice.embedding for voice in voices])
     return Score(
         values={"sptd": distance / 2 if variant == "podeval" else distance, "speakers": len(voices)},
@@ -127,7 +127,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(
-            f"speakers={speakers} is asked for and the script has {len(script.speakers)}; give only one of the two"
+            f"speakers={speakers} is asked for, but the script has {len(script.speakers)}; give only one of the two"
         )
     return speakers or (len(script.speakers) if script else 0)
 

@@ -167,7 +167,7 @@ def _voices(
     if notes is None:
         return voices, {}
     if script is None and len(voices) != speakers:
-        raise CannotScore(f"there should be {speakers} speakers, {len(voices)} are heard")
+        raise CannotScore(f"there should be {speakers} speakers, but {len(voices)} are heard")
     return voices, {"speakers_found": len(voices), **notes}
 
 

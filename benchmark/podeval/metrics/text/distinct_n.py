@@ -29,7 +29,7 @@ FEWEST_FUNCTION_WORDS = {"en": 0.15, "zh": 0.08}
 """Minimum share of function words in a text that reads like speech, by language."""
 
 SHORT = "the text is shorter than a window, of 100 tokens by default"
-SENSELESS = "hardly any of its words are function words, as in no text that a person would say"
+SENSELESS = "hardly any of its words are function words, unlike in any text that a person would say"
 
 
 @metric(

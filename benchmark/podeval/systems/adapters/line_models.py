@@ -64,7 +64,7 @@ class Bark(SpeechModel):
         if not count:
             languages = ", ".join(sorted(self._presets)) or "none"
             raise BadInput(
-                f"this Bark has no voice preset for {language} ({VOICES}; there are: {languages}); add some to it"
+                f"this Bark model has no voice preset for {language} ({VOICES}; there are: {languages}); add some to it"
             )
         self._language = language
         return count
@@ -123,7 +123,7 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
     for part, name in paths.items():
         path = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts or path.is_symlink() or not path.is_file():
-            raise BadInput(f"{VOICES} leads to {name!r}, which is not a file in the model's folder")
+            raise BadInput(f"{VOICES} names {name!r}, which is not a file in the model's folder")
         if path.stat().st_size > _ARRAY_MOST:
             raise BadInput(f"{name} is {path.stat().st_size} bytes; an array of a voice has at most {_ARRAY_MOST}")
         try:
@@ -179,7 +179,7 @@ class Vits(SpeechModel):
         inputs = self._processor(text, return_tensors="pt")
         blank = 1 if self._processor.add_blank else 0
         if inputs["input_ids"].shape[-1] <= blank:
-            raise SpeechFailed(f"the model knows no character of the line {text[:80]!r}")
+            raise SpeechFailed(f"the model's vocabulary has no character of the line {text[:80]!r}")
         speaker = {"speaker_id": voice} if int(self._model.config.num_speakers) > 1 else {}
         loading.set_seed(seed)
         with torch.inference_mode():

@@ -132,7 +132,7 @@ class Supplied(OneByOne[Product]):
         name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
             # The item's name is left out, so that a gap of many items has one reason.
-            raise SpeechFailed(f"nothing was supplied: no file has the item's name, with .{kinds[0]} or its like")
+            raise SpeechFailed(f"nothing was supplied: no file is named like the item, as .{kinds[0]} or similar")
         if ask.prompt is not None:
             return ManifestLine(item=ask.id, script=name)
         sources = [f"{ask.id}.sources.{end}" for end in ("txt", "md")] if ask.topic else ()
@@ -245,7 +245,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
             continue
         # Parsed JSON takes up to sixty times its size, and an entry half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
-            raise BadInput(f"{MANIFEST}, line {number}: {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes are the limit")
+            raise BadInput(f"{MANIFEST}, line {number}: the limit is {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes")
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one")
@@ -304,12 +304,12 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
             for path in self.folder.iterdir()
             if not path.name.startswith(".")
         )
-        content = f"it holds {', '.join(present[:3])}{' …' if present[3:] else ''}" if present else "it is empty"
+        content = f"it contains {', '.join(present[:3])}{' …' if present[3:] else ''}" if present else "it is empty"
         files = [_name_file(ask, seed) for ask in asks[:_NAMED]]
         more = f" and {len(asks) - _NAMED} more" if len(asks) > _NAMED else ""
         what = "script" if asks[0].prompt is not None else "audio"
         raise BadInput(
-            f"{self.folder} has an output for none of {len(asks)} items ({content}); name the files "
+            f"{self.folder} has no output for any of {len(asks)} items ({content}); name the files "
             f"{', '.join(files)}{more}, or write a {MANIFEST} with lines like "
             f'{{"item": "{asks[0].id}", "{what}": "file"}}'
         )

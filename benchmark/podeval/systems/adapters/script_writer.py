@@ -103,7 +103,9 @@ class LanguageModel:
         if self.window is None:
             return most
         if prompt >= self.window:
-            raise BadInput(f"the request is {prompt} tokens long and the model's window {self.window}; nothing is cut")
+            raise BadInput(
+                f"the request is {prompt} tokens long, but the model's window is {self.window}; nothing is cut"
+            )
         return min(most, self.window - prompt)
 
     def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
@@ -307,7 +309,7 @@ def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any
 ADAPTER = Adapter(
     task="script-writer",
     models=(
-        ModelClass("*", "Causal language models", "any class that AutoModelForCausalLM of transformers has"),
+        ModelClass("*", "Causal language models", "any class that AutoModelForCausalLM of transformers supports"),
         ModelClass("lora", "LoRA adapters", "adapter_config.json on a base model that is pinned too"),
     ),
     check=check,

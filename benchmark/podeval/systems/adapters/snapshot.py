@@ -168,8 +168,8 @@ def check_files(folder: Path) -> None:
             data = _read_json(path, name)
             if name.name not in _VOCABULARIES and "auto_map" in collect_keys(data):
                 raise BadInput(
-                    f"{name} has an auto_map, which asks for code of the repo; podeval runs only classes that "
-                    "transformers has itself, so remove it"
+                    f"{name} has an auto_map, which asks for code from the repo; podeval runs only classes that "
+                    "are part of transformers, so remove it"
                 )
         elif path.suffix.lower() == ".safetensors":
             check_safetensors(path)
@@ -235,10 +235,10 @@ def check_safetensors(path: Path) -> None:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > size - 8:
-            raise BadInput(f"{path.name} is not a whole safetensors file; upload it again")
+            raise BadInput(f"{path.name} is not a complete safetensors file; upload it again")
         if length > HEADER_MOST:
             raise BadInput(
-                f"{path.name} has a header of {length} bytes, at most {HEADER_MOST} are allowed; save more shards"
+                f"{path.name} has a header of {length} bytes, but at most {HEADER_MOST} are allowed; save more shards"
             )
         try:
             claimed = parse_header(file.read(length)).claimed
@@ -247,7 +247,7 @@ def check_safetensors(path: Path) -> None:
                 f"{path.name} has a header that cannot be read; save it with the safetensors library"
             ) from None
     if 8 + length + claimed != size:
-        raise BadInput(f"{path.name} is {size} bytes, which is not what its header says; upload it again")
+        raise BadInput(f"{path.name} is {size} bytes, which is not what its header states; upload it again")
 
 
 def _files(folder: Path) -> Iterator[Path]:

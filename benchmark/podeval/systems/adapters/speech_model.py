@@ -92,7 +92,7 @@ class SpeechModel:
         """
         if self.languages and language not in self.languages:
             names = " and ".join(_LANGUAGES[name] for name in self.languages)
-            raise BadInput(f"{self.title} speaks {names} only, and the item is in {language}")
+            raise BadInput(f"{self.title} speaks {names} only, but the item is in {language}")
         return None
 
     def begin(self) -> None:

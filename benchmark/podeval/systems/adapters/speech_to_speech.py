@@ -202,13 +202,13 @@ _OMNI = (
     ModelClass(
         "qwen3_omni_moe",
         "Qwen3-Omni",
-        "hears and speaks by itself, in the first of its own voices",
+        "hears and speaks by itself, in its first voice",
         "speech_to_speech:QwenOmni",
     ),
     ModelClass(
         "qwen2_5_omni",
         "Qwen2.5-Omni",
-        "hears and speaks by itself, in the first of its own voices",
+        "hears and speaks by itself, in its first voice",
         "speech_to_speech:Qwen25Omni",
     ),
 )
@@ -296,7 +296,7 @@ def check(folder: Path, base: Path | None = None) -> None:
     absent = [part for part in PARTS if not (folder / part / "config.json").is_file()]
     if absent:
         raise BadInput(
-            "a speech-to-speech system is Qwen3-Omni or Qwen2.5-Omni, or a cascade with the folders "
+            "a speech-to-speech system must be Qwen3-Omni or Qwen2.5-Omni, or a cascade with the folders "
             f"{', '.join(PARTS)}; this one has no {' and no '.join(absent)}"
         )
     hears, thinks, speaks = (folder / part for part in PARTS)
@@ -320,7 +320,7 @@ def read_system_prompt(folder: Path) -> str:
     settings = read_config(folder, SETTINGS)
     prompt = settings.get("system_prompt", "")
     if set(settings) - {"system_prompt"} or not isinstance(prompt, str):
-        raise BadInput(f'{SETTINGS} holds {{"system_prompt": "…"}} and nothing else')
+        raise BadInput(f'{SETTINGS} must contain {{"system_prompt": "…"}} and nothing else')
     return prompt
 
 

@@ -27,15 +27,15 @@ from podeval.systems.speech import Ask, OneByOne, Speech
 from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
-    ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class", "line_models:Vits"),
-    ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept", "dialogue_models:Dia"),
+    ModelClass("vits", "VITS", "one voice, or numbered voices; includes MMS-TTS", "line_models:Vits"),
+    ModelClass("dia", "Dia", "English; voices from reference recordings, else drawn and kept", "dialogue_models:Dia"),
     ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
-    ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "dialogue_models:Csm"),
+    ModelClass("csm", "CSM", "English; voices from reference recordings, else from first lines", "dialogue_models:Csm"),
     ModelClass(
-        "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "line_models:PocketTts"
+        "pocket_tts", "Pocket TTS", "voices from reference recordings, else from first lines", "line_models:PocketTts"
     ),
     ModelClass(
-        "gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents", "line_models:GradiumPhonon"
+        "gradium_phonon_tts", "Gradium Phonon", "the voices that are latents in its repo", "line_models:GradiumPhonon"
     ),
     ModelClass(
         "higgs_audio_v2",
@@ -49,7 +49,7 @@ LINE_CLASSES = (
 
 DIALOGUE_CLASSES = (
     ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dialogue_models:Dia"),
-    ModelClass("csm", "CSM", "English, turn by turn, in the context of the turns before", "dialogue_models:Csm"),
+    ModelClass("csm", "CSM", "English, turn by turn, in the context of earlier turns", "dialogue_models:Csm"),
     ModelClass(
         "vibevoice",
         "VibeVoice",
@@ -120,7 +120,7 @@ class TurnByTurn(ScriptReader):
         others = [who for who in script.speakers if who not in referenced]
         if count is not None and len(others) > count:
             raise BadInput(
-                f"the model has {count} voice{'s' if count != 1 else ''}, the script needs {len(others)} "
+                f"the model has {count} voice{'s' if count != 1 else ''}, but the script needs {len(others)} "
                 f"({', '.join(others)[:200]}); submit it to tracks with fewer speakers, or submit one with more voices"
             )
         order = [*others, *(who for who in script.speakers if who in referenced)]
@@ -137,8 +137,8 @@ class Performed(ScriptReader):
         script = Script(tuple(Turn(script.turns[line.turn].speaker, line.text) for line in lines))
         if len(script.speakers) > model.most_speakers:
             raise BadInput(
-                f"the model performs {model.most_speakers} speakers, the script has {len(script.speakers)}; enter it in"
-                " tracks with fewer"
+                f"the model can perform {model.most_speakers} speakers, but the script has {len(script.speakers)}; "
+                "enter it in tracks with fewer"
             )
         model.voices(ask.language)
         clips = read_clips(ask, script, self.job, self.preset, model.rate)

@@ -79,7 +79,7 @@ class ChatEndpoint(ServerSystem):
         answer, response = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
         text = strip_reasoning(strip_thoughts(answer.text or ""))
         if not text:
-            raise SpeechFailed("the server's answer contains no words besides its thoughts")
+            raise SpeechFailed("the server's answer contains only thoughts, no words")
         details = {
             "seed": self.fields.get("seed", seed),
             "requests": response.tries,

@@ -168,7 +168,7 @@ class LiveConversation:
             while not self._is_answered(turn, last=number + 1 == len(sounds)):
                 if self._answer_start is None and perf_counter() - begin > self._connection.timeout:
                     seconds = f"{self._connection.timeout:g} s"
-                    raise SpeechFailed(f"the server said nothing for {seconds} after turn {self._name(number)}")
+                    raise SpeechFailed(f"the server sent nothing for {seconds} after turn {self._name(number)}")
                 await asyncio.sleep(_TICK / self._pace)
             await self._acknowledge(number)
 
@@ -187,7 +187,7 @@ class LiveConversation:
             return False
         if max(now, self._channel.end) - max(turn.end, start) > LONGEST_ANSWER:
             name = self._name(turn.turn)
-            raise SpeechFailed(f"the answer to turn {name} has more than {LONGEST_ANSWER:g} s, or does not end")
+            raise SpeechFailed(f"the answer to turn {name} is longer than {LONGEST_ANSWER:g} s, or does not end")
         if self._interrupt_after and not last and now >= start + self._interrupt_after:
             return True
         if self._full_duplex:
@@ -202,7 +202,7 @@ class LiveConversation:
             planned = self._begin + (frames + 1) * FRAME / self._pace
             await asyncio.sleep(max(0.0, planned - perf_counter()))
             if perf_counter() - planned > MOST_LATE:
-                raise ServerBusy(f"sound leaves {MOST_LATE:g} s late; the server or this machine has too much to do")
+                raise ServerBusy(f"sound is sent {MOST_LATE:g} s late; the server or this machine is overloaded")
             first, end = (round((frames + more) * FRAME * self._rate) for more in (0, 1))
             offset = round(self._turns[-1].start * self._rate) if self._turns else end
             piece = self._turns[-1].samples[first - offset : end - offset] if offset < end else np.zeros(0, np.float32)
@@ -389,7 +389,7 @@ class LiveConversation:
         walls = [answer.speech.wall_seconds for answer in answers]
         late = max(left - number * FRAME for number, left in enumerate(self._left, 1))
         if late > 2 * FRAME:
-            self._notes.append(f"sound left up to {late:.2f} s late: this machine or the server was busy")
+            self._notes.append(f"sound was sent up to {late:.2f} s late: this machine or the server was busy")
         details: dict[str, Any] = {"dialect": self._dialect.name, "requests": tries, "times": times}
         if self._pace == 1:
             details["playback"] = summarise_playback(playback, walls)

@@ -105,7 +105,7 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
     if not 400 <= status < 500:
         return ""
     if _MONEY.search(words) and error.retry_after is None and not _PACE.search(words):
-        return "the account's quota or credit is used up, or its plan is too small; see to that at the provider"
+        return "the account's quota or credit is used up, or its plan is too small; check the account at the provider"
     if status in PASSING:
         return ""
     if status in (401, 403) or _KEY.search(words):
@@ -113,7 +113,7 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
     if _TAGS.search(words):
         return "the model speaks with one voice; add --dialogue turns"
     if _NO_CLIP.search(words) and sent.keys().isdisjoint(_CLIPS):
-        return "the model speaks in reference voices; add --clone"
+        return "the model needs reference voices; add --clone"
     if error.fields & {"model", "voice", "speaker"} or _UNKNOWN_NAME.search(words):
         return "check --model and --voice"
     return ""

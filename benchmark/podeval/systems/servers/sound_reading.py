@@ -177,17 +177,17 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     depth = headers.get("x-bit-depth", "16")
     if depth != "16" or not 1 <= channels <= _LIMITS.channels or _OTHER_SAMPLES.search(label):
         raise SpeechFailed(
-            f"the server sent {label} of {depth} bits and {channels} channels; samples without a header are read if "
-            "they have 16 bits"
+            f"the server sent {label} of {depth} bits and {channels} channels; samples without a header are "
+            "read only if they have 16 bits"
         )
     rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
-        raise SpeechFailed(f"the server says that its sound has {rate} Hz")
+        raise SpeechFailed(f"the server states a sampling rate of {rate} Hz, which is not plausible")
     kind = next((kind for kind in _KINDS if not is_like_noise(_cut(response.body, kind))), "<i2")
     notes = [] if rate else [f"the server sent samples without their rate, so {PCM_RATE} Hz is assumed"]
-    notes += ["the server sent 32-bit floats, which its label does not say"] if kind == "<f4" else []
+    notes += ["the server sent 32-bit floats, which its label does not state"] if kind == "<f4" else []
     if len(response.body) % (np.dtype(kind).itemsize * channels):
-        raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples, which ends within one")
+        raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples; the last is incomplete")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
     notes += ["the server sent samples as random as noise, perhaps of another kind"] if is_like_noise(samples) else []
     return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None
@@ -227,7 +227,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
         is_last = kind.endswith("done") or any(event.get(flag) for flag in _LAST)
         is_done |= is_last and not _WORDS.search(kind)
         if reason := next((each for one in _list_objects(event) if (each := one.get("finish_reason")) in _CUT), ""):
-            raise ServerBroke(f"the server ends the speech for {what[:60]!r} before it is done ({reason})")
+            raise ServerBroke(f"the server ends the speech for {what[:60]!r} before it is complete ({reason})")
         headers |= _state_sound(event)
         if is_last and _repeats(sound, b"".join(piece for file in files for _, piece in file)):
             continue
@@ -236,7 +236,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
                 files.append([])
             files[-1].append((at, sound))
     if not is_done:
-        raise ServerBroke(f"the server's events end before the speech for {what[:60]!r} is done")
+        raise ServerBroke(f"the server's events end before the speech for {what[:60]!r} is complete")
     if not files:
         raise SpeechFailed(f"the server sent events without sound for {what[:60]!r}")
     return [

@@ -108,7 +108,7 @@ class SpeechEndpoint(ServerSystem):
             raise BadInput(f"--server-kind {kind.name} accepts one turn per request; leave out --dialogue whole")
         fits = kind.names_voices or (len(voice) < 2 and not any("=" in name for name in voice))
         if dialogue == "whole" and not fits:
-            raise BadInput(f"{model} gives the speakers of a dialogue its own voices; name one with --voice at most")
+            raise BadInput(f"{model} gives the speakers of a dialogue its own voices; name at most one with --voice")
         whole = (dialogue == "whole" or (not dialogue and kind.performs and fits)) and speakers > 1
         pairs = [name.partition("=") for name in voice]
         if not all(name if equals else first for first, equals, name in pairs):
@@ -168,7 +168,7 @@ class SpeechEndpoint(ServerSystem):
         """
         scripts = [ask.spoken() for ask in asks if self.by_speaker and ask.script is not None]
         if unknown := self.by_speaker.keys() - {speaker for script in scripts for speaker in script.speakers}:
-            raise BadInput(f"--voice names {', '.join(sorted(unknown))}, and no script has such a speaker")
+            raise BadInput(f"--voice names {', '.join(sorted(unknown))}, but no script has such a speaker")
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
         """Have the script of an item read aloud."""
@@ -277,7 +277,7 @@ class SpeechEndpoint(ServerSystem):
         others = [speaker for speaker in speakers if speaker not in self.by_speaker]
         if len(others) > len(self.voices):
             raise BadInput(
-                f"the script has the speakers {', '.join(others)[:200]}, and {len(self.voices)} voices are named for "
+                f"the script has the speakers {', '.join(others)[:200]}, but {len(self.voices)} voices are named for "
                 "them; name one for each with --voice"
             )
         voices = {**self.by_speaker, **dict(zip(others, self.voices, strict=False))}

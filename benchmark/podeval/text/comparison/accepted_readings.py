@@ -147,7 +147,7 @@ class AcceptedReadings:
             )
         except (TypeError, KeyError, AttributeError) as error:
             raise BadInput(
-                f"readings are a list of lines, each with `text` and `readings` ({type(error).__name__}: {error})"
+                f"readings must be a list of lines, each with `text` and `readings` ({type(error).__name__}: {error})"
             ) from None
         for line in lines:
             line.parts()
@@ -204,7 +204,7 @@ AlignedEdit = tuple[Edit, int, str]
 
 def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        raise TypeError("accepted forms and tags are lists of texts")
+        raise TypeError("accepted forms and tags must be lists of texts")
     return tuple(clean_text(str(each)) for each in value or ())
 
 

@@ -113,10 +113,10 @@ class Gemini(ServerKind):
                 raise ServerBroke(f"the server's answer for {what[:60]!r} is not Gemini's: {text[:80]!r}") from None
         reason = ", ".join(dict.fromkeys(str(one) for one in reasons if one))
         if not pieces:
-            raise SpeechFailed(f"Gemini sent no sound for {what[:60]!r}; it gives the reason {reason or 'nothing'}")
+            raise SpeechFailed(f"Gemini sent no sound for {what[:60]!r}; the stated reason is {reason or 'missing'}")
         if reason != "STOP":
             why = f" ({reason})" if reason else ""
-            raise ServerBroke(f"Gemini's answer ends before the speech for {what[:60]!r} is done{why}")
+            raise ServerBroke(f"Gemini's answer ends before the speech for {what[:60]!r} is complete{why}")
         body = b"".join(sound for _, sound in pieces)
         arrivals = tuple((at, len(sound)) for at, sound in pieces)
         return super().read(

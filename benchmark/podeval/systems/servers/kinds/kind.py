@@ -154,7 +154,7 @@ class ServerKind(ABC):
         least, most = self.clip_seconds
         if not least <= clip.seconds <= most:
             raise RequestRefused(
-                f"{self.name} takes reference voices of {least:g} to {most:g} s; one here has {clip.seconds:.1f}"
+                f"{self.name} accepts reference voices of {least:g} to {most:g} s; one here lasts {clip.seconds:.1f} s"
             )
         return clip
 
