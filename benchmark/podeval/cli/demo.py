@@ -69,7 +69,7 @@ def demo(
     systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
     items = [item.id for item in benchmark.items("demo")]
     say(f"Evaluating {len(systems)} systems on {len(items)} podcasts of about 50 s.")
-    say("The first time takes about 6 minutes on 2 idle cores; finished work is kept, and a second call resumes.")
+    say("The first time takes 3 to 6 minutes on 2 idle cores; finished work is kept, and a second call resumes.")
     count = len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS) + len(PODCASTS)
     numbers = iter([f"run {number} of {count} · " for number in range(1, count + 1)])
     with Workers(workers or count_workers("embedded")) as executor:
