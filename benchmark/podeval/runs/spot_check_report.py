@@ -27,11 +27,11 @@ class KeyComparison(FactSheet):
     difference: float
     spread: float
     p: float
-    """Adjusted over all keys."""
+    """The p-value, adjusted over all keys."""
 
     @property
     def differs(self) -> bool:
-        """Whether that is more than chance."""
+        """Whether the difference is larger than chance explains."""
         return self.p < DIFFERS_BELOW
 
 
@@ -47,7 +47,7 @@ class SpotCheckReport(FactSheet):
     drawn_with: int
     at: str
     failed: dict[str, str] = Field(default_factory=dict)
-    """Reason why an item could not be made again, by item and seed."""
+    """The reason why an item could not be generated again, by item and seed."""
     comparisons: tuple[KeyComparison, ...] = ()
 
     @property

@@ -1,9 +1,9 @@
 """The sandbox for untrusted programs: no network, no secrets, one writable folder, limits on all resources.
 
-Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a filter of
-system calls; prlimit limits each process, and a cgroup limits memory if one can be made. Everything that none of them
-limits (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. The
-sandbox dies with the thread that opened it, however that ends.
+Programs are isolated by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a system
+call filter; prlimit limits each process, and a cgroup limits memory if one can be created. Everything that these do not
+limit (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. The
+sandbox dies with the thread that opened it, however the thread ends.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ __all__ = [
 ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Variables of a program that decodes, for which more threads bring no gain."""
+"""Environment of a program that decodes, which does not benefit from more threads."""
 
 TICK = 0.1
 """Seconds between two checks of the resources in use."""
@@ -59,16 +59,16 @@ _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
 """Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that must stay free; a sixteenth if the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free; 1/16 of its memory if the host has less than 8 GiB."""
 _KILL_SECONDS = 10.0
-"""Seconds to wait for killed processes to be gone."""
+"""Seconds to wait for killed processes to disappear."""
 _SPARED = 4
 """Pause between two costly checks, as a multiple of the duration of one."""
 
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return the reason why isolation is impossible here, from one trial; None if isolation works."""
+    """Return why isolation is impossible on this machine, found by a single trial; None if isolation works."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -80,7 +80,8 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return why no program in a box can use a GPU here, from one trial, which takes seconds; None if one can.
+    """Return why sandboxed programs cannot use a GPU here, found by a single trial that takes seconds; None if they
+    can.
 
     Args:
         trusted: whether programs run without isolation.
@@ -101,7 +102,7 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
 
 
 def require() -> None:
-    """Refuse if isolation is impossible here.
+    """Raise an error if isolation is impossible on this machine.
 
     Raises:
         NoIsolation: the message names the missing part.
@@ -120,7 +121,7 @@ def describe_memory_bound() -> str:
 
 
 def describe_system_calls() -> str:
-    """Describe the filter of system calls around strangers' content, as a clause."""
+    """Describe the system call filter around untrusted content, as a clause."""
     isolated = explain_missing_isolation() is None
     if not isolated and (why := explain_missing_second_wall()) is not None:
         return f"none is refused ({why})"
@@ -129,7 +130,7 @@ def describe_system_calls() -> str:
 
 @cache
 def explain_missing_second_wall() -> str | None:
-    """Return the reason why no program can isolate itself here, from one trial; None if one can."""
+    """Return why programs cannot isolate themselves here, found by a single trial; None if they can."""
     if not sys.platform.startswith("linux"):
         return f"{sys.platform} has neither Landlock nor a filter of system calls"
     if unknown := seccomp.explain_missing_filter():
@@ -139,7 +140,7 @@ def explain_missing_second_wall() -> str | None:
 
 
 def describe_decoding() -> str:
-    """Describe the protection around the decoding and measuring of strangers' recordings here, as a clause."""
+    """Describe the protection around decoding and measuring untrusted recordings on this machine, as a clause."""
     if explain_missing_isolation() is None:
         return "in the sandbox"
     if (why := explain_missing_second_wall()) is not None:
@@ -155,7 +156,7 @@ def build_python_command(module: str, *arguments: str) -> list[str]:
 
 
 class Running:
-    """A running sandbox that a thread watches."""
+    """A running sandbox, watched by a thread."""
 
     def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable
@@ -182,7 +183,7 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        """Whether any of its processes may still write."""
+        """Whether any of its processes may still be writing."""
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
@@ -229,7 +230,7 @@ class Running:
             reason = f"watching it failed ({type(error).__name__}: {error})"
         seconds = time.monotonic() - self._began
         self._kill()
-        # Every process that could print is dead.
+        # By now, every process that could print is dead.
         reader.join(_KILL_SECONDS)
         reason = reason or self._killed_by_the_kernel() or self._left_too_much()
         if self._group is not None:
@@ -247,7 +248,7 @@ class Running:
         return None
 
     def _read(self) -> None:
-        """Keep the end of its output, and read no faster than a program has reason to print."""
+        """Keep the end of its output, and read no faster than a well-behaved program prints."""
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             while printed := os.read(pipe.fileno(), 65_536):
@@ -263,7 +264,7 @@ class Running:
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Return why it uses too much memory, by its group's count, or by adding up if there is no group."""
+        """Return why it uses too much memory, measured by its cgroup or, without one, by adding up its processes."""
         machine, began = usage.read_machine(cgroup.read_memory_room()), time.monotonic()
         if began >= self._next_held:
             self._held = usage.find_held(usage.list_views(self._process.pid)[self._before :], self._folder)
