@@ -1,7 +1,7 @@
 """The tables of human judgement: the compared outputs, every battle and vote, every listening test and its answers.
 
-A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; nothing does after its
-row is deleted. Times are in UTC. A change here needs a migration in `store/migrations`.
+A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; after its row is
+deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ PREFERENCES = ("clear", "slight")
 """Degrees of clarity of a preference."""
 
 PLAYED_AFTER = timedelta(hours=12)
-"""Time during which a battle's recordings can still be played after it has expired."""
+"""Time for which a battle's recordings can still be played after the battle has expired."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
@@ -81,7 +81,7 @@ class _InArena:
     """Columns of the tables that battles are made from."""
 
     active: Mapped[bool] = mapped_column(Boolean, default=True)
-    """Whether new battles may show it; its votes count either way."""
+    """Whether new battles may include it; its votes count either way."""
     added_at: Mapped[datetime]
 
 
@@ -93,7 +93,7 @@ class _Judgement:
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Author of its standing: empty, `rules`, or a person, whom the rules do not overrule."""
+    """Who set the standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
 
 class _OnPage:
@@ -109,7 +109,7 @@ class _OnPage:
 
 
 class ArenaSystem(_InArena, TableBase):
-    """Something that is compared: a model, a human response, a control."""
+    """A compared system: a model, a human response, or a control."""
 
     __tablename__ = "systems"
 
@@ -133,7 +133,7 @@ class ArenaItem(_InArena, TableBase):
     language: Mapped[str] = mapped_column(String(20), default="")
     title: Mapped[str] = mapped_column(Text, default="")
     instructions: Mapped[str] = mapped_column(Text, default="")
-    """The rules of judgement shown to the listener."""
+    """The judging instructions shown to the listener."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
     """The user's turns: `{"text": …, "audio": …}`."""
 
@@ -169,7 +169,7 @@ class Battle(TableBase):
     output_a: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     output_b: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     low: Mapped[str] = mapped_column(ForeignKey("systems.id"))
-    """The pair regardless of sides: the first of its two systems in order of their names."""
+    """The pair regardless of sides: its first system by name."""
     high: Mapped[str] = mapped_column(ForeignKey("systems.id"))
     dimension: Mapped[str] = mapped_column(String(100))
     capability: Mapped[str] = mapped_column(String(200), default="")
@@ -182,12 +182,12 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: the part that is played, and the share to hear; the two are never rated together."""
+    """`excerpts` or `whole`: which part is played and how much must be heard; the two are never rated together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
-    """Bytes of this side's sound that were sent to the voter, as a share of its file; above 1 if some were sent again,
-    null for a battle of a version that did not count."""
+    """Bytes of this side's sound sent to the voter, as a share of its file; above 1 if some were sent again, null for a
+    battle of a version that did not count them."""
     fetched_b: Mapped[float | None] = mapped_column(Float, default=0.0)
 
     __table_args__ = (
@@ -217,13 +217,13 @@ class Vote(_Judgement, TableBase):
     """Share of the excerpt that was played at least once, 0 to 1."""
     heard_b: Mapped[float] = mapped_column(Float, default=0.0)
     seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
-    """Seconds that this side was playing."""
+    """Seconds for which this side was playing."""
     seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     heard_seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """Clarity of the difference for the voter, `clear` or `slight`; empty if they did not say."""
+    """How clear the difference was to the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds from serving to voting; null if the clock was set back between them."""
     recorded_at: Mapped[datetime]
@@ -267,7 +267,7 @@ class ListeningSession(_Judgement, TableBase):
     seed: Mapped[int] = mapped_column(BigInteger)
     started_at: Mapped[datetime]
     seen_at: Mapped[datetime]
-    """Time at which a page was last saved."""
+    """Time when a page was last saved."""
     finished_at: Mapped[datetime | None]
     completion_code: Mapped[str | None] = mapped_column(String(64), unique=True)
 
@@ -319,7 +319,7 @@ class Flag(TableBase):
     vote: Mapped[str | None] = mapped_column(ForeignKey("votes.id", ondelete="CASCADE"), index=True)
     session: Mapped[str | None] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str] = mapped_column(String(10))
-    """`signal`: a rule noticed something; `excluded`, `counted`: the standing from then on."""
+    """`signal`: a rule noticed something; `excluded` or `counted`: the standing from then on."""
     rule: Mapped[str] = mapped_column(String(40), default="")
     points: Mapped[float] = mapped_column(Float, default=0.0)
     detail: Mapped[str] = mapped_column(Text, default="")
@@ -338,7 +338,7 @@ class Pseudonym(TableBase):
     __tablename__ = "pseudonyms"
 
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """Keyed hash of the person's identity; the key is the service's secret and not in the database."""
+    """Keyed hash of the person's identity; the key is the service's secret, which is not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
     """A random key for only this person."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
@@ -346,7 +346,7 @@ class Pseudonym(TableBase):
 
 
 class Erasure(TableBase):
-    """A pseudonym whose person asked to be forgotten; none of its records are imported again."""
+    """A pseudonym whose owner asked to be forgotten; its records are never imported again."""
 
     __tablename__ = "erasures"
 
@@ -369,7 +369,7 @@ class MirrorFile(TableBase):
 
 
 class Mirrored(TableBase):
-    """The file of the public log that contains a record; a record is in one file only."""
+    """The file of the public log that contains a record; each record is in only one file."""
 
     __tablename__ = "mirrored"
 
@@ -380,7 +380,7 @@ class Mirrored(TableBase):
 
 
 def list_audio(document: Any) -> Iterator[str]:
-    """Yield all that a document in a table, such as turns or the design of a listening test, names as audio."""
+    """Yield every audio file named in a stored document, such as turns or the design of a listening test."""
     if isinstance(document, dict):
         yield from (part for key, part in document.items() if key == "audio" and isinstance(part, str))
     for part in document.values() if isinstance(document, dict) else document if isinstance(document, list) else ():
