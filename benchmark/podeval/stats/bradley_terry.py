@@ -47,7 +47,7 @@ NEEDED = {"battles": 10, "opponents": 3, "voters": 5}
 """The minimum for a ranked system; with fewer possible opponents, all of them are required."""
 
 Missing = Mapping[str, Mapping[str, int]]
-"""The evidence that a provisional system lacks: `missing` out of `needed` battles, opponents or voters (`what`)."""
+"""The evidence that a provisional system lacks: `missing` out of `needed` battles, opponents or voters."""
 
 _POWER_Z = float(special.ndtri(0.8))
 
@@ -298,7 +298,7 @@ def describe_missing(provisional: Missing) -> str:
 
 
 def _chance(strengths: Array, errors: Array, freedom: Array) -> Array:
-    """Return the two-sided p of Student's test of each difference, with the fewer degrees of freedom of the two.
+    """Return the two-sided p of Student's test of each difference, with the lower degrees of freedom of the two.
 
     NaN if there are no errors.
     """
