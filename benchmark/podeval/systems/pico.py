@@ -1,9 +1,9 @@
 """SVOX Pico, the small statistical synthesiser of early Android telephones: plain, quick, clearer than a formant voice.
 
-The package `py-nanotts` brings the engine and its voices. The engine is C with state that continues from line to line,
-and it never finishes some texts; each script is therefore spoken in a child process, whose end affects nothing else.
-Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder: from another one the
-engine says some lines a little slower or faster.
+The package `py-nanotts` contains the engine and its voices. The engine is C with state that continues from line to
+line, and it never finishes some texts; each script is therefore spoken in a child process, whose end affects nothing
+else. Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder; from another
+folder, the engine says some lines a little slower or faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _SPEEDS = (0.2, 5.0)
 
 
 class Pico(WorkerReader):
-    """Two voices, both of women; the first speaker of a script is American, the second British."""
+    """Two female voices; the first speaker of a script is American, the second British."""
 
     name: ClassVar[str] = "pico"
     voices: ClassVar[tuple[str, ...]] = ("en-US", "en-GB")
