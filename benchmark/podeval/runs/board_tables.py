@@ -80,7 +80,7 @@ class BoardRow(FactSheet):
     created: str  # ISO 8601, UTC
     spot_check: str = ""  # for supplied outputs, the result of the spot check: agrees, differs, not told; else empty
     values: int | None = None  # items that have a value of this key
-    clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank or, without one, the interval
+    clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank or else the interval
 
 
 class ItemRow(FactSheet):
