@@ -1,5 +1,4 @@
-"""Sound for the site's own pages: a copy with an opaque name, by range requests, and its peaks, so browsers do not
-decode it whole.
+"""Sound for the site's own pages: a copy with an opaque name, served by ranges, and its peaks for drawing.
 
 The copy is made by podeval (`podeval.recording.playback`), so only its sound can reveal the system.
 """
@@ -25,8 +24,8 @@ from podeval.recording.playback import find_sound
 routes = APIRouter(include_in_schema=False)
 
 AT_ONCE = 8
-"""Number of threads that prepare copies. They are separate from the threads for votes and pages, because making a copy
-takes a while, and many are made at the start of a day."""
+"""Number of threads that prepare copies, separate from those for votes and pages, because making a copy takes a while.
+"""
 in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23
@@ -38,9 +37,7 @@ _KEEP = {"Cache-Control": "private, max-age=86400"}
 
 
 class _Sound(FileResponse):
-    """A file response with chunks larger than Starlette's: each chunk needs a thread, and most sounds are a single
-    chunk.
-    """
+    """A file response with larger chunks than Starlette's: each needs a thread, and most sounds are one chunk."""
 
     chunk_size = 2**20
 
@@ -87,9 +84,7 @@ class _Counted(Response):
 
 
 def _find_start(headers: Headers, size: int) -> int:
-    """Return the byte at which an answer begins; an answer with several ranges, which players never request, counts as
-    padding.
-    """
+    """Return the byte at which an answer begins; several ranges, which players never request, count as padding."""
     if headers["content-type"].startswith("multipart/"):
         return -2 * size
     span = re.match(r"bytes (\d+)-", headers.get("content-range", ""))
@@ -97,9 +92,7 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """Answer with a copy that a page can play, whole or by ranges; it reads the file, so do not call it in the server's
-    thread.
-    """
+    """Answer with a playable copy, whole or by ranges; it reads the file, so do not call it in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # The time of creation would reveal which of two sounds was heard first; the name always stands for the same sound.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))

@@ -1,5 +1,4 @@
-"""A person's identity: proven by signing in with the Hub, or the single user of a board that only this machine can
-reach.
+"""A person's identity: proven by signing in with the Hub, or the single user of a board on this machine.
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
 elsewhere, an operator sets them, for the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
@@ -103,9 +102,7 @@ class SignIn:
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Return the name, identity and organisations in a session; None if it does not contain a person in the form that a
-    sign-in stores.
-    """
+    """Return the name, identity and organisations in a session; None if it lacks a person as stored by a sign-in."""
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None
@@ -259,7 +256,6 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
 
 
 def _own_path(address: str) -> str:
-    """Return a path of this site; anything else becomes the front page, so nobody is sent elsewhere after signing in.
-    """
+    """Return a path of this site; anything else becomes the front page, so sign-ins never lead elsewhere."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

@@ -69,8 +69,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
 
 
 class LanguageApps:
-    """The apps of a site by language, each made on first use, because making one takes half a second and not all are
-    needed.
+    """The apps of a site by language, each made on first use, because that takes half a second and few need all.
 
     Args:
         app: the site that contains them, whose lifespan they share.
@@ -178,9 +177,7 @@ def warm_up(app: FastAPI) -> None:
 
 
 def make_theme() -> gr.themes.Base:
-    """Make a theme with the colours and sizes of `static/podeval.css` and the reader's own fonts, so fonts are not
-    fetched from other hosts.
-    """
+    """Make a theme with the colours and sizes of `static/podeval.css` and the reader's own fonts."""
     fonts = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "sans-serif"]
     mono = ["ui-monospace", "Consolas", "monospace"]
     fonts_of_reader = {"font": fonts, "font_mono": mono}

@@ -43,15 +43,13 @@ _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
 EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
-"""Maximum number of active requests, out of 40 threads, in total and per address; the same numbers apply to requests
-whose bodies are still arriving."""
+"""Maximum number of active requests, in total (of 40 threads) and per address; and likewise of arriving ones."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
 """Seconds after which an event ends if nobody has listened to its answer."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Maximum number of an app's sessions whose components Gradio keeps (0.4 MB each), and of those whose messages it
-keeps."""
+"""Maximum number of an app's sessions whose components (0.4 MB each), and whose messages, Gradio keeps."""
 MOST_UPLOADS = 1_000
 """Maximum number of uploads for which Gradio keeps the progress, in all apps together."""
 
@@ -69,8 +67,7 @@ class EventSent(BaseModel):
 
 
 def parse_event(body: bytes) -> Any:
-    """Parse an event after counting its values, because a million would block the thread that serves everyone for
-    seconds.
+    """Parse an event after counting its values, because a million would block the server's thread for seconds.
 
     Raises:
         Refused: the event has more values than any page sends.
@@ -182,8 +179,7 @@ class VisitorPlaces:
         self._streams = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_STREAMS)
 
     def check_reading(self, part: str, address: str) -> None:
-        """Check the request rate of a reading address; files of Gradio's page, of which there are about a hundred, do
-        not count.
+        """Check the rate of an address's reads, not counting the files of Gradio's page, which has about a hundred.
 
         Raises:
             Refused: the address has exceeded its rate.

@@ -40,13 +40,11 @@ CHANNELS, RATES = 8, (1_000, 192_000)
 DECODING = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=2**30, output_files=20
 )
-"""Limits of the decoding process. Five minutes of stereo at 192 kHz are 0.46 GB of samples; a recording that takes more
-than 1 GB with its copy is refused."""
+"""Limits of the decoding process: five minutes of stereo at 192 kHz are 0.46 GB, and 1 GB with the copy is allowed."""
 SCORING = sandbox.SandboxLimits(
     wall_seconds=900.0, memory_bytes=10 * 2**30, processes=256, output_bytes=2 * 2**30, output_files=5_000
 )
-"""Limits of the scoring process; its memory limit applies to address space, of which models reserve more than they use.
-"""
+"""Limits of the scoring process; they apply to address space, of which models reserve more than they use."""
 GPU_SECONDS = 120
 """Seconds of a shared GPU for one recording."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)

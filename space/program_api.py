@@ -1,5 +1,4 @@
-"""The interface for programs that use Gradio's client: named endpoints at the root, each with its types and
-description.
+"""The interface for programs that use Gradio's client: named endpoints at the root, with types and descriptions.
 
 Every other event of the app is private. An endpoint's input is checked and limited like a route's.
 """

@@ -23,8 +23,7 @@ Answer = TypeVar("Answer")
 _SWEEP = 60.0
 """Seconds between two removals of names without requests."""
 MOST_NAMES = 20_000
-"""Maximum number of names whose requests are remembered, because the names of all networks of an attacker would not fit
-into memory."""
+"""Maximum number of names whose requests are remembered; all networks of an attacker would not fit into memory."""
 
 
 class RateLimit:

@@ -224,8 +224,7 @@ class Guard:
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Return the refusal of input: the page does not accept any, another site sent it, or its body is not limited.
-        """
+        """Return the refusal of input: the page takes none, another site sent it, or its body is not limited."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)

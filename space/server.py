@@ -20,8 +20,7 @@ HEAD_SECONDS = 10.0
 MOST_CONNECTIONS, EACH_CONNECTS = 1_000, 100
 """Maximum number of connections in total, and from one address; behind a proxy, there is only one address."""
 SPARE, SPARE_EACH = 200, 20
-"""Number of additional connections, which get the answer that the site is full; they can request `/health`, which shows
-that the site is alive."""
+"""Number of additional connections, which are told that the site is full, but can request `/health`."""
 OPEN_FILES = 4_096
 LARGEST_HEAD = 32 * 1024
 
@@ -47,9 +46,7 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def limit_concurrency(self) -> int | None:
-        """The maximum number of connections at which the current request is answered; uvicorn checks it when the head
-        has arrived.
-        """
+        """The maximum number of connections for answering the current request, which uvicorn checks after its head."""
         if self.scope["path"] == "/health":
             return None
         return 0 if self._of_address[self._address] > EACH_CONNECTS else self._most

@@ -203,9 +203,7 @@ class Services:
 
     @cached_property
     def desk(self) -> SubmissionService:
-        """The desk that accepts strangers' submissions: outputs come from the Hub, queried without a token, or from
-        uploads here.
-        """
+        """The desk for strangers' submissions, whose outputs come from the Hub (without a token) or from uploads."""
         from huggingface_hub import HfApi
 
         gate = Gate(api=HfApi(token=False), local=False, uploads=Uploads(self.runs).folder)
@@ -256,9 +254,7 @@ class Services:
 
 
 def open_bucket(database: Database) -> VoteObjects | None:
-    """Return the second storage place of every vote, if there is one; records that the database lost are imported from
-    it.
-    """
+    """Return the second store of every vote, if there is one; records that the database lost are imported from it."""
     folder = os.environ.get("PODEVAL_BUCKET")
     if not folder:
         return None

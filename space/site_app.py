@@ -68,9 +68,7 @@ def build_site(site: Site) -> FastAPI:
 
 
 def _list_pages() -> list[APIRouter]:
-    """List the routes of the site's pages: every module in `pages/`. The arena's come first, because they are used
-    most.
-    """
+    """List the routes of every module in `pages/`, starting with the arena's, which are used most."""
     import importlib
     import pkgutil
 

@@ -12,8 +12,7 @@ from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most people leave empty."""
 _NOT_HERE = ("kind", "folder")
-"""Fields that the form does not have: the filled-in part decides the kind, and there is no folder next to the document.
-"""
+"""Fields that the form lacks: the filled-in part decides the kind, and there is no folder next to the document."""
 
 
 @dataclass(frozen=True)

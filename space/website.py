@@ -87,9 +87,7 @@ class TooMany(PodevalError):
 
 
 class _Templates(Environment):
-    """Templates in which an attribute of a dictionary is the value under that key: `s.items` is the text, not the
-    method.
-    """
+    """Templates in which an attribute of a dictionary is its value for that key: `s.items` is not the method."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return the result of `obj.attribute` in a template."""
@@ -159,8 +157,7 @@ class Site:
     def render(
         self, request: Request, template: str, frozen: dict[str, str] | None = None, **values: Any
     ) -> HTMLResponse:
-        """Render a page from its template, with the values that `render_text` adds, and the frozen activities unless
-        given.
+        """Render a page from its template with the values of `render_text`, and the frozen activities unless given.
 
         Raises:
             StoreUnusable: the database does not report which activities are frozen.
@@ -171,9 +168,7 @@ class Site:
         return answer
 
     def render_text(self, request: Request, template: str, **values: Any) -> str:
-        """Render the text of a template, which can also use `t` (texts), `person`, `nav`, `language`, `closed` and
-        `frozen`.
-        """
+        """Render a template, which can also use `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`."""
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
         context = {
@@ -292,9 +287,7 @@ CurrentSite = Annotated[Site, Depends(get_site)]
 
 
 def limit(rate: str, what: str = "") -> Any:
-    """Return a route condition that lets through a limited number of requests from one person or address; see
-    `Site.limit`.
-    """
+    """Return a route condition that limits the requests from one person or address; see `Site.limit`."""
 
     async def check(request: Request, site: CurrentSite) -> None:
         site.limit(request, rate, what)
@@ -334,8 +327,7 @@ def to_script_data(value: Any) -> str:
 
 @cache
 def build_parts_style() -> str:
-    """Build the style rules of the frame, and those of documents in a form that applies only inside the parts of tabs.
-    """
+    """Build the style rules of the frame, and those of documents, limited to the inside of tab parts."""
     frame, _, rules = (HERE / "static" / "podeval.css").read_text(encoding="utf-8").partition("/* Content */")
     rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
     # Gradio's own rules name a class and an attribute; these are more specific.

@@ -40,8 +40,7 @@ RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NUMBER = 2**53
 MOST_SKIPPED = 100_000
-"""Maximum number of votes that an offset can skip, because the database must count them; `after` finds its place at
-once."""
+"""Maximum number of votes that an offset can skip, because the database must count them, unlike with `after`."""
 Families = dict[str, tuple[str, Mapping[str, float]]]
 """Counts by name, each with its kind and its samples by label."""
 _DONE = {"backup": operator_settings.BACKED_UP, "sweep": operator_settings.SWEPT}
@@ -207,9 +206,7 @@ def _count_requests(requests: RequestCounts) -> Families:
 
 
 def _write_family(name: str, kind: str, samples: Mapping[str, float]) -> Iterator[str]:
-    """Return the lines of a metric family: its type, and each sample with its labels; for a histogram, sum and count
-    come last.
-    """
+    """Return a metric family's lines: its type and each sample with its labels, a histogram's sum and count last."""
     yield f"# TYPE podeval_{name} {kind}"
     for label, value in samples.items():
         if label in ("sum", "count"):

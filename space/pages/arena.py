@@ -69,9 +69,7 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """Return the tab's content for this person: the dimensions that can be judged, or why there are none, and its
-    texts.
-    """
+    """Return the tab's content for this person: its texts, and the dimensions to judge or why there are none."""
     texts, closed = _texts(request, site), site.services.closed
     offered = {} if closed else site.services.arena.dimensions_by_protocol()
     state, sentence = "open", ""
@@ -215,9 +213,7 @@ def ratings_csv(request: Request, site: CurrentSite) -> Response:
 
 
 def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
-    """Describe the effect of this vote on the tally of the two systems, and their standing, or say that it is not known
-    yet.
-    """
+    """Describe how this vote changes the tally of the two systems, and their standing, if it is known yet."""
     sides = [(side.title, side.rating) for side in (battle.a, battle.b)]
     tally = texts["pair_tally"].format(battle.a.title, battle.b.title, *battle.between) if battle.between else ""
     if any(rating is None or rating.low is None for _, rating in sides):
@@ -238,8 +234,7 @@ def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
 
 
 def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
-    """Describe the voter's number of battles, their agreement with others, and the votes missing for a personal board.
-    """
+    """Describe the voter's number of battles, agreement with others, and votes missing for a personal board."""
     share = f"{100 * mine.agreed / mine.compared:.0f}" if mine.compared else ""
     sentences = [
         texts["judged"].format(count=mine.judged),
@@ -255,9 +250,7 @@ def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
 
 
 def _battle(view: BattleView) -> dict[str, Any]:
-    """Return a battle for a browser, with the remaining time instead of the end, because the browser's clock may be
-    wrong.
-    """
+    """Return a battle for a browser, with the remaining time, because the browser's clock may be wrong."""
     left = (view.expires_at - datetime.now(UTC)).total_seconds()
     plain = asdict(view) | {"seconds_left": max(0.0, left)}
     return plain | {"served_at": view.served_at.isoformat(), "expires_at": view.expires_at.isoformat()}
@@ -300,9 +293,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
 
 
 def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
-    """Return the table of rows against columns, best first: share won, battles, and one of nine shades; None if they
-    never met.
-    """
+    """Return the cells of row against column, best first: share won, battles, one of nine shades; None if never met."""
     positions = [part.tally.systems.index(row.system) for row in part.ratings.systems]
     shares, battles = part.tally.shares, part.tally.battles
     return [

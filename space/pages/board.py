@@ -132,8 +132,7 @@ def _view(request: Request) -> BoardView:
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """Return the view of an address, which must match exactly for a file, because a different one would go unnoticed.
-    """
+    """Return the view of an address, which must match exactly for a file, where a change would go unnoticed."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))
@@ -158,8 +157,7 @@ def attach(name: str) -> dict[str, str]:
 
 
 def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\ufeff") -> Response:
-    """Send a table as a file that is written and compressed while it is sent, so that its text is never in memory as a
-    whole.
+    """Send a table as a file that is written and compressed while it is sent, so it is never in memory as a whole.
 
     Args:
         request: the request, which states whether compression is accepted.

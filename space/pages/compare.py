@@ -1,5 +1,4 @@
-"""Two systems side by side: values with their paired difference, every item, and both recordings playable at the same
-position."""
+"""Two systems side by side: values with their paired difference, every item, and recordings played in sync."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ from podeval.plots.svg import Frame
 from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
-"""Number of threads that prepare copies and mostly wait for one to be made; pages, votes and `/health` have other
-threads."""
+"""Number of threads that prepare copies, and mostly wait for one; pages, votes and `/health` have others."""
 
 MOST, MOST_EACH = 36, 6
 """Maximum number of requested sounds and peaks, in total and per address; a page requests four at once."""

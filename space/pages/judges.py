@@ -1,5 +1,4 @@
-"""The audit of judges: whether each judge with records here is consistent, unbiased and readable, and agrees with
-people.
+"""The audit of judges: whether each judge with records here is consistent, unbiased, readable, and like people.
 
 Records are in the folder `judges` of the runs, and in PODEVAL_JUDGES (folders, separated as in PATH); if the files
 `scores.jsonl` and `human.csv` are next to them, the agreement with people is shown.

@@ -125,9 +125,7 @@ def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
 
 
 def _list_returns(completion: Completion | None) -> list[str]:
-    """List the addresses to which listeners return at the end, for the operator to check: for those who finish and
-    those who are screened out.
-    """
+    """List the addresses to which listeners return if they finish or are screened out, for the operator to check."""
     if completion is None:
         return []
     codes = [completion.code_for("…", screened_out=False)]

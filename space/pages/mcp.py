@@ -194,8 +194,7 @@ class BoardTools:
         return self._checks.check(_asking.get(), None, repo=repo, benchmark=benchmark, track=track, task=task)
 
     def search_systems(self, query: Name = "", benchmark: Name = "") -> list[Answer]:
-        """Return the systems whose id or title contains every word of the query; without a query, return all systems.
-        """
+        """Return the systems whose id or title contains every word of the query, or all systems without a query."""
         board = self._folder.board()
         board = board[board["benchmark"] == benchmark] if benchmark else board
         words, systems = query.casefold().split(), []

@@ -33,8 +33,7 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Options that make visitors wait in our queue and not in Gradio's, which is separate for each language and has its own
-texts."""
+"""Options that make visitors wait in our queue and not in Gradio's, which has one per language and its own texts."""
 
 
 OWN = "own"

@@ -1,5 +1,4 @@
-"""Submit: the document's fields as Gradio components, filled in from the Hub by a repo's name, checked and submitted.
-"""
+"""Submit: the document's fields as Gradio components, filled in from a repo on the Hub, checked and submitted."""
 
 from __future__ import annotations
 
@@ -278,8 +277,7 @@ class SubmitTab(TabPart):
         return [self._answer(request, row=row), self.show_queue(request)[1], *self._mark("", {})]
 
     def show_queue(self, request: gr.Request) -> list[str]:
-        """Show the sign-in if nobody is signed in, the person's own submissions with their cost, and the whole queue.
-        """
+        """Show the sign-in or the person's own submissions with their cost, and the whole queue."""
         web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)

@@ -342,9 +342,7 @@ class _Rays:
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """The position of a value on an axis; the worst is slightly off the centre, so systems can be told apart even
-        there.
-        """
+        """The position of a value on an axis; the worst is slightly off the centre, so systems differ even there."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle

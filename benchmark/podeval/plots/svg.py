@@ -245,8 +245,7 @@ def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float
 
 
 def measure_text(text: str, size: float) -> float:
-    """Estimate how wide a text is: Chinese characters are as wide as they are high, Latin letters about half as wide.
-    """
+    """Estimate how wide a text is: Chinese characters are square, Latin letters about half as wide."""
     return size * sum(1.1 if ord(letter) > 0x2E80 else 0.6 for letter in text)
 
 

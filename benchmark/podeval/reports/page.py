@@ -39,9 +39,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class RowOfCells:
-    """A row of a table; its first cell is the heading. With a `span` (`group` or `why`), it is one cell across the
-    table.
-    """
+    """A table row whose first cell is the heading; with a `span` (`group` or `why`), one cell spans the table."""
 
     cells: Sequence[str | TableCell]
     span: str = ""
@@ -65,8 +63,7 @@ def make_heads(texts: Mapping[str, str], names: Sequence[str], numbers: Sequence
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, muted unless another class is given; `lead` is bold text at its start, `sample` is code at its end.
-    """
+    """A paragraph, muted unless another class is given; `lead` is bold text before it, `sample` is code after it."""
 
     text: str
     css: str = "quiet"

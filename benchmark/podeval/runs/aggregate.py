@@ -75,8 +75,7 @@ def _summarise_metric(
 def _summarise_set(
     folder: RunFolder, profile: str, benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item]
 ) -> MetricSummary:
-    """Summarise a metric of all recordings of a run together: one row over all items, with the metric's own intervals.
-    """
+    """Summarise a metric of all recordings of a run: one row over all items, with the metric's own intervals."""
     outputs = [folder.output(item.id) for item in items]
     paths = [folder.audio_path(output) if output else None for output in outputs]
     present = [path for path in paths if path and path.exists()]

@@ -145,8 +145,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Group rows by the texts of some columns; groups are in the order of their first rows, and rows keep their order.
-    """
+    """Group rows by the texts of some columns, with groups in the order of their first rows."""
     for texts, rows in numbers.groupby(list(names), sort=False, observed=True):
         yield tuple(map(str, texts)), rows
 

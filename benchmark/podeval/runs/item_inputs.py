@@ -23,9 +23,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Return the request for an item as systems in our own processes take it: recordings by their paths on this
-    machine.
-    """
+    """Return the request for an item in our own processes, with recordings by their paths on this machine."""
     match track:
         case "voice" if item.script is not None:
             voices = {
@@ -133,9 +131,7 @@ def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict
 
 
 def _dialogue(item: Item, output: Output, outputs: Path) -> dict[str, Any]:
-    """Return the dialogue with its rubrics: the last turn's rubric covers the whole, an earlier one the part up to its
-    turn.
-    """
+    """Return the dialogue with its rubrics; the last turn's covers the whole, others the part up to their turn."""
     turns = [
         {
             "user": user_turn.words,

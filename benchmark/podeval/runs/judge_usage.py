@@ -22,9 +22,7 @@ FILE = "judge_usage.jsonl"
 
 @contextmanager
 def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: JudgeClient) -> Iterator[None]:
-    """Record a client's usage under a metric's protocol inside the block, and the number of answers reused from the
-    records.
-    """
+    """Record a client's usage in the block under a metric's protocol, and how many answers came from the records."""
     path, lock, saved = folder.path / profile / FILE, threading.Lock(), client.account.from_records
 
     def append(used: Account) -> None:

@@ -319,9 +319,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """Score an item whatever happens: an error of ours becomes an unscored result with its cause and does not stop the
-    run.
-    """
+    """Score an item whatever happens: an error of ours becomes an unscored result and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:

@@ -1,5 +1,4 @@
-"""Spread one run over several processes, one for each GPU, with `accelerate launch`: each speaks its share of the
-items.
+"""Spread one run over several processes, one per GPU, with `accelerate launch`; each speaks a share of the items.
 
 The first process owns the run's folder, measures and aggregates. The others put outputs into the folder and end. The
 processes synchronise only once, when the plan has been written; after that, progress is visible in the files, so no

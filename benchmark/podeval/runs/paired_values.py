@@ -21,9 +21,7 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True)
 class PairedValues:
-    """Values of one key in two runs, for pairs that both have, and the pairs that one run lacks through its system's
-    fault.
-    """
+    """Values of one key for pairs that both runs have, and the pairs that one run lacks through its system's fault."""
 
     before: dict[Pair, float]
     after: dict[Pair, float]
@@ -118,8 +116,7 @@ def find_worse_items(paired: PairedValues, worse: float, margin: float, share: f
 
 
 def count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """Return the number of additional seeds that would decide if they only average out the differences between seeds.
-    """
+    """Return the number of additional seeds that would decide if they only average out seed differences."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
         by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))

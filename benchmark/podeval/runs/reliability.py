@@ -53,8 +53,7 @@ Pair = tuple[str, int]
 
 
 class SeedFigures(FactSheet):
-    """One column of one item over its seeds: mean, worst, standard deviation (None for a single seed), number of seeds.
-    """
+    """One column of one item over its seeds: mean, worst, standard deviation (None for one seed), number of seeds."""
 
     mean: float
     worst: float

@@ -30,9 +30,7 @@ Spoken = tuple[Output, Samples | None, int]
 
 @dataclass(frozen=True)
 class Voicing:
-    """Generation by the executor's processes, one item at a time each; by default in this process, in the order of the
-    items.
-    """
+    """Generation by the executor's processes, one item at a time each; by default in this process, in order."""
 
     executor: Executor = field(default_factory=InProcess)
 

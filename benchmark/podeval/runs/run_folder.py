@@ -211,9 +211,7 @@ class RunFolder:
         return _read(self.path / "run.json", RunPlan)
 
     def output(self, item: str) -> Output | None:
-        """Read the system's output for an item; return None if the output is missing, or its audio is and was not
-        removed.
-        """
+        """Read the system's output for an item; return None if it is missing, or if its audio is lost."""
         path = self.output_path(item)
         if not path.exists():
             return None

@@ -201,9 +201,7 @@ def list_candidates(tree: Tree) -> list[Path]:
 
 
 def is_delegated(tree: Tree, folder: Path) -> bool:
-    """Return whether this process may divide a group: because systemd delegates it, the user owns it, or it is the top
-    group of a container.
-    """
+    """Return whether this process may divide a group: delegated by systemd, the user's own, or a container's top."""
     if folder == tree.top:
         return folder == tree.group
     with contextlib.suppress(OSError):

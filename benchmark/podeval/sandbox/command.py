@@ -102,8 +102,7 @@ _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _GPU_FACTS = "/sys"
-"""The folder with CUDA's list of GPUs, without which CUDA fails with error 304. Only sandboxes with a GPU see it,
-read-only."""
+"""Read-only folder with CUDA's list of GPUs, for sandboxes with a GPU; without it, CUDA fails with error 304."""
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that select the GPU of a worker, which the driver libraries read."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
@@ -169,8 +168,7 @@ def build_environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """Return the options of a bare system: own processes, no network, no privilege except to become the sandbox's user.
-    """
+    """Return the options of a bare system: own processes, no network, only the privilege to change the user."""
     scratch = [
         part
         for folder in SCRATCH
@@ -210,9 +208,7 @@ def _mount_as_it_is(path: Path) -> list[str]:
 
 
 def _visible_paths(box: SandboxSpec) -> list[str]:
-    """List the paths that a sandbox sees: this Python, podeval, and its readable paths, each folder before its
-    contents.
-    """
+    """List the paths that a sandbox sees (this Python, podeval, readable paths), each folder before its contents."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
         os.path.abspath(path) for path in prefixes
@@ -222,9 +218,7 @@ def _visible_paths(box: SandboxSpec) -> list[str]:
 
 
 def _own_user(writable: Path) -> list[str]:
-    """Return the options for the sandbox's user; under root, each sandbox has its own user, who owns the writable
-    folder.
-    """
+    """Return the options for the sandbox's user; under root, each has its own user, who owns the writable folder."""
     plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
     if os.geteuid() != 0:
         return ["setpriv", "--no-new-privs", "--"]

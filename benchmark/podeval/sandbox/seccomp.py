@@ -160,8 +160,7 @@ REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] 
         "removexattrat": (466, 466),
     },
 }
-"""System calls that the second wall also refuses, because no namespace shields other processes, their files and the
-network."""
+"""System calls that the second wall also refuses, because no namespace shields other processes and the network."""
 
 _CLONE, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (41, 198), (53, 199), (302, 261)
 
@@ -236,9 +235,7 @@ def _only_values(values: list[int], error: int) -> list[bytes]:
 
 
 def _clone(namespaces: bool) -> list[bytes]:
-    """Allow threads, and processes if a namespace contains them, but no new namespaces and no threads with separate
-    files.
-    """
+    """Allow threads, and processes if a namespace contains them, but no new namespaces and no separate files."""
     with_processes = _step(_EQUAL, _THREAD, otherwise=1)
     threads_alone = _step(_EQUAL, _THREAD | _SHARED_FILES, then=1)
     return [

@@ -65,8 +65,7 @@ class Battles:
         covariates: Mapping[str, Sequence[float]] | None = None,
         slight: Sequence[bool] | None = None,
     ) -> "Battles":
-        """Create battles from columns; `skip` is dropped; without voters, each vote counts as coming from a different
-        voter.
+        """Create battles from columns, without `skip`; without voters, each vote counts as a different voter's.
 
         Raises:
             BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is
@@ -235,8 +234,7 @@ def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
 
 
 def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
-    """Estimate each system's strength on Elo's scale, centred at 0 and without intervals, to choose pairs and check
-    voters.
+    """Estimate strengths on Elo's scale, centred at 0, without intervals, for choosing pairs and checking voters.
 
     The model is Bradley–Terry by evalica; a tie or both bad is half a win. Every system also has two drawn battles
     against an invisible one, so the estimate of a system that never lost is finite.

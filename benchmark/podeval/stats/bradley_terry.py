@@ -54,8 +54,7 @@ _POWER_Z = float(special.ndtri(0.8))
 
 @dataclass(frozen=True)
 class SystemRating:
-    """One system's rating with its 95 % interval in Elo points, and the range of ranks that is consistent with the
-    votes.
+    """One system's rating with its 95 % interval in Elo points, and the range of ranks that the votes allow.
 
     `low`, `high`, `best` and `worst` are None while the system is `provisional`. `wins` does not include ties;
     `opponents` is the number of systems that it met, `voters` the number of people who judged it, and `provisional`

@@ -252,8 +252,7 @@ def paired_bootstrap_ranks(
     seed: int = 0,
     level: float = 0.95,
 ) -> dict[str, tuple[int, int]]:
-    """Return the range of ranks that each system may claim, from pairwise comparisons on the items that both systems
-    have.
+    """Return the range of ranks that each system may claim, from pairwise comparisons on common items.
 
     One system beats another if two intervals of the paired difference of their means exclude zero:
 

@@ -29,8 +29,7 @@ from podeval.stats.pair_comparisons import bound_alike, holm
 HIGH, LOW = "HQ", "LQ"
 """Names of the hidden anchors."""
 FLAT_SAMPLES, FEWEST_SECONDS, FEWEST_TESTED = 5, 10.0, 2
-"""PAM's filters: the number of samples on which a rater's marks may be constant and the shortest time for marks; and
-the minimum size of each group of listeners for a test of their disagreement."""
+"""PAM's limits for samples with constant marks and for seconds per answer, and the minimum size of compared groups."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,7 @@ def standings(
 
 
 def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Return the raters, and each rater's marks of all units (page, stimulus, scale) in the same order; None if
-    missing.
-    """
+    """Return the raters, and each one's marks of all units (page, stimulus, scale) in one order; None if missing."""
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})
     things = sorted({thing for _, thing in cells})
@@ -363,8 +360,7 @@ def _find_disagreements(
 
 
 def _test(*samples: Array) -> float:
-    """Return Student's p of the mean of one sample, or Welch's of the difference of two; NaN if it cannot be computed.
-    """
+    """Return Student's p for the mean of one sample, or Welch's for two; NaN if it cannot be computed."""
     from scipy import stats
 
     if max(map(np.ptp, samples)) < 1e-9:

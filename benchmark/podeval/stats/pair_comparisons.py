@@ -72,8 +72,7 @@ def compute_pulls(residuals: Array, sizes: Array) -> Array:
 
 
 def bound_alike(clusters: int | NDArray[np.intp]) -> Any:
-    """Return an upper bound of the probability that two equal systems differ by the same nonzero amount in every
-    cluster.
+    """Bound the probability that two equal systems differ by the same nonzero amount in every cluster.
 
     Of two draws from one distribution, one exceeds the other by a given amount with probability sum p(x) p(x + d),
     which is at most 1/4 (Motzkin and Straus 1965); over all amounts, the powers of these probabilities sum to at most 4
@@ -190,8 +189,7 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
 
 
 def holm_pairs(*tables: NDArray[np.float64], level: float = 0.95) -> list[NDArray[np.bool_]]:
-    """Apply `holm` to all pairs of all symmetric tables of p-values together; the diagonals of the results are False.
-    """
+    """Apply `holm` to all pairs of all symmetric tables of p-values together; the diagonals become False."""
     corners = [np.triu_indices(len(p), 1) for p in tables]
     pairs = [p[above] for p, above in zip(tables, corners, strict=True)]
     rejected = np.split(holm(np.concatenate(pairs), level), np.cumsum([len(p) for p in pairs])[:-1])

@@ -28,8 +28,7 @@ _STAKES = {
     **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
     **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
 }
-"""Weights of stakes: large stakes detect an effect in a few pairs that all agree, small ones in a thousand pairs of
-which few get worse."""
+"""Weights of stakes: large ones detect a few pairs that all agree, small ones a few bad pairs among a thousand."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60

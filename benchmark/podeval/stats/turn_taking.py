@@ -166,8 +166,7 @@ def count_people(kind: str) -> NDArray[np.int64]:
 
 
 def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
-    """Return the distance of two distributions given as counts: the square root of their Jensen–Shannon divergence in
-    bits.
+    """Return the Jensen–Shannon distance of two lists of counts: the square root of the divergence in bits.
 
     It is 0 if they are equal and 1 if they have no event in common.
     """

@@ -96,8 +96,7 @@ class LoweredVotes:
 
 @dataclass(frozen=True)
 class _JudgedSystems:
-    """The systems that each voter judged: a cell for each voter and system, with the cells of one system next to each
-    other.
+    """The systems that each voter judged: a cell for each voter and system, with the cells of a system adjacent.
 
     `voter` and `system` are codes, shape (cells,); `of_rows` is the cell of each row's A, then that of each row's B.
     """
@@ -152,8 +151,7 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, which is the lowest of their cohorts', and the lowered
-    groups.
+    """Return the weight of each voter's votes on each system, the lowest of their cohorts', and the lowered groups.
 
     Args:
         judged: the cells.

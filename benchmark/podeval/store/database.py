@@ -45,7 +45,7 @@ _LOCK_ALL = text(f"{_BOUNDED} pg_advisory_xact_lock({_WRITERS})")
 _LOCK_ONE = text(
     f"{_BOUNDED} pg_advisory_xact_lock_shared({_WRITERS}), pg_advisory_xact_lock(hashtextextended(:about, 0))"
 )
-"""Lock of a writer, held until its transaction ends or the server ends the session because it is idle."""
+"""Lock of a writer, held until its transaction ends or the server ends the idle session."""
 
 _LEAST_WAIT = 1.0
 """Minimum seconds to wait for another process."""
@@ -217,8 +217,7 @@ class Database(AbstractContextManager["Database"]):
 
 
 def parse_address(location: str | Path) -> URL:
-    """Parse a database address: a file is given by its path, a server by its address, which may start with
-    `postgres://`.
+    """Parse a database address: the path of a file, or a server's address, which may start with `postgres://`.
 
     Raises:
         BadInput: the text is not an address, or the kind of database is not supported.
@@ -280,9 +279,7 @@ def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
 
 
 def _set(cursor: Any, pragma: str, value: str | int) -> None:
-    """Set a pragma, retrying while locked, because SQLite does not wait if several connections create the log of a new
-    file.
-    """
+    """Set a pragma, retrying while locked: SQLite does not wait if several connections create a new file's log."""
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -152,8 +152,7 @@ def read_done(session: Session, name: str) -> datetime | None:
 
 
 def measure_drift(session: Session, now: datetime) -> float:
-    """Return the seconds by which a time is ahead of the database's clock: the server's or, for a file, this machine's.
-    """
+    """Return the seconds by which a time is ahead of the database's clock (for a file, this machine's)."""
     moment = session.scalars(select(func.now())).one()
     return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds()
 

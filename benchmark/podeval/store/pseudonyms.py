@@ -89,8 +89,7 @@ def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: 
 
 
 def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> Erasure:
-    """Erase a person: the pseudonym's key, and the votes, battles and listening sessions with everything that depends
-    on them.
+    """Erase a person: the pseudonym's key, and all votes, battles and listening sessions with what depends on them.
 
     Only the record that this pseudonym was erased remains, so that an import cannot restore its votes. Earlier files of
     the public log contain the votes without comments and without a link to the person; readers of the log skip erased

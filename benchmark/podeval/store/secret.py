@@ -70,8 +70,7 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: Database) -> "Secret":
-        """Return the secret as `of` does; if it is lost, return one that refuses every use, so that everything else
-        keeps working.
+        """Return the secret as `of` does; if it is lost, return one that refuses every use, so the rest keeps working.
 
         Raises:
             BadInput: see `of`.

@@ -186,8 +186,7 @@ class Battle(TableBase):
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
-    """Bytes of this side's sound sent to the voter, as a share of its file; above 1 if some were sent again, null for a
-    battle of a version that did not count them."""
+    """Share of this side's file that was sent to the voter; above 1 if parts were sent again, null if not counted."""
     fetched_b: Mapped[float | None] = mapped_column(Float, default=0.0)
 
     __table_args__ = (

@@ -117,8 +117,7 @@ _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
-    """List the default `voice` runs whose scripts are available on this machine, with their items.
-    """
+    """List the default `voice` runs whose scripts are available on this machine, with their items."""
     spoken = []
     for name in benchmarks.list_benchmarks():
         for split in benchmarks.get(name).splits:

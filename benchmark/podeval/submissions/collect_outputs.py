@@ -67,8 +67,7 @@ class Intake:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """Read new complete lines of a folder's log; return them and the position of the next line. There may be more
-        to read.
+        """Read new complete lines of a folder's log; return them and the position of the next line. More may follow.
 
         Raises:
             BadInput: the log is not a plain file, or it or one of its lines is larger than allowed.
@@ -249,9 +248,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
 
 
 def measure_disk_use(folder: Path) -> int:
-    """Return the total bytes of the files below a folder, without following links; if there are very many, only the
-    first count.
-    """
+    """Return the total bytes of the files below a folder, without links; of very many files, only the first count."""
     size = 0
     for root, _, names in itertools.islice(os.walk(folder), 10_000):
         for name in names:

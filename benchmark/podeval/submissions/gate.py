@@ -306,9 +306,7 @@ def list_placeholders(document: Submission) -> Iterator[Refusal]:
 
 
 def check_task(document: Submission) -> Iterator[Refusal]:
-    """Check that there is an adapter for the model's task, that the task fits the tracks, and that each split has an
-    adapter.
-    """
+    """Check that there is an adapter for the model's task, that it fits the tracks, and that each split has one."""
     runs: dict[str, list[str]] = {}
     for run in list_entries(document):
         runs.setdefault(run.folder, []).append(run.track)
@@ -332,9 +330,7 @@ def check_task(document: Submission) -> Iterator[Refusal]:
 
 
 def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterator[Refusal]:
-    """Check that the document names the people whose voices are cloned, and their permission; it must if a repo has
-    voices.
-    """
+    """Check that cloned voices have the person's name and permission, which are required if a repo has voices."""
     consent = source.consent
     if consent is None:
         if voices := [name for name in files if name.lower().endswith(".npy")]:
@@ -349,8 +345,7 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge from the repo's small files whether the model of a document can be run; nothing else is downloaded, nothing
-    run.
+    """Judge whether the model of a document can be run here, only from the repo's small files and without running any.
 
     Returns:
         The title of its model class (empty if it cannot be run), and the reasons why it cannot.
@@ -375,8 +370,7 @@ def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, .
 
 
 def _find_class(source: Model, gate: Gate) -> str:
-    """Return the title of a model's class according to its config; for an adapter on a base model, the title of its
-    task.
+    """Return the title of a model's class from its config; for an adapter on a base model, the title of its task.
 
     Raises:
         BadInput: no adapter for the task opens models of this class.

@@ -1,5 +1,4 @@
-"""Generation with an untrusted model: it runs in a sandbox, outputs are collected as they appear, and it is restarted
-after a crash."""
+"""Generation with an untrusted model in a sandbox: collect outputs as they appear, and restart it after a crash."""
 
 import contextlib
 import json

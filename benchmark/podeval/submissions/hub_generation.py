@@ -1,5 +1,4 @@
-"""Generation with an untrusted model on the Hub: it runs as a job in its own container, and outputs are fetched as they
-appear.
+"""Generation with an untrusted model as a job on the Hub, in its own container; outputs are fetched as they appear.
 
 A job belongs to a round of a submission's run, which the ledger records: a restarted worker finds the open round and
 continues to watch its job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same

@@ -99,8 +99,7 @@ class HubRecord:
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
-        """Delete the results of taken-down submissions, including from the repo's history; return the number of files.
-        """
+        """Delete the results of taken-down submissions, also from the repo's history; return the number of files."""
         taken_down = set(self.queue.database.list_rows(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0

@@ -103,9 +103,7 @@ def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
 
 
 def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str, Any]]]:
-    """Return the workers' reports as plain data: `items` with the last line about each item, and `log` with all other
-    lines.
-    """
+    """Return the workers' reports as plain data: `items` with the last line about each item, `log` with the others."""
     described = [
         {"item": line.item, "text": redact(line.text), "attempt": line.attempt, "at": line.at.isoformat()}
         for line in lines

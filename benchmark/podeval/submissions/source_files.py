@@ -1,5 +1,4 @@
-"""The files of a submission: supplied files are checked by name and size, and all files are fetched once, at the pinned
-commit.
+"""The files of a submission: check supplied files by name and size, and fetch all files once, at the pinned commit.
 
 The revision of a supplied folder is a digest of its content, like a commit of a repo. Fetched files are complete, and
 the sandbox can read them.

@@ -142,8 +142,7 @@ def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Estimate the seconds until the submission at a position is done, from the durations of others; None without any.
-    """
+    """Estimate the seconds until the submission at a position is done, from others' durations; None without any."""
     if not durations:
         return None
     rounds = -(-position // max(1, workers))
@@ -181,8 +180,7 @@ def _measure_pace(session: Session) -> tuple[list[float], int]:
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse a submission that already exists or was taken down, and a system id that belongs to someone else or is in
-    use.
+    """Refuse a submission that already exists or was taken down, and a system id that is in use or someone else's.
 
     Raises:
         SubmissionRefused: the rule `duplicate` is broken.

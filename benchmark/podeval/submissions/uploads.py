@@ -213,8 +213,7 @@ class Uploads:
 
 @contextmanager
 def _take_turn(owner: str) -> Iterator[None]:
-    """Wait until no other upload of the person is being unpacked and a slot is free; they keep the slot during the
-    block.
+    """Wait until the person has no other upload in progress and a slot is free, and hold the slot during the block.
 
     Raises:
         BadInput: no slot becomes free within a minute.

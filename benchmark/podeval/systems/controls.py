@@ -180,8 +180,7 @@ class UnevenPace(ReaderControl):
 
 
 class ContentFaults(ReaderControl):
-    """The script with one sentence omitted, one repeated and one turn in another speaker's voice; the sound is clean.
-    """
+    """The script with one sentence omitted, one repeated and one turn in another speaker's voice; clean sound."""
 
     name: ClassVar[str] = "content_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"omitted": 1, "repeated": 1, "wrong_voice": 1}}

@@ -225,8 +225,7 @@ def join_lines(
 def fit_lines(
     lines: Sequence[SpokenLine], longest: int | None, measure_text: Callable[[str], int] = len
 ) -> tuple[SpokenLine, ...]:
-    """Cut lines that are too long for an engine into as few parts as possible: at sentences, otherwise at clauses or
-    words.
+    """Cut lines that are too long into as few parts as possible, at sentences or otherwise at clauses or words.
 
     Args:
         lines: the lines.

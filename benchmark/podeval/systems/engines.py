@@ -1,5 +1,4 @@
-"""Speech of the built-in voices: from networks on onnxruntime in this process, or from a C engine in a child process.
-"""
+"""Speech of the built-in voices, from networks on onnxruntime in this process or from a C engine in a child process."""
 
 import json
 import subprocess
@@ -37,8 +36,7 @@ class OnnxReader(DialogueReader):
         self._networks: dict[int, Any] = {}
 
     def available(self) -> str | None:
-        """Return None if the packages and weights exist, otherwise the missing part and the command that installs it.
-        """
+        """Return None if the packages and weights exist, otherwise the missing part with the command to install it."""
         if (missing := super().available()) is not None:
             return missing
         try:

@@ -243,8 +243,7 @@ class OneByOne(ABC, Generic[P]):
 
 
 class OwnMaker(OneByOne[P]):
-    """A maker that describes how it makes its outputs: a built-in voice, a server, a function, or a folder of outputs.
-    """
+    """A maker that describes how it makes its outputs: a built-in voice, server, function, or folder of outputs."""
 
     @property
     @abstractmethod

@@ -48,7 +48,7 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
         # With an unknown name, the previous voice silently stays.
         if library.espeak_SetVoiceByName(voice.encode()):
             sys.exit(f"this espeak-ng has no voice {voice!r}")
-        for parameter, value in ([RATE, words_per_minute], *job["parameters"], [PITCH, pitch]):  # a new voice resets them
+        for parameter, value in ([RATE, words_per_minute], *job["parameters"], [PITCH, pitch]):  # voices reset them
             library.espeak_SetParameter(parameter, value, 0)
         content = text.encode()
         if library.espeak_Synth(content, ctypes.c_size_t(len(content) + 1), 0, 1, 0, _UTF8, None, None):
@@ -57,9 +57,7 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
 
 
 def speak_by_pico(job: dict[str, Any], folder: str) -> Iterator[Any]:
-    """Yield the rate, then the samples of each line: `[voice, speed, text]`; the job also has a `volume`, which is a
-    factor.
-    """
+    """Yield the rate, then the samples of each line: `[voice, speed, text]`; the job also has a `volume` factor."""
     sys.path.insert(0, folder)
     from py_nanotts import NanoTTS
 

@@ -165,9 +165,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
 
 
 def _read_plain(path: Path) -> Iterator[Piece]:
-    """Read plain text like Project Gutenberg's (hard-wrapped paragraphs separated by empty lines), Markdown, or
-    subtitles.
-    """
+    """Read plain text as in Project Gutenberg (hard-wrapped, with empty lines between), Markdown, or subtitles."""
     text, _ = strip_surroundings(read_text(path))
     if cues := read_cues(text):
         yield "text", " ".join(re.sub(f"{VOICE}[^{VOICE}]*{VOICE}", "", cue) for cue in cues)

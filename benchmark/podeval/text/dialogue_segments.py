@@ -18,8 +18,7 @@ from podeval.text.characters import HAN
 from podeval.text.longest import MOST_WORDS, refuse_more
 
 MOST_SECONDS, BACK, FORWARD = 10.0, 3, 2
-"""One side of a clip ends when it is longer than this many seconds, or has this many segments before or after the
-change."""
+"""A side of a clip ends when it exceeds this many seconds, or has this many segments before or after the change."""
 
 SELECTED, MIN_SECONDS, MAX_SECONDS = 2, 15.0, 25.0
 """Number and duration of selected clips: the number is from PodEval's code, the durations are from its paper."""
@@ -324,8 +323,6 @@ def _join_words(words: Sequence[str], start: float, end: float) -> Utterance:
 
 
 def _make_file_safe(name: str) -> str:
-    """Reduce a name to at most 60 bytes of letters, digits, underscores, dots and dashes, without a leading dot or
-    dash.
-    """
+    """Reduce a name to at most 60 bytes of letters, digits, `_`, `.` and `-`, without a leading `.` or `-`."""
     plain = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return plain.encode()[:60].decode("utf-8", "ignore") or "_"

@@ -1,7 +1,9 @@
 """Read turns in plain text: lines, or tags within them, that name speakers.
 
 The supported labels are numbered ones (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`,
-`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each also after a time or a list number and with a direction (`Speaker 1 (warmly):`), and subtitles. The speakers `Host 1`, `Speaker 1`, `Person 1` and `S1` are called `1`, others as written.
+`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each also after a time or a list number and with a
+direction (`Speaker 1 (warmly):`), and subtitles. The speakers `Host 1`, `Speaker 1`, `Person 1` and `S1` are called
+`1`, others as written.
 
 Names are accepted only if many lines begin with a name and some name is repeated, because prose has colons too
 (`Note:`, `10:30`, `Genesis 1:1`). Every word that is omitted, or read under another label, causes a note for people.

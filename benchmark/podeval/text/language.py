@@ -228,9 +228,7 @@ def _count_words(text: str) -> float:
 
 
 def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
-    """Yield the languages of one sentence with the number of words in each: a single language, unless scripts are mixed
-    thoroughly.
-    """
+    """Yield the languages of one sentence with their word counts: one language, unless scripts are mixed thoroughly."""
     words = _count_words(sentence)
     characters = _weigh_words(sentence) - words
     if not characters:

@@ -21,8 +21,7 @@ from podeval.text.tokens import PER_MINUTE
 Kind = Literal["explicit", "implied"]
 
 TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
-"""Tolerance as a share of the length; the second value applies if the request is strict, and always in PodBench's
-variant."""
+"""Tolerance as a share of the length; the second is for strict requests, and always used in PodBench's variant."""
 
 _TEXT_KEYS = ("instruction", "request", "query", "text")
 _SOURCE_KEYS = ("sources", "content")

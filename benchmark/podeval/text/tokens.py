@@ -75,9 +75,7 @@ def is_foreign(text: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Return whether the text is in a foreign language that does not put spaces between words, such as Japanese or
-    Thai.
-    """
+    """Return whether the text is in a foreign language without spaces between words, such as Japanese or Thai."""
     return 2 * len(_UNSPACED.findall(text)) > len(_LETTER.findall(text)) or is_japanese(text)
 
 
@@ -138,8 +136,7 @@ def split_sentences(text: str) -> list[str]:
 
 @cache
 def stop_words(language: str = "en") -> frozenset[str]:
-    """Return words that are too common to carry information: NLTK's classic 179 for English, podeval's own short list
-    for Chinese.
+    """Return words that are too common to be informative: NLTK's classic 179 for English, a short list for Chinese.
 
     The lists are part of the package, so a value does not depend on the NLTK data installed on a machine (newer
     versions have 198 English entries).

@@ -1,5 +1,4 @@
-"""Read untrusted YAML, with libyaml if it is installed, and with limits that are checked before the document costs
-time.
+"""Read untrusted YAML, with libyaml if it is installed, and check limits before the document costs time.
 
 Aliases are allowed, because designs of listening tests may repeat their stimuli; the size after repetition is
 checked first.

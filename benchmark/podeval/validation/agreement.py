@@ -41,8 +41,8 @@ FEWEST_CLUSTERS = 3
 MOST_OUTPUTS = 300
 """Number of outputs above which the variance over single outputs is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""To compute the result of chance: the maximum number of systems whose orders are all counted, and the number of random
-orders for more systems."""
+"""For the result of chance: maximum number of systems whose orders are all counted, and number of random orders else.
+"""
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
@@ -216,9 +216,7 @@ def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float
 
 
 def to_badness(key: Key, value: float) -> float:
-    """Convert a value so that more is better: negate it if lower is better, or take minus the distance from a best
-    range.
-    """
+    """Convert a value so that more is better: negate it, or take minus the distance from a best range."""
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
         return -max(low - value, value - high, 0.0)
@@ -264,9 +262,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if nothing can be correlated without one of
-    them.
-    """
+    """Return the jackknife's variance of Fisher's z over clusters; None if a correlation without one is undefined."""
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):
@@ -335,9 +331,7 @@ def _mean_by_output(marks: Iterable[Mark]) -> dict[Output, float]:
 
 
 def read_printed_audits() -> tuple[Row, ...]:
-    """Read the papers' own figures on judges, as printed: MTalk-Bench's Tables 3 and 13, LFS-Bench's 4 to 6, PodBench's
-    4.
-    """
+    """Read the papers' own figures on judges: MTalk-Bench's Tables 3 and 13, LFS-Bench's 4 to 6, PodBench's 4."""
     return read_table(TABLES / "judges.csv")
 
 

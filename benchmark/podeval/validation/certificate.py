@@ -188,8 +188,7 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
 
 
 def _is_of(protocol: str, metric: str, chosen: str | None) -> bool:
-    """Return whether a protocol is the chosen one; in a run without a summary, return whether it belongs to the metric.
-    """
+    """Return whether a protocol is the chosen one or, in a run without a summary, belongs to the metric."""
     return protocol == chosen if chosen else protocol.partition("@")[0] == metric
 
 

@@ -1,5 +1,4 @@
-"""Read people's scores and a judge's from files, join them by item, and measure their agreement and the listeners' own.
-"""
+"""Read people's scores and a judge's from files, join them by item, and measure their and the listeners' agreement."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -108,9 +107,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
 def compare_with_people(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> dict[str, Estimate]:
-    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores compared with people's on the same
-    items.
-    """
+    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores and people's on common items."""
     measures: dict[str, Any] = {
         "SRCC": agreement.srcc,
         "PLCC": agreement.plcc,

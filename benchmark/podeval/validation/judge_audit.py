@@ -191,9 +191,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
 
 @dataclass
 class _Pair:
-    """A comparison in its orders: the preference (1 for the first, -1 for the second, 0 for a tie), by the side shown
-    first.
-    """
+    """A comparison in its orders: the preference (1 first, -1 second, 0 tie) by the side that was shown first."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
@@ -254,9 +252,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
 
 
 def read_preference(answer: JudgeReply) -> int | None:
-    """Return 1 if the first side was preferred, -1 for the second, 0 for neither; None if the answer is not a
-    comparison.
-    """
+    """Return 1 if the first side was preferred, -1 if the second, 0 if neither; None if it is not a comparison."""
     if isinstance(answer.value, Choice):
         return {"A": 1, "B": -1, "tie": 0}[answer.value.winner]
     if isinstance(answer.value, Comparison):

@@ -222,8 +222,7 @@ def _duration(of: str, seconds: Mapping[str, float], values: Mapping[str, float]
 def _split_gaps(
     of: str, unit: str, verb: str, things: str, gaps: Sequence[tuple[float, float]]
 ) -> Iterator[AnalysisLine]:
-    """Yield how often the better system of a pair is preferred, in the closer half of the pairs and in the other half.
-    """
+    """Yield how often the better system is preferred, in the closer half of the pairs and in the other half."""
     if len(gaps) < 2:
         return
     middle = median(gap for gap, _ in gaps)

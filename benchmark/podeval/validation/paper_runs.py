@@ -1,5 +1,4 @@
-"""Compare your own runs with the figures that papers print for the same systems: printed figure, ours, difference,
-verdict.
+"""Compare your own runs with the figures that papers print for the same systems: printed, ours, difference, verdict.
 
 A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
 on nearly every item; the preset lists the deviations. For all other figures, there is a reason instead of a number. A

@@ -190,9 +190,7 @@ def plant_anchors(anchors: Sequence[Anchor]) -> Iterator[CaseGroup]:
 
 
 def _score_levels(metric_name: str, anchors: Sequence[Anchor]) -> CaseGroup:
-    """Return the cases of a metric: the judge errs if the better of two neighbouring levels does not get a higher
-    score.
-    """
+    """Return the cases of a metric: the judge errs if the better of two adjacent levels does not score higher."""
     metric = catalogue.get(metric_name)
     assert metric.asks
     parameters = metric.read_parameters(anchors[0].parameters)

@@ -1,5 +1,4 @@
-"""Analyses of people and judges as raters: the agreement of two raters, the consistency of one, and what ratings depend
-on.
+"""Analyses of people and judges as raters: their agreement, their consistency, and what their ratings depend on.
 
 The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the
 same rater, exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and each rater
@@ -105,8 +104,7 @@ def rank_without_items(
     draws: int = 5000,
     seed: int = 0,
 ) -> list[Exclusion]:
-    """Measure how much the ranking depends on individual rubric items, by ranking on random subsets (MTalk-Bench Fig.
-    9).
+    """Measure how much the ranking depends on single rubric items, by ranking on random subsets (MTalk-Bench Fig. 9).
 
     Args:
         scores: score of each system on every item, in the same order.
@@ -192,8 +190,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cohorts:
-    """Two groups of raters on the same systems: rank agreement, and the systems that they rate differently beyond
-    chance.
+    """Two groups of raters on the same systems: rank agreement, and systems that they rate differently beyond chance.
 
     `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, without correction.
     `differing` are the systems that remain after Holm's procedure over all shared systems.
@@ -241,9 +238,7 @@ def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
 
 
 def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
-    """Return the ratings of some systems relative to their own mean, and their variances; NaN if these cannot be
-    computed.
-    """
+    """Return the ratings of some systems relative to their mean, and the variances; NaN if they cannot be computed."""
     names = [rating.system for rating in ratings.systems]
     indices = [names.index(system) for system in shared]
     values = np.array([ratings.systems[i].rating for i in indices])

@@ -48,8 +48,7 @@ _OUTCOMES = {"a": 1, "b": -1, "tie": 0, "both_bad": 0}
 
 @dataclass(frozen=True)
 class Preference:
-    """A choice between two systems on an item, or overall without one: 1 for the first, -1 for the second, otherwise 0.
-    """
+    """A choice between two systems on an item, or overall: 1 for the first, -1 for the second, otherwise 0."""
 
     rater: str
     item: str
@@ -393,5 +392,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order in which they are tried; to add one, add an entry. Files in no such layout are
-votes."""
+"""The layouts by name, in the order in which they are tried; a new one is an entry here. Other files are votes."""

@@ -29,8 +29,8 @@ from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 SEEDS_MOST = 2**31
 
 TRIES = 5
-"""Number of processes in which an item may be begun without being finished before it counts as the cause of their
-death; it is very unlikely that processes killed for other reasons are on the same item this often."""
+"""Number of processes that may die on an item before it counts as the cause; other causes rarely hit one item so often.
+"""
 
 Cause = Literal["system", "ours"]
 

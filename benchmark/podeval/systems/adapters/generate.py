@@ -1,5 +1,4 @@
-"""`python -m podeval.systems.adapters.generate JOB.json`: open a model, generate every item, and log each one when it
-is done.
+"""`python -m podeval.systems.adapters.generate JOB.json`: open a model, generate the items, and log each when done.
 
 The process does not use the network. It may be killed at any time; another run generates the items that are not in its
 log. With several GPUs, it starts a copy of itself on each through accelerate. It exits with 0 when every item has a

@@ -164,8 +164,7 @@ class Vits(SpeechModel):
         return int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return the number in its config; a model speaks the language that it was trained on, which it does not state.
-        """
+        """Return the number in its config; a model speaks its training language, which it does not state."""
         return max(1, int(self._model.config.num_speakers))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:

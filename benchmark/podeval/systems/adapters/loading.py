@@ -1,5 +1,4 @@
-"""Open a folder of files with transformers: without the network, without running code from the folder, and only from
-safetensors.
+"""Open a folder of files with transformers, without the network or code from the folder, and only from safetensors.
 
 A copy of a model is on one device if it fits; otherwise accelerate spreads it over all GPUs.
 """

@@ -136,8 +136,7 @@ class LanguageModel:
 
 
 def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """Return a generation config that takes the most probable token, and processors that make this a random draw per
-    row.
+    """Return a config that takes the most probable token, and processors that make this a random draw per row.
 
     Args:
         config: the generation config, whose temperature, top_k, top_p and min_p apply if it samples.
@@ -173,8 +172,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
 
 
 class _GumbelByRow:
-    """Adds noise from each row's own generator to its log-probabilities; the noise is drawn on the CPU for any device.
-    """
+    """Adds noise from each row's own generator to its log-probabilities; it is drawn on the CPU for any device."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch

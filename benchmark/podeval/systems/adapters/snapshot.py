@@ -22,8 +22,8 @@ MODEL_TYPE = "qwen2_5_omni"
 
 _LARGEST = 64 * 2**20
 _PROGRAM_MOST, _INSTRUCTIONS_MOST, _MEMBERS_MOST = 2**20, 20_000, 4_096
-"""Maximum numbers of bytes, instructions and neighbouring files of a pickle; a dictionary of voices has about a hundred
-instructions."""
+"""Maximum bytes, instructions and neighbouring files of a pickle; a voice dictionary has about a hundred instructions.
+"""
 _NAMES = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_tensor_v2|torch (Float|Half|BFloat16|Double|Long|Int)Storage"
 )

@@ -108,13 +108,11 @@ class SpeechModel:
         return samples
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line that follows another one in the same voice, if there is one; the result has the shape (frames,).
-        """
+        """Say a line that follows another one, if any, in the same voice, shape (frames,)."""
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a piece of a script, with later pieces in the voices of the first; the result has the shape
-        (frames,).
+        """Perform a piece of a script, shape (frames,), with later pieces in the voices of the first.
 
         Args:
             piece: consecutive turns.

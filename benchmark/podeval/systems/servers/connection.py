@@ -181,9 +181,7 @@ class ServerConnection:
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return the result of a request, repeated while the server is in trouble; `ask` gets the number of the
-        attempt.
-        """
+        """Return the result of a request, repeated while the server is in trouble; `ask` gets the attempt number."""
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
             retry=retry_if_exception_type((ServerBusy, ServerBroke)),

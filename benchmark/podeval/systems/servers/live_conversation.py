@@ -47,8 +47,7 @@ from podeval.text.json_text import parse_json
 FRAME = 0.01
 """Seconds of sound in one message to the server."""
 PAUSE, LONG_PAUSE = 0.5, 2.0
-"""Seconds of silence from the system after which the next turn begins; the longer one applies if it never reports the
-end."""
+"""Seconds of silence after which the next turn begins; the longer one is for systems that never report their end."""
 LONGEST_ANSWER = 300.0
 """Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000

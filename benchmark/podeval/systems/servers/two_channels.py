@@ -18,8 +18,8 @@ from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_u
 from podeval.systems.speech import Samples
 
 QUIET, SHORTEST = 1e-3, 0.02
-"""Magnitude up to which a sample is silence at any level, and the length in seconds up to which sound is a click and
-not speech."""
+"""Magnitude up to which a sample is silence at any level, and seconds of sound up to which it is a click, not speech.
+"""
 
 Stretch = tuple[float, float]
 """Start and end, seconds."""

@@ -77,8 +77,7 @@ class ReadLine:
 
 @dataclass(frozen=True)
 class TagErrors:
-    """Errors in the words with a tag, and the number of these words (in Chinese, characters), at least one per stretch.
-    """
+    """Errors in the words with a tag, and the number of these words (Chinese: characters), at least one per stretch."""
 
     errors: int = 0
     words: int = 0
@@ -241,8 +240,7 @@ def _units(text: str, language: str, normaliser: str) -> tuple[str, ...]:
 
 
 def _align(forms: Sequence[Sequence[Sequence[str]]], said: Sequence[str]) -> tuple[list[int], list[AlignedEdit]]:
-    """Find the path through the lattice with the fewest edits; if several paths are equal, the forms that are listed
-    first win.
+    """Find the path through the lattice with the fewest edits; among equal paths, the forms listed first win.
 
     Returns:
         The chosen form of each segment, and the edits in order.

@@ -108,9 +108,7 @@ class WrittenWord:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference: the written words from `first` up to `last` are in the place of the recognised ones from `start` up
-    to `end`.
-    """
+    """Written words `first` up to `last`, in the place of which words `start` up to `end` were recognised."""
 
     first: int
     last: int
@@ -255,8 +253,7 @@ def split_words(text: str, language: str = "en") -> list[str]:
 
 
 def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:
-    """Split recognised words in the same way as the script's, each part with its share of the word's time, in order of
-    time.
+    """Split recognised words like the script's, each part with its share of the word's time, in order of time.
 
     Raises:
         BadInput: a word's times are not finite numbers in order.

@@ -14,8 +14,7 @@ from rapidfuzz.distance import Levenshtein
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
 """Minimum number of runs in a recording, and their minimum share of its words."""
 JUMP, ANCHORED = 60, 3
-"""Number of words that may be skipped between two runs, and number of runs after a longer jump that cannot be a
-coincidence."""
+"""Number of words that may be skipped between two runs, and of runs after a longer jump that are no coincidence."""
 
 
 @dataclass

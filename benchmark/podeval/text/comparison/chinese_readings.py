@@ -118,7 +118,7 @@ def _say_whole(whole: str, decimals: str | None, sign: str) -> Iterator[str]:
 
 
 def _shorten(way: str) -> str | None:
-    """Shorten 一百五十 to 一百五: drop the last unit if it directly follows the one before in size; otherwise return None."""
+    """Shorten 一百五十 to 一百五: drop the last unit if it is the next smaller one; otherwise return None."""
     for above, unit in ("百十", "千百", "万千"):
         if way.endswith(unit) and way[-3:-2] == above:
             return way[:-1]

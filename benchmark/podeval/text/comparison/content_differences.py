@@ -32,8 +32,7 @@ MISHEARD = 3
 """Maximum number of words that may be misheard as the same number of others, however different."""
 
 BRIDGE = 2
-"""Number of equal words between two long differences that may be a coincidence, because some words of babble always
-match."""
+"""Number of equal words between two long differences that may be coincidence: some words of babble always match."""
 
 LONG = 4
 """Minimum number of words of a long difference."""
@@ -317,9 +316,7 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 def _is_heard_twice(heard: Sequence[str], start: int, end: int) -> bool:
-    """Return whether words are also recognised directly before or after, or the first of them after and the others
-    before.
-    """
+    """Return whether words are also recognised directly before or after, or partly before and partly after."""
     extra, size = heard[start:end], end - start
     parts = range(size + 1) if size <= NEARBY else (0, size)
     for period in range(size, size + BRIDGE + 1):

@@ -75,9 +75,7 @@ _State = tuple[int, str]
 
 
 def _any(words: Iterable[str]) -> str:
-    """Return a pattern for any of the words, preferring the longer of two with the same beginning; it is matched letter
-    by letter.
-    """
+    """Return a letter-by-letter pattern for any of the words, preferring the longer of two with the same beginning."""
     endings: dict[str, list[str]] = {}
     for word in sorted(words, key=len, reverse=True):
         endings.setdefault(word[0], []).append(re.escape(word[1:]))

@@ -15,10 +15,11 @@
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
 
-`whisper` and `basic` drop text in brackets of all kinds, tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`), sounds in emphasis marks (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`);
-`a < b` is text, as is everything after a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
-words in Chinese and Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and"
-in the language of the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
+`whisper` and `basic` drop text in brackets of all kinds, tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`), sounds
+in emphasis marks (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`); `a < b` is text, as
+is everything after a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken words in Chinese and
+Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and" in the language of
+the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
 `podeval.text.comparison.spoken_numbers`.
 """
 
@@ -56,7 +57,7 @@ _BRACKETED = regex.compile(
     r"|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
     rf"|「{_SOUNDS}」|『{_SOUNDS}』|<!--(?:(?!<!--).)*?-->|<\?[^<>]*\?>|(?<!\w)([*_~]{{1,2}}){_NOISES}\1(?!\w)"
-    # A tag has attributes, is a single word, or is a direction; `a<b and c>d` is text, and Korean titles are `<기생충>`.
+    # A tag has attributes or one word, or is a direction; `a<b and c>d` is text, and Korean titles are `<기생충>`.
     r"|[<＜]/?(?:[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=[^<>＜＞]*)?\s*/?|\|[^<>＜＞]*|(?!\p{Hangul})\p{L}[^<>＜＞\s]*)[>＞]"
     r"|(?<![\w)])[<＜][A-Za-z][^<>＜＞]*[>＞]",
     regex.IGNORECASE | regex.DOTALL,

@@ -1,8 +1,8 @@
 """Make digits in two Chinese texts comparable: each number is written in the words of the other text.
 
-A number in digits can be spoken in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五. It is written in the form
-that the other text has in its place, if that is a possible reading; otherwise in the usual form. Numbers in characters
-are not changed: texts without digits are compared unchanged, and 25 never equals 五十二.
+A number in digits can be spoken in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五. It is
+written in the form that the other text has in its place, if that is a possible reading; otherwise in the usual form.
+Numbers in characters are not changed: texts without digits are compared unchanged, and 25 never equals 五十二.
 
 The same applies to percentages, dates, clock times, money, units, temperatures, fractions, ranges and signs, each with
 its readings (`podeval.text.comparison.chinese_readings`).
@@ -86,8 +86,7 @@ def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
 
 
 def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
-    """Return the place of a complete reading: there are no numerals next to it except those that are also next to the
-    number.
+    """Return the place of a complete reading, with no numerals next to it except those also next to the number.
 
     A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """

@@ -1,5 +1,4 @@
-"""Hugging Face through its own client, `InferenceClient.text_to_speech`, which supports the providers and their
-formats.
+"""Hugging Face through its own client, `InferenceClient.text_to_speech`, which supports its providers' formats.
 
 The router's address (https://router.huggingface.co) means the provider in the field `provider`, or the first one that
 has the model; any other address is that of an Inference Endpoint. The client returns the sound in one piece.
