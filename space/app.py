@@ -1,6 +1,6 @@
 """podeval's site: the measurements with their uncertainty and audio, and the other pages.
 
-`podeval serve` calls `serve`; on a Space this file runs directly.
+`podeval serve` calls `serve`; on a Space, this file is run directly.
 """
 
 # ruff: noqa: E402 - logs are set up before Gradio and MCP are imported, which would set up others.

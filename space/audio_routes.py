@@ -70,7 +70,7 @@ class _Counted(Response):
             body = len(message.get("body", b""))
             sent = max(0, at + body - max(at, self._begins))
             at += body
-            # The server silently drops data that nobody receives any more.
+            # The server silently drops data that nobody receives any longer.
             arrives = sent and not await request.is_disconnected()
             await send(message)
             if arrives:

@@ -1,8 +1,8 @@
 """A person's identity: proven by signing in with the Hub, or the single user of a board on this machine.
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
-elsewhere, an operator sets them, for the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
-state and nonce. The name of the person who signed in is stored in a signed cookie, but no token.
+elsewhere, an operator sets them, for the Hub or another OpenID provider. Signing in uses authlib's code flow with PKCE,
+state and nonce. A signed cookie stores the name of the person who signed in, but no token.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SignInRefused(Exception):
 
 
 class NotSignedIn(PodevalError):
-    """The request needs a proven person."""
+    """The request requires a proven person."""
 
     def __init__(self) -> None:
         super().__init__("Please sign in first, at /sign-in.", code="sign-in-first")

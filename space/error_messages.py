@@ -19,7 +19,7 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
     Args:
         sentence: sentence of the engine; it is found by its code, whatever its wording, or without a code by its words.
         texts: the texts of the language: `sentences` by code, with `{name}` for each parameter, and `reasons` by
-            reason, if no sentence has the code. Without sentences, the engine's own are used.
+            reason, if no sentence has the code. Without `sentences`, the engine's own are used.
         reason: the reason as a single word.
     """
     templates = texts.get("sentences") or {}

@@ -134,7 +134,7 @@ class IssuedFiles:
         self._lock = threading.RLock()
 
     def issue(self, holder: str, path: str, sender: str = "", seconds: float = KEEP_SECONDS) -> None:
-        """Remember that a visitor may name a path.
+        """Record that a visitor may name a path.
 
         Args:
             holder: the visitor.

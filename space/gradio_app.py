@@ -1,8 +1,8 @@
 """The Gradio app of the Space: one `gr.Blocks` for each language, mounted at the root, with a tab for each activity.
 
-The mounted app is behind a gate (`gradio_routes`), below the header of all pages. Measuring for visitors costs the
-machine that also serves the board and takes votes, so it is limited: one measurement at a time, a short queue, short
-recordings, and uploads that are deleted within the hour.
+The mounted app is behind a gate (`gradio_routes`) and is shown below the header that all pages have. Measuring for
+visitors costs the machine that also serves the board and takes votes, so it is limited: one measurement at a time, a
+short queue, short recordings, and uploads that are deleted within the hour.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def bound(blocks: gr.Blocks) -> None:
             _LOG.info("an event was refused: %r", sentence)
             raise gr.Error(sentence, print_exception=False) from None
 
-    blocks.preprocess_data = preprocess_data  # looked up at each event
+    blocks.preprocess_data = preprocess_data  # looked up for each event
 
 
 class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has no types
@@ -161,7 +161,7 @@ class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has 
         super().__init__(*args, **options | {"max_files": 1, "max_fields": 10})
 
 
-route_utils.GradioMultiPartParser = OneFileParser  # looked up at each upload
+route_utils.GradioMultiPartParser = OneFileParser  # looked up for each upload
 
 
 class VisitorPlaces:
@@ -227,7 +227,7 @@ class VisitorPlaces:
             address: the address of its sender.
 
         Raises:
-            Refused: there is no such function, its arguments are different, or too many wait.
+            Refused: there is no such function, its arguments are different, or too many events are waiting.
         """
         way, _, name = part.strip("/").partition("/")
         if way == "call" or event.fn_index is None:

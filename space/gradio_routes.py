@@ -1,4 +1,4 @@
-"""The parts of Gradio that the site answers: only its page at the address of each tab, its events, and uploads.
+"""The parts of Gradio that the site exposes: only its page at the address of each tab, its events, and uploads.
 
 Three protections are in front of Gradio, which checks only apps that it launches, not mounted ones: its routes are an
 allow-list, a request can name only files received from the same visitor, and a file is sent only to the visitor who

@@ -34,7 +34,7 @@ _LOG = logging.getLogger("podeval.site")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 SECONDS = 300
-"""Maximum length of a recording in seconds, because the machine also serves the board."""
+"""Maximum length of a recording in seconds, which is short because the machine also serves the board."""
 
 CHANNELS, RATES = 8, (1_000, 192_000)
 DECODING = sandbox.SandboxLimits(
@@ -192,7 +192,7 @@ def score_apart(
     Args:
         copy: decoded copy from `open_decoded`.
         name: the name of the stranger's file, for the report.
-        text: the spoken words; may be empty.
+        text: the spoken words, which may be empty.
         speakers: number of speakers; 0 if unknown.
         metrics: names of the chosen metrics.
         language: the language of the report.

@@ -30,7 +30,7 @@ from podeval.texts import write_sentence
 RATE = "60/minute"
 MOST_ROWS = 5_000
 QUICK = ("loudness", "dnsmos")
-"""Metrics that measure a recording if a program names none."""
+"""Metrics that measure a recording if a program does not name any."""
 
 
 class ProgramApi:
@@ -65,7 +65,7 @@ class ProgramApi:
         """The numbers of one benchmark under one profile, one per row, best first.
 
         A row has system, system_title, metric, key, value, low and high (the 95 % interval), rank_best and rank_worst
-        (null where it is not ranked, as for controls), better (higher or lower), scored and unscored counts, protocol.
+        (null if it is not ranked, as for controls), better (higher or lower), scored and unscored counts, protocol.
         Compare only values of one metric, key and protocol.
 
         Args:
@@ -100,7 +100,7 @@ class ProgramApi:
         return sorted(entries, key=_by_rank)
 
     def metrics(self, request: gr.Request) -> list[dict[str, Any]]:
-        """Every metric: name, title, what it is about, version, dimension, inputs, keys with direction and unit."""
+        """Every metric: name, title, purpose, version, dimension, inputs, keys with direction and unit."""
         self._limit(request, RATE, "api metrics")
         return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 

@@ -87,7 +87,7 @@ class RequestCounts:
     Attributes:
         answers: number of answers by the first digit of the status.
         within: number of answers whose head took no longer than a number of seconds, by this number.
-        seconds: sum of all answers' seconds.
+        seconds: total seconds of all answers.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Guard:
     """ASGI middleware that refuses requests that pages must not see.
 
     Args:
-        app: the application behind it.
+        app: the application behind the guard.
         accepting: prefixes of the paths that accept input.
         local: whether every visitor counts as the only user of this machine, without proof.
         measures: whether visitors may upload recordings to measure.

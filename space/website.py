@@ -71,7 +71,7 @@ UNREADABLE = CodedSentence(
 
 
 class FromPage(BaseModel):
-    """The content of a request, with only declared fields of their declared types: `true` is not a number."""
+    """The content of a request, which has only declared fields with their declared types; `true` is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -97,7 +97,7 @@ class _Templates(Environment):
 
 
 class Site:
-    """The values that every page receives.
+    """What every page has access to.
 
     Args:
         services: the services that the pages call.

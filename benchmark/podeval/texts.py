@@ -414,7 +414,7 @@ _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
 
 
 def find_kinds(sentences: Iterable[str]) -> dict[str, str]:
-    """Map each sentence to the first of its kind: sentences that differ only in numbers and quotations."""
+    """Map each sentence to the first sentence of its kind, whose sentences differ only in numbers and quotations."""
     examples: dict[str, str] = {}
     return {sentence: examples.setdefault(_VARYING.sub("", sentence), sentence) for sentence in sentences}
 

@@ -22,7 +22,7 @@ from podeval.submissions.states import OPEN
 routes = APIRouter(include_in_schema=False)
 
 NEWEST = 100
-"""Number of flags, submissions and decisions that are shown."""
+"""Maximum number of flags, submissions and decisions that are shown."""
 
 _MAY = {
     **dict.fromkeys(OPEN, ("cancel", "takedown")),
@@ -42,21 +42,21 @@ class _Sent(FromPage):
 
 
 class AboutVote(_Sent):
-    """Whether a vote counts."""
+    """The decision whether a vote counts."""
 
     vote: str
     counted: bool
 
 
 class AboutVoter(_Sent):
-    """Whether all votes of a voter count."""
+    """The decision whether all votes of a voter count."""
 
     voter: str
     counted: bool
 
 
 class AboutSession(_Sent):
-    """Whether a listener counts in a test."""
+    """The decision whether a listener counts in a test."""
 
     test: str
     listener: str
@@ -71,21 +71,21 @@ class AboutSubmission(_Sent):
 
 
 class Freeze(_Sent):
-    """Whether votes or submissions are accepted; the reason is shown to everyone."""
+    """The decision whether votes or submissions are accepted; the reason is shown to everyone."""
 
     what: str
     frozen: bool
 
 
 class AboutDimension(_Sent):
-    """Whether new battles are created on a dimension."""
+    """The decision whether new battles are created on a dimension."""
 
     dimension: str
     open: bool
 
 
 class AboutSystem(_Sent):
-    """Whether new battles include a system."""
+    """The decision whether new battles include a system."""
 
     system: str
     shown: bool

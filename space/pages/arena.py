@@ -126,7 +126,7 @@ def battle(request: Request, site: CurrentSite, wish: Wish) -> JSONResponse:
 @routes.get("/arena/battles/{token}", dependencies=[limit("60/minute")])
 @in_turn
 def again(request: Request, site: CurrentSite, token: str) -> JSONResponse:
-    """Return an open battle again, to its voter."""
+    """Return an open battle again to its voter."""
     return _show(request, site, site.services.arena.show(token, _voter(request, site)))
 
 
@@ -199,9 +199,9 @@ def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: 
 
 @routes.get("/arena/ratings.json", dependencies=[limit("60/minute")])
 def ratings_json(site: CurrentSite) -> JSONResponse:
-    """The rankings by public votes, on excerpts and on whole recordings, and by the battles before each judge: ratings
-    with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and the groups of votes that
-    count for less (`lowered`).
+    """The rankings by public votes, on excerpts and on whole recordings, and by the battles that each judge decided:
+    ratings with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and the groups of votes
+    that count for less (`lowered`).
     """
     return JSONResponse(site.services.rankings.current().document())
 

@@ -64,7 +64,7 @@ def page(
     part: int = 0,
     level: bool = False,
 ) -> HTMLResponse:
-    """Show two systems, and one item that both spoke."""
+    """Show two systems, and one item that both have spoken."""
     board = site.results.board()
     every_text = site.texts[site.language(request)]
     texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}

@@ -112,7 +112,7 @@ def show(request: Request, site: CurrentSite, session: str, number: int) -> JSON
 
 @routes.post("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
 def save(site: CurrentSite, session: str, number: int, sent: PageSent) -> JSONResponse:
-    """Keep a listener's answers on a page."""
+    """Store a listener's answers on a page."""
     done = site.services.listening.save(session, number, sent.answer, heard_shares=sent.heard, seconds=sent.seconds)
     return JSONResponse(_progress(done))
 

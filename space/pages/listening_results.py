@@ -24,7 +24,7 @@ routes = APIRouter(include_in_schema=False)
 
 
 class ListenerStanding(FromPage):
-    """Whether a listener counts, and why."""
+    """The decision whether a listener counts, and the reason."""
 
     listener: str
     counted: bool

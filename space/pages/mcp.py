@@ -62,7 +62,7 @@ class SubmissionCheck:
 
         Args:
             request: the request of the program.
-            document: a whole submission document; None for the draft of a repo.
+            document: a complete submission document; None for the draft of a repo.
             asked: arguments of `draft_document`: `repo`, `benchmark`, `track`, `task`.
 
         Raises:

@@ -35,7 +35,7 @@ AROUND = 1.0
 """Seconds before and after a defect that are played with it."""
 
 LONGEST = 15.0
-"""Maximum seconds of a snippet."""
+"""Maximum length of a snippet in seconds."""
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")

@@ -103,7 +103,7 @@ class RecordingsUpload(TabPart):
         entries = list_runs_of_tracks(chosen) or tuple(entry for entry, _ in list_spoken(self._desk.gate.data))
         runs = [self._compare(entry, upload, alone=len(entries) == 1) for entry in entries]
         of_no_item = sorted(set(upload.recordings) - {name for run in runs for name in run["names"]})
-        # If no track is chosen, runs without any recording are not listed.
+        # If no tracks are chosen, runs without recordings are not listed.
         listing = [run for run in runs if run["names"]] or runs[:1] if not chosen else runs
         return self._show(request, upload=upload, runs=listing, of_no_item=of_no_item)
 

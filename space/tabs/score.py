@@ -1,4 +1,4 @@
-"""Score: any metric of this machine on a visitor's recording or script, if the operator allows it."""
+"""Score: any metric on this machine for a visitor's recording or script, if the operator allows it."""
 
 from __future__ import annotations
 

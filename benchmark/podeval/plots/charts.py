@@ -31,7 +31,7 @@ from podeval.plots.svg import (
 EDGE = 28
 """Space left and right of an axis, for half of its first and last label."""
 MOST_PAIRS = 120
-"""Highest number of items that are drawn: those with the largest differences on either side."""
+"""Maximum number of items that are drawn: those with the largest differences on either side."""
 _STEP, _PAIR, _TOP = 34, 11, 26
 
 MOST_DOTS = 200
@@ -68,13 +68,13 @@ class IntervalRow:
 def draw_intervals(
     rows: Sequence[IntervalRow], frame: Frame, axis_title: str = "", legend: Mapping[str, str] | None = None
 ) -> str:
-    """Draw every row as a dot with its interval, its name above.
+    """Draw every row as a dot with its interval, and its name above it.
 
     Args:
-        rows: the rows, in the order from top to bottom.
+        rows: the rows, from top to bottom.
         frame: the frame of the picture.
         axis_title: the name of the value.
-        legend: words for the kinds; without it there is no legend.
+        legend: words for the kinds; without them, there is no legend.
     """
     bounds = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
     axis = Axis.over(bounds, EDGE, frame.width - EDGE, percent=frame.percent)
@@ -96,7 +96,7 @@ def draw_intervals(
 
 
 def draw_pairs(pairs: Sequence[tuple[str, float, float]], frame: Frame, some: str = "") -> str:
-    """Draw a line for each item from the value of `a` to that of `b`; the item with `b` furthest above `a` comes last.
+    """Draw a line for each item from the value of `a` to that of `b`, ordered by how far `b` is above `a`.
 
     Args:
         pairs: title of the item, value of `a`, value of `b`.
@@ -145,7 +145,7 @@ def draw_boxes(
     ends: tuple[float, float] | None = None,
     heading: str = "",
 ) -> str:
-    """Draw a box with dots for each row, its name above.
+    """Draw a box with dots for each row, and its name above it.
 
     Args:
         rows: the rows, from top to bottom; a row without values has only a name.
@@ -302,7 +302,7 @@ class Series:
     def of_systems(
         cls, systems: Sequence[tuple[str, tuple[float | None, ...], tuple[Span | None, ...]]]
     ) -> list[Series]:
-        """One series per system with its values and intervals, each with its own shape and class."""
+        """Return one series per system, with its values and intervals and its own shape and class."""
         looks = zip(systems, SERIES, strict=False)
         return [
             cls(name, values, shape, f"series s{number}", spans=spans)

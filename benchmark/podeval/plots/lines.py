@@ -73,8 +73,8 @@ def draw_lines(
         title: the text above the vertical axis: a name or a unit.
         unit: the unit of the horizontal axis, if it is not obvious.
         usual: a band of values behind the lines, such as people's values.
-        usual_text: its tooltip.
-        highlights: stretches of time with a mark behind the lines.
+        usual_text: the tooltip of the band.
+        highlights: stretches of time that are marked behind the lines.
         data_length: length of the recording in seconds, if clicking on the picture plays it.
     """
     values = [value for line in lines for _, value in line.points if value is not None]

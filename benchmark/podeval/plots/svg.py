@@ -24,7 +24,7 @@ SHAPES = {
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
 """The shapes for several systems in one picture, in order."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-"""The colours of Okabe and Ito, which people with any colour vision can distinguish."""
+"""Okabe and Ito's colours, which people with any colour vision can distinguish."""
 
 STYLE = (
     "<style>text{fill:#111;font-family:system-ui,sans-serif}.quiet,.axis text{fill:#57606a}.strong{font-weight:600}"
@@ -53,7 +53,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Sequence[float], start: float, end: float, marks: int = 5, *, percent: bool = False) -> Axis:
-        """Create an axis that covers all values with about `marks` round ticks; from 0 to 1 if there are no values."""
+        """Create an axis over all values with about `marks` round ticks, or from 0 to 1 if there are no values."""
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
         step = _round_step((high - low) / marks if high > low else max(abs(high), 1.0) / 10)
         least = step * math.floor(low / step + 1e-9)

@@ -1,4 +1,5 @@
-"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and fetches nothing.
+"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and does not fetch
+anything.
 
 Text from strangers is never treated as markup, and the page's policy allows only the player's script.
 """
@@ -153,7 +154,7 @@ class Report:
     """A report on recordings, a system or a judge.
 
     Attributes:
-        id: its name in addresses.
+        id: name of the report in addresses.
         title: the heading.
         about: the muted line below the heading; `kicker` is the one above it.
         sections: the sections.
@@ -187,7 +188,7 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
     """Render reports as one self-contained HTML file.
 
     Args:
-        reports: the reports, in their order.
+        reports: the reports, in order.
         language: `en` or `zh`.
 
     Raises:

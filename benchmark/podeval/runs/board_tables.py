@@ -100,7 +100,7 @@ class ItemRow(FactSheet):
 
 
 class SystemRow(FactSheet):
-    """A submission document's facts about a system; empty or None for missing ones."""
+    """Facts about a system from its submission document; missing facts are empty or None."""
 
     system: str
     description: str

@@ -55,7 +55,7 @@ class QuarantinedItem:
 
     Attributes:
         item: the item's id.
-        reason: the stated reason; may be empty.
+        reason: the stated reason, which may be empty.
         means: means of each watched column in the first and the second run, if both have values.
     """
 
@@ -70,7 +70,7 @@ class ColumnComparison:
 
     Attributes:
         column: `metric.key`.
-        key: its declaration.
+        key: declaration of the column.
         before, after: means of the pairs that both runs have.
         difference: difference of the means, with a clustered 95 % interval that is valid for a single look.
         anytime: the interval of the mean difference that is valid at every look; None for too few pairs.
@@ -116,7 +116,7 @@ class RunComparison:
     """Two runs side by side.
 
     Attributes:
-        first, second: their plans.
+        first, second: plans of the runs.
         items: items of both runs.
         seeds: seeds of both runs.
         columns: columns in the order of the board.
@@ -315,7 +315,7 @@ def _judge(
     share: float,
     test_items: bool,
 ) -> ColumnComparison:
-    """Say whether a watched column became worse."""
+    """Decide whether a watched column became worse."""
     needed = 1 / share
     against = float(evidence_of_increase(increases, margin)[-1])
     in_favour = float(evidence_of_increase([-value for value in increases], -margin)[-1])

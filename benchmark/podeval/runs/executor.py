@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """The work did not fit into memory, but may fit with fewer processes next to it. It is raised in workers."""
+    """The work did not fit into memory, but may fit next to fewer processes. It is raised in workers."""
 
 
 def count_workers(profile: str) -> int:
@@ -44,7 +44,7 @@ class Executor(Protocol):
         """Yield each task with its result, in order of completion; None if its process died twice.
 
         Args:
-            work: the work on each task.
+            work: the function to run on each task.
             tasks: the tasks, which are taken one by one.
         """
 
@@ -71,7 +71,7 @@ class InProcess:
 
 
 class Workers(AbstractContextManager["Workers"]):
-    """Worker processes, started with the first task and kept, together with their models, until the block ends."""
+    """Worker processes, which start with the first task and are kept, with their models, until the block ends."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
@@ -130,7 +130,7 @@ class Workers(AbstractContextManager["Workers"]):
         pool.shutdown()
 
     def _submit(self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], work: Callable[[T], R], task: T) -> None:
-        """Hand a task to the pool, or to a new one if a process of the present one has died."""
+        """Submit a task to the pool, or to a new pool if a process of the current one has died."""
         self._pool = pool = self._pool or _pool(self.processes)
         try:
             running[pool.submit(work, task)] = task, pool

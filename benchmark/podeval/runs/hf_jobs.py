@@ -141,7 +141,7 @@ class HfJobs:
 
         Raises:
             HubUnavailable: the Hub does not answer; trying again does not start a second job.
-            BadInput: the Hub refuses.
+            BadInput: the Hub refuses the request.
         """
         try:
             # Looked up at every attempt, because the answer to the previous one may have been lost.

@@ -88,7 +88,7 @@ def gather_inputs(
     inputs = MetricInputs(sources, profile=profile, allow_upsampling=allow_upsampling, keep=True)
     for name in inputs:
         if name not in ("recording", "reference_voices"):
-            inputs[name]  # read now, so that an unreadable input is the item's failure and not a metric's
+            inputs[name]  # read now, so that an unreadable input counts as a failure of the item and not of a metric
     return inputs
 
 

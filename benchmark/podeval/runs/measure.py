@@ -39,7 +39,7 @@ _ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
 
 
 def list_task_conditions(split: Split) -> dict[str, str]:
-    """Return the conditions of the task: systems are offered the reference voices of a split that has some."""
+    """Return the conditions of the task: systems are offered a split's reference voices, if it has any."""
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 
@@ -125,7 +125,7 @@ class Task:
         )
 
     def moved(self, folders: Mapping[Path, Path]) -> "Task":
-        """Return the same task with its files in other folders, given by their present folders."""
+        """Return the same task with its files in other folders, given by their current folders."""
         user = tuple(
             turn.model_copy(update={"audio": str(folders[Path(turn.audio).parent] / Path(turn.audio).name)})
             if turn.audio

@@ -1,4 +1,4 @@
-"""Run a system of the user's own: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
+"""Run the user's own system: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
 
 It runs on the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every other run,
 so the same call resumes where the last one stopped.
@@ -34,12 +34,12 @@ from podeval.systems.speech import (
 from podeval.text.script_format import read_any_script
 
 FINGERPRINT = "sha256"
-"""Key in an output's details: the files from which it was read."""
+"""Key in an output's details for the files from which it was read."""
 
 
 @dataclass(frozen=True)
 class OwnSystem:
-    """A system of the user's own.
+    """The user's own system.
 
     Attributes:
         maker: the maker of its outputs.
@@ -71,8 +71,8 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
 
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, the folder
-            of outputs contains nothing of the benchmark, a file changed since it was measured, or a server refuses all
-            requests.
+            of outputs contains no outputs of the benchmark, a file changed since it was measured, or a server refuses
+            all requests.
         DiskFull: nothing more can be written; finished work is kept.
     """
     if not 0 <= request.seed < 2**31:

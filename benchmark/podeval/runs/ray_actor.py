@@ -1,7 +1,7 @@
 """A worker of a Ray cluster: a process on a node that does one task at a time and keeps its models loaded.
 
-It shares no disk with its callers. The contents of files are sent to it; it keeps them in its own folder while they are
-read and deletes them afterwards. The next worker on that machine removes the files of a killed one.
+It does not share a disk with its callers. The contents of files are sent to it; it keeps them in its own folder while
+they are read and deletes them afterwards. The next worker on that machine removes the files of a killed one.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _KEPT = 2
 
 @dataclass(frozen=True)
 class FileRef:
-    """A file in transfer: its original place, and the SHA-256 of its content."""
+    """A file in transfer: its original path, and the SHA-256 of its content."""
 
     path: Path
     sha256: str
@@ -56,7 +56,7 @@ class RayWorker:
         """Run a function on one task; the function is transferred only once, so its models stay loaded.
 
         Args:
-            name: the name of the work.
+            name: the name of the function.
             work: the function as a Ray reference, in a list, so that Ray does not fetch it with every task.
             task: the argument of the function.
             parcels: files of the task.

@@ -25,7 +25,7 @@ from podeval.stats.sequential import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 Spoken = tuple[Output, Samples | None, int]
-"""One item's output on its way into the folder, with its samples and their rate; none if the system failed on it."""
+"""An item's output on its way into the folder, with its samples and their rate, which a failed item lacks."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Voicing:
     ) -> Iterator[Item]:
         """Have the system speak every item that has no output yet, and pass on each item whose output exists.
 
-        A failure of the system is stored as its output. An item whose process died twice is left out; the next run
-        tries it again.
+        A failure of the system is stored as its output. An item whose process died twice is skipped; the next run tries
+        it again.
         """
         missing = [item for item in items if folder.output(item.id) is None]
         finished = len(items) - len(missing)
@@ -133,7 +133,7 @@ class RunRequest:
     name: str = ""
     """Name of the run's folder, if it is not the system's own name."""
     repeats: bool = False
-    """Whether the run is an additional seed of a system that has a run; it is then in that run's folder."""
+    """Whether the run is an additional seed of a system that already has a run, and belongs in that run's folder."""
     only: tuple[str, ...] = ()
     """Ids of the items to run; all items if empty."""
     retry: bool = False
@@ -194,12 +194,12 @@ def measure_run(
     progress: RunProgress = tell_nobody,
     making: Making = lambda folder, items: items,
 ) -> RunSummary:
-    """Measure and aggregate a run whose outputs are put into its folder by others.
+    """Measure and aggregate a run whose outputs are put into its folder by other code.
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.
         request: the request, with the metrics to measure; its seed is ignored.
-        progress: reports to a person.
+        progress: function that reports progress to a person.
         making: function that puts outputs into the folder and passes on each item whose output exists; by default, all
             exist.
 
@@ -223,7 +223,7 @@ def _run(
         plan: the plan of the run; its dataset is the one of the items.
         request: the request, with the metrics to measure.
         data: the items.
-        progress: reports to a person.
+        progress: function that reports progress to a person.
         making: function that puts outputs into the folder.
         require: function that refuses a bad request before anything is written.
     """

@@ -90,7 +90,7 @@ class OutputAnswer(FactSheet):
 
 
 class Output(_Document):
-    """A system's output for one item: a script, audio, or answers turn by turn; or the reason for none (`failed`)."""
+    """A system's output for one item: a script, audio, or answers turn by turn; `failed` is the reason for none."""
 
     item: str
     audio: str | None = None
@@ -144,7 +144,7 @@ class RunSummary(_Document):
     """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocols."""
 
     def add_to(self, earlier: "RunSummary") -> "RunSummary":
-        """Return these aggregates with the earlier summary's aggregates of other settings."""
+        """Return these aggregates with the earlier summary's aggregates for other settings."""
         others = earlier.settings or {"": tuple(earlier.protocols)}
         others = {name: protocols for name, protocols in others.items() if name not in self.settings}
         kept = {one for protocols in others.values() for one in protocols} - self.protocols.keys()
@@ -157,7 +157,7 @@ class RunSummary(_Document):
         )
 
     def choose_protocols(self) -> dict[str, str]:
-        """Return one protocol of each metric: the benchmark's own, else that of the latest setting."""
+        """Return one protocol of each metric: the benchmark's own, otherwise that of the latest setting."""
         ids = (*self.settings.get("", ()), *self.protocols)
         return {str(self.protocols[one]["metric"]): one for one in reversed(ids)}
 
@@ -283,7 +283,7 @@ class RunFolder:
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
-        """Read the finished measurements by (item, protocol id); the newest counts."""
+        """Read the finished measurements by (item, protocol id); the latest one counts."""
         path = self.locate_measured(profile) / "results.jsonl"
         try:
             return {(line["item"], line["protocol"]): parse_result(line["result"]) for line in read_lines(path)}
@@ -345,7 +345,7 @@ class RunFolder:
         write_json(path, summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:
-        """Read the aggregates of every profile this run was measured under."""
+        """Read the aggregates for every profile under which this run was measured."""
         return [_read(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
 
 

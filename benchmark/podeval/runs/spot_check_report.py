@@ -14,7 +14,7 @@ DIFFERS_BELOW = 0.01
 
 
 class KeyComparison(FactSheet):
-    """One key of a metric: the supplied outputs, the model's outputs, and whether they agree.
+    """Figures of one key of a metric: for the supplied outputs and the model's outputs, and whether they agree.
 
     `difference` is the mean over items of supplied minus generated; `spread` the standard deviation between seeds.
     """

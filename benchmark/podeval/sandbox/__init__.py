@@ -86,11 +86,11 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
         trusted: whether programs run without isolation.
 
     Raises:
-        NoIsolation: they are not trusted, and isolation is impossible here.
+        NoIsolation: the programs are not trusted, and isolation is impossible here.
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
-    # If torch finds no GPU, it silently uses the processor, which would take a hundred times as long.
+    # If torch does not find a GPU, it silently uses the CPU, which would take a hundred times as long.
     with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
         use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
         ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))
@@ -113,7 +113,7 @@ def require() -> None:
 
 
 def describe_memory_bound() -> str:
-    """Describe the limit on the memory of a sandbox here, as a clause."""
+    """Describe the memory limit of sandboxes on this machine, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
     return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
@@ -166,7 +166,7 @@ class Running:
         self._shared, self._disk = usage.read_machine(cgroup.read_memory_room()).shared, 0
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
-        # It cannot be inspected until it has become the program.
+        # The process cannot be inspected until it has become the program.
         self._held, self._next_held = usage.Held(), self._began + TICK
         self._group = (
             None if box.trusted and not box.own else cgroup.open_group(box.limits.memory_bytes, box.limits.processes)
@@ -186,7 +186,7 @@ class Running:
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
-        """Stop the sandbox; the first reason counts."""
+        """Stop the sandbox; only the first reason is kept."""
         if self._stopped is None:
             self._stopped = why
 

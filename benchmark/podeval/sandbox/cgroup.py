@@ -1,7 +1,7 @@
-"""Memory cgroups: each sandbox gets its own group, and the kernel limits its memory of every kind.
+"""Memory cgroups: each sandbox gets its own group, and the kernel limits all kinds of its memory.
 
 A group can be created if this process may write to the cgroup tree: as root in a container or a virtual machine, or in
-a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to somebody else is never changed. Both
+a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to someone else is never changed. Both
 versions of the interface are supported, because machines with version 1 are still in use.
 """
 
@@ -286,7 +286,7 @@ def count_memory_kills() -> int:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process runs; one that has ended without being waited for does not."""
+    """Return whether a process is running, which a zombie is not."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False

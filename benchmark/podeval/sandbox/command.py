@@ -53,12 +53,12 @@ class SandboxSpec:
     Attributes:
         command: program and arguments.
         writable: the one folder that it may change, which must exist and contain nothing of value.
-        readable: files and folders it may read besides the system, this Python and podeval.
-        environment: all its variables; none are inherited except, with a GPU, those that select it.
+        readable: files and folders that it may read in addition to the system, this Python and podeval.
+        environment: all environment variables; none are inherited except, with a GPU, those that select it.
         gpu: whether it can access the GPU's devices and `/sys` (read-only), which describes them; the address space of
             a process is then not limited.
         trusted: whether it runs without isolation; only for programs that the operator vouches for.
-        own: whether the program is podeval's own, and only its input comes from a stranger: if it is not isolated, for
+        own: whether the program is podeval's own and only its input comes from a stranger; if it is not isolated for
             any reason, the second wall protects it if possible.
     """
 
@@ -109,7 +109,7 @@ _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
 """Options that make the parts that bubblewrap had to write read-only; they are in memory and have no fixed size."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
-"""First user id for sandboxes opened by root; these users own no other files."""
+"""First user id for sandboxes opened by root; these users do not own any other files."""
 
 
 def open_trial(system_calls: int) -> str | None:
@@ -119,7 +119,7 @@ def open_trial(system_calls: int) -> str | None:
 
 
 def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
-    """Return the command that runs a program in a sandbox; the filter of its system calls is an open file."""
+    """Return the command that runs a program in a sandbox; its system call filter is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
     # Parent folders that bubblewrap creates would be readable only by itself.

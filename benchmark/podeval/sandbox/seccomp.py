@@ -119,7 +119,7 @@ REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] 
         # New processes, which could leave the process group.
         "fork": (57, None),
         "vfork": (58, None),
-        # Other processes of the same user.
+        # Calls that reach other processes of the same user.
         "kill": (62, 129),
         "tkill": (200, 130),
         "tgkill": (234, 131),
@@ -136,7 +136,7 @@ REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] 
         "sched_setattr": (314, 274),
         "migrate_pages": (256, 238),
         "move_pages": (279, 239),
-        # Files of the same user, unless Landlock has a rule for them.
+        # Calls on files of the same user, unless Landlock has a rule for them.
         "truncate": (76, 45),
         "chmod": (90, None),
         "fchmod": (91, 52),

@@ -1,9 +1,9 @@
 """The second wall, for machines where bubblewrap does not work: a process confines itself and then becomes the program.
 
 `python second_wall.py JOB -- COMMAND` gives up all privileges and keeps access only to the job's files (by Landlock)
-and to the system calls that a filter allows, which requires neither a namespace nor a privilege. It imports nothing
-from podeval, because it starts before each program. Landlock hides everything that may not be read, including the
-environment of other processes; on a kernel without it, only the filter protects. Source:
+and to the system calls that a filter allows, which requires neither a namespace nor a privilege. It does not import
+anything from podeval, because it starts before each program. Landlock hides everything that may not be read, including
+the environment of other processes; on a kernel without it, only the filter protects. Source:
 https://docs.kernel.org/userspace-api/landlock.html
 """
 
@@ -41,7 +41,7 @@ def find_version() -> int:
 
 
 def hide_memory() -> None:
-    """Make the memory and the environment of this process unreadable for others of the same user."""
+    """Make the memory and the environment of this process unreadable for other processes of the same user."""
     _load_libc().prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 

@@ -22,7 +22,7 @@ class Held:
     Attributes:
         files: bytes of deleted files on the disk of its folder that are open or mapped, by inode.
         unseen_files: whether some processes have files of unknown size.
-        shared: whether some map shared memory, or hide their mappings.
+        shared: whether some processes map shared memory, or hide their mappings.
     """
 
     files: dict[int, int] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def _count(about: os.stat_result, disk: int, holding: Held) -> None:
 
 
 def list_descendants(pid: int) -> Iterator[int]:
-    """List all processes below one."""
+    """List all descendants of a process."""
     try:
         children = [
             int(child)

@@ -22,9 +22,9 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 ROUNDS = 1000
 FEWEST_THINGS = 10
-"""Items (or clusters) below which kappas and alpha have no interval: with six, one would cover 0.7 to 0.8."""
+"""Number of items (or clusters) below which kappas and alpha have no interval; with six, it covers 0.7 to 0.8."""
 FEWEST_CLUSTERS = 5
-"""Clusters below which a correlation has no interval."""
+"""Number of clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
 """Number of clusters above which they are resampled, because leaving out each in turn is slow and gains nothing."""
 _BLOCK = 2_000_000
@@ -128,7 +128,7 @@ def pairwise_accuracy(
     if not total:
         return Estimate(None, None, None, a.size)
     share = float(alike.sum()) / total
-    # The variance from each cluster's influence on the share.
+    # The variance, from each cluster's influence on the share.
     influence = np.bincount(codes, weights=2 * (alike - share * ordered) / total, minlength=groups)
     if groups < 2:
         return Estimate(share, None, None, a.size)
@@ -193,7 +193,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
     """Return Krippendorff's alpha of any number of raters, who may skip items.
 
-    Computed by evalica; the interval is that of the jackknife over items with Student's t, from `FEWEST_THINGS` on.
+    It is computed by evalica; the interval is the jackknife's over items with Student's t, from `FEWEST_THINGS` on.
 
     Args:
         ratings: one list per rater with one entry per item; None if the rater gave no rating.

@@ -1,6 +1,6 @@
 """Battles as data: the systems, their order, the judge, and the outcome.
 
-The columns are stored as integer codes, so that a million votes are a few arrays. Skipped battles are left out.
+The columns are stored as integer codes, so a million votes are a few arrays. Skipped battles are omitted.
 
 The papers print Elo: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in recorded
 order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). It is easy to follow battle by battle, but it depends
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from podeval.errors import BadInput
 
 OUTCOMES = ("a", "b", "tie", "both_bad")
-"""The first wins, the second wins, both are equally good, both are bad."""
+"""Outcomes: the first wins, the second wins, both are equally good, both are bad."""
 
 SKIPPED = "skip"
 
@@ -36,7 +36,7 @@ _PRIOR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Battles:
-    """The judged battles (n of them) in the order of recording.
+    """The n judged battles in the order of recording.
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
     `covariates` contains, by name, the first side's value minus the second's (seconds, LU). `slight` marks outcomes
@@ -73,7 +73,7 @@ class Battles:
         """
         import pandas
 
-        # Columns of equal length.
+        # Check that the columns have equal length.
         n = len(outcome)
         columns = {"first": first, "second": second, "voter": voter, "slight": slight, **(covariates or {})}
         for name, column in columns.items():
@@ -197,7 +197,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
-        battles: battles in the order of counting.
+        battles: battles in the order in which they count.
         variant: `default` gives each side ½ for a tie or both bad; `mtalk` skips these battles, as the paper's code
             does.
     """
@@ -208,7 +208,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
 
 
 def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
-    """Rate the battles that the variant counts, in their order."""
+    """Rate the battles that the variant counts, in order."""
     import evalica
     import pandas
 

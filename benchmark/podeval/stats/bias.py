@@ -74,10 +74,10 @@ def position_bias(first_wins: int, n: int) -> Bias:
 
 
 def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = None, seed: int = 0) -> Bias:
-    """Test whether something is preferred, such as the side shown first, from decided battles.
+    """Test from decided battles whether something, such as the side shown first, is preferred.
 
     If voters judged several battles, the sign of each voter's excess of preferences is randomised in the test, and the
-    interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise this is
+    interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise, this is
     `position_bias`.
 
     Args:

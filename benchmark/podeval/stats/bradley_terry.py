@@ -79,7 +79,7 @@ class SystemRating:
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one unit of a covariate for the side that has more of it, in Elo points, with its 95 % interval."""
+    """The effect in Elo points of one more unit of a covariate, with its 95 % interval."""
 
     name: str
     points: float
@@ -311,8 +311,8 @@ def _spread_by_sandwich(strengths: Array, covariances: Array, share: Array, free
 
     Args:
         strengths: the strengths, shape (size,).
-        covariances: their covariance.
-        share: the weight of each system in the mean that is the centre.
+        covariances: the covariance of the strengths.
+        share: the weight of each system in the mean that serves as the centre.
         freedom: the degrees of freedom of each strength.
     """
     centre = np.eye(len(strengths)) - share

@@ -1,8 +1,9 @@
 """Correlations with bootstrap intervals over clusters, and partial correlations.
 
-The interval is the middle 95 % of `ROUNDS` draws of clusters with all their values, its tails widened for few clusters
-(`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times; ranks are those of the drawn values,
-with ties at their mean. There is no interval with fewer than `FEWEST_DRAWN` clusters, or if the draws have no spread.
+The interval is the middle 95 % of `ROUNDS` draws of clusters with all their values, with its tails widened for few
+clusters (`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times; ranks are those of the drawn
+values, with ties at their mean. There is no interval with fewer than `FEWEST_DRAWN` clusters, or if the draws have no
+spread.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -100,7 +101,7 @@ def _rank(table: Array, weights: Array) -> Array:
 
 
 def _correlate(values: Array, weights: Array) -> Array:
-    """Return Pearson's correlations of variables, `(rounds, variables, variables)`; NaN if one does not vary.
+    """Return Pearson's correlations of variables, `(rounds, variables, variables)`; NaN if a variable does not vary.
 
     Args:
         values: `(variables, rounds, values)`, or one round for all.

@@ -24,7 +24,7 @@ class Drift:
 
 
 def drift(starts: Sequence[float], values: Sequence[float | None], window: float) -> Drift | None:
-    """Estimate the least-squares slope over means of blocks that share no window.
+    """Estimate the least-squares slope over the means of blocks that do not share windows.
 
     Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They are
     averaged in at most 20 blocks of equal length, none shorter than a window. Blocks are also correlated (a topic lasts
@@ -95,7 +95,7 @@ def find_departure(
     Args:
         values: one value per minute; None if a minute has no value.
         tolerance: distance from the mean that always counts as usual.
-        side: the side of the exit: -1 below, 1 above, 0 either.
+        side: the side on which values leave: -1 below, 1 above, 0 either.
         reference: number of values at the beginning that the rest is compared with.
     """
     pairs = [(place, value) for place, value in enumerate(values) if value is not None]

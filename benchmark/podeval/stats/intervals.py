@@ -4,9 +4,9 @@ Student's interval is symmetric, so it suits symmetric values. Values near a bou
 the interval of their mean must be wider on the side of the tail; values that always equal one of the bounds are
 yes-or-no values, and their mean is a share.
 
-`mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items they
-share. The unit that is resampled (episode, dialogue, voter) is the cluster: values inside one may depend on each other
-in any way. For how often each interval covers the truth, and how often equal systems are separated, see
+`mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items that
+they share. The unit that is resampled (episode, dialogue, voter) is the cluster: values inside one may depend on each
+other in any way. For how often each interval covers the truth, and how often equal systems are separated, see
 `docs/decisions/intervals.md` and `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
 """
 
@@ -34,7 +34,7 @@ _LONGEST_TAIL = 3.0
 _FINEST_STEP = 1e-3
 """Finest step assumed for continuous values: the last decimal that a board prints."""
 
-# A change in the method of intervals or ranks raises `podeval.metrics.protocol.INTERVALS`.
+# After a change to the method of intervals or ranks, increase `podeval.metrics.protocol.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -238,7 +238,7 @@ def mean_ci(
                 below = max(below, long_tail_reach(high - y, quantile))
     else:
         below = above = quantile * error
-    # A value may exceed a declared bound by rounding; the interval contains the mean in any case.
+    # A value may exceed a declared bound through rounding; the interval always contains the mean.
     least = mean - below if low is None else min(mean, max(low, mean - below))
     most = mean + above if high is None else max(mean, min(high, mean + above))
     return Interval(mean, least, most, y.size, count)

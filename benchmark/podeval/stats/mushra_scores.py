@@ -63,7 +63,7 @@ def standings(
     Args:
         marks: marks on one scale.
         ranked: the stimuli to rank; None means all. Anchors are usually left out.
-        bounds: the smallest and the largest mark of the scale; no interval exceeds them.
+        bounds: the smallest and the largest mark of the scale, which intervals do not exceed.
 
     Raises:
         BadInput: there are no marks, or two marks of one rater for the same stimulus on a page.

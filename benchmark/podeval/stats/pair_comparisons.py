@@ -42,7 +42,7 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
 
     Args:
         items: the items.
-        clusters: the cluster of each item; None makes each item its own.
+        clusters: the cluster of each item; None makes each item its own cluster.
 
     Raises:
         BadInput: an item has no cluster.
@@ -345,7 +345,7 @@ class _PairTable:
             means = differences.sum(axis=0) / both.sum(axis=0)
             pulls = compute_pulls(self._membership @ np.where(both, differences - means, 0.0), sizes)
             errors = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (shared * (shared - 1)))
-            # Student's test; without any spread, the bound of `bound_alike` instead.
+            # Student's test or, without any spread, the bound of `bound_alike`.
             alike = errors <= NEAR_ZERO * np.abs(means)
             students_p = 2 * special.stdtr(shared - 1, -means / np.where(alike, 1.0, errors))
         claimed_p = np.where(means > 0, np.where(alike, bound_alike(shared), students_p), 1.0)

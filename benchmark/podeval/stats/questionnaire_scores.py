@@ -1,6 +1,6 @@
 """Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and the excluded listeners.
 
-PodEval section 6: seven questions are marked 1 to 5 and each mark is explained. Q is the mean of the marks; J is a
+In PodEval section 6, seven questions are marked 1 to 5, with a reason for each mark. Q is the mean of the marks; J is a
 judge's rating of the explanations, made once per question for all systems (`podeval.judges`); the printed score is
 their mean. Two questions have known answers: the number of speakers, and "neutral" for music if there is none.
 """

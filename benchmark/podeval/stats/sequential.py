@@ -194,7 +194,7 @@ def _log_capitals(differences: ArrayLike, margin: float) -> Array:
 
 
 def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
-    """Return the limit at which a test stops rejecting, between a rejected value and one that may not be."""
+    """Return the limit at which a test stops rejecting, between a rejected value and one that may not be rejected."""
     for _ in range(_STEPS):
         middle = (far + near) / 2
         far, near = (middle, near) if rejects(middle) else (far, middle)
@@ -206,7 +206,7 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
 T = TypeVar("T")
 
 USUAL = 20
-"""Number of items of a pilot if none is given."""
+"""Number of items of a pilot if no number is given."""
 
 
 def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -> list[int]:
@@ -235,7 +235,7 @@ def project_half_width(half: float, count: int, total: int) -> float:
     It shrinks with the square root of the number of items, and Student's t has more degrees of freedom.
 
     Args:
-        half: half width of the 95 % interval with `count` items; at least two.
+        half: half width of the 95 % interval with `count` items, at least two.
         count: number of items in the sample.
         total: total number of items.
     """

@@ -3,7 +3,7 @@
 Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of their
 start, and at any time one person holds the floor. A unit of another person
 - that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, else talking over;
-- that lasts at most `BACKCHANNEL`, after which the holder continues before anybody speaks longer, is a backchannel;
+- that lasts at most `BACKCHANNEL`, after which the holder continues before anyone speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
   positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
 Only times are considered: a short answer between two turns of one person counts as a backchannel, regardless of its
@@ -27,7 +27,7 @@ BACKCHANNEL = 1.0
 """Maximum length of a backchannel in seconds."""
 
 OFFSETS = (-0.5, 0.0, 0.2, 0.5, 1.0)
-"""Bounds between the kinds of transfers by their offset, seconds."""
+"""Bounds in seconds between the kinds of transfers by their offset."""
 
 OVERLAPPING = OFFSETS.index(0.0) + 1
 """Number of kinds of transfers that are overlaps."""
@@ -44,12 +44,12 @@ class FloorEvents:
     """The events on the floor of one conversation.
 
     Attributes:
-        offsets: floor-transfer offsets in order of time, seconds.
+        offsets: floor-transfer offsets in seconds, in order of time.
         kinds: every event in order of time, as an index of `KINDS`.
         backchannels: number of backchannels.
-        pauses: pauses of the holder within a turn, seconds.
-        talk: seconds of speech by person.
-        speech: seconds in which somebody speaks.
+        pauses: pauses of the holder within a turn, in seconds.
+        talk: seconds of speech for each person.
+        speech: seconds in which someone speaks.
         overlap: seconds in which two or more speak at once.
         duration: seconds from the first to the last word.
     """
@@ -70,7 +70,7 @@ class FloorEvents:
 
     @property
     def overlapping(self) -> int:
-        """Number of events that overlap: changes of turn before the other has ended, backchannels, talking over."""
+        """Number of overlapping events: changes of turn before the end of the other's, backchannels, talking over."""
         return sum(kind < OVERLAPPING or kind >= len(OFFSETS) + 1 for kind in self.kinds)
 
     @property
@@ -100,7 +100,7 @@ def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
         elif short and _goes_on(units[index + 1 :], holder):
             kinds.append(KINDS.index("backchannel"))
         else:
-            # Rounded to the millisecond, the resolution of the times.
+            # Times are rounded to the millisecond, which is their resolution.
             offsets.append(round(start - until, 3))
             kinds.append(int(np.searchsorted(OFFSETS, offsets[-1])))
             holder, until = person, end
@@ -138,7 +138,7 @@ def _goes_on(later: Sequence[Spoken], holder: str) -> bool:
 
 
 def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
-    """Return the seconds in which somebody speaks, and those in which two or more people do."""
+    """Return the seconds in which someone speaks, and those in which two or more people do."""
     edges = sorted([(start, 1) for _, start, _ in units] + [(end, -1) for _, _, end in units])
     speech = overlap = 0.0
     speaking, before = 0, 0.0

@@ -134,7 +134,7 @@ def weigh_votes(
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
     votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
-    # Among fans, voters count by the probability that they order the systems as everyone does, not the other way round.
+    # Among fans, voters count by the probability that they order the systems as everyone does and not the opposite way.
     turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
@@ -191,7 +191,7 @@ def _weigh_fans(
         scores: the score of each cell's votes about the system's strength.
         fisher: Fisher information of the same votes about it.
         sides: the log likelihood ratio of the votes if a fan, or an opponent, gave them, against everyone voting alike.
-        counted: the weight that each cell has already.
+        counted: the weight that each cell already has.
         names: the names of the systems.
     """
     size = len(names)

@@ -58,13 +58,13 @@ _POOL = {"pool_size": 16, "max_overflow": 32}
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
 _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
-"""PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that was just taken."""
+"""PostgreSQL error codes: serialization failure, deadlock, lock not available, and a key that was just taken."""
 
 _NO_TABLE = "42P01"
 
 
 class Database(AbstractContextManager["Database"]):
-    """An open database with the tables of this version of podeval; usable by any number of threads.
+    """An open database with the tables of this version of podeval, which any number of threads may use.
 
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
@@ -165,7 +165,7 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def _turn(self) -> Iterator[Engine]:
-        """Wait for this thread's turn, and give it an engine that waits for other processes for the remaining time."""
+        """Wait for this thread's turn, and yield an engine that waits for other processes for the remaining time."""
         began = time.monotonic()
         if not self._turns.acquire(timeout=self._patience):
             raise StoreUnusable(f"the database {self.name} is busy; nothing was written, try again")
@@ -250,7 +250,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
-    # isolation_level None: the driver itself starts no transaction; `_begin` does.
+    # With isolation_level None, the driver itself does not start transactions; `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
     event.listen(engine, "begin", _begin)
@@ -258,7 +258,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
 
 
 def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """Make a connection keep its commits, and refuse one that does not."""
+    """Make a connection keep its commits durably, and refuse one that does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
         "journal_mode": "wal",

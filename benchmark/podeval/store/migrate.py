@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
 _COUNTED = "0008"
-"""The version since which votes are counted immediately; earlier votes are counted once."""
+"""The version since which votes are counted immediately; earlier votes are counted in one step."""
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465

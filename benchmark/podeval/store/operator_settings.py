@@ -46,14 +46,14 @@ class OperatorSetting(TableBase):
 
 
 class OperatorAction(TableBase):
-    """One decision of an operator; never changed, never removed."""
+    """A decision of an operator, which is never changed and never removed."""
 
     __tablename__ = "operator_actions"
 
     number: Mapped[int] = mapped_column(
         BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
-    """Number that increases in the order of decisions."""
+    """Number that increases with each decision."""
     id: Mapped[str] = mapped_column(String(32), unique=True)
     action: Mapped[str] = mapped_column(String(40), index=True)
     subject: Mapped[str] = mapped_column(String(300))
@@ -70,7 +70,7 @@ _ALL_FROZEN = select(OperatorSetting.name, OperatorSetting.value).where(
 
 
 def validate_reason(reason: str) -> str:
-    """Return the reason of a decision on one line.
+    """Return the reason for a decision on one line.
 
     Raises:
         BadInput: there is no reason, or it is too long.
@@ -122,12 +122,12 @@ def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -
 
 
 def read_closed_dimensions(session: Session) -> frozenset[str]:
-    """Return the dimensions on which the arena makes no new battles."""
+    """Return the dimensions on which the arena does not create new battles."""
     return frozenset(map(str, _value(session, CLOSED_DIMENSIONS) or ()))
 
 
 def read_votes_goal(session: Session) -> int | None:
-    """Return the operator's goal of counted votes on each dimension; None if no goal is set."""
+    """Return the operator's target number of counted votes on each dimension; None if no goal is set."""
     return int(votes) if (votes := _value(session, VOTES_GOAL)) else None
 
 

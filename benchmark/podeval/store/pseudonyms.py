@@ -1,4 +1,4 @@
-"""Pseudonyms of persons, and their erasure on request.
+"""Pseudonyms of people, and their erasure on request.
 
 A person is identified by a keyed hash of their identity, so they are recognised when they come back. The name under
 which their votes appear in the public log is derived from a random key that belongs only to that person. Erasing a

@@ -95,11 +95,11 @@ class Secret:
         return hmac.new(self._key, message, hashlib.sha256).digest()
 
     def mark(self, purpose: str, *parts: str) -> str:
-        """Return a digest in 22 characters that are safe in a URL."""
+        """Return a digest as 22 URL-safe characters."""
         return base64.urlsafe_b64encode(self.digest(purpose, *parts)[:16]).decode().rstrip("=")
 
     def sign(self, purpose: str, *parts: str) -> str:
-        """Return a token that carries its parts, none of which may contain a dot."""
+        """Return a token that carries its parts, which must not contain dots."""
         return self._signer(purpose).sign(".".join(parts)).decode()
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:

@@ -32,7 +32,7 @@ class SubmissionRow(TableBase):
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, unique=True)
-    """Number that increases in the order in which submissions arrive, from 1."""
+    """Number that increases, from 1, as submissions arrive."""
     owner: Mapped[str] = mapped_column(String(100), index=True)
     """Submitter: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
@@ -80,7 +80,7 @@ class _OfSubmission:
 
 
 class SubmissionHistory(_OfSubmission, TableBase):
-    """One change of state; never changed, never removed."""
+    """A change of state, which is never changed and never removed."""
 
     __tablename__ = "submission_history"
 

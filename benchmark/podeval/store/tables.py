@@ -41,7 +41,7 @@ _Number = BigInteger().with_variant(Integer, "sqlite")
 
 
 class Moment(TypeDecorator[datetime]):
-    """A column of times in UTC, also for databases that do not store a time zone."""
+    """A column of times in UTC, even in databases that do not store a time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -89,7 +89,7 @@ class _Judgement:
     """Columns of rows that may or may not count: a vote, a listener's session."""
 
     origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of the origin; never published."""
+    """Keyed hash of the origin, which is never published."""
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
@@ -177,7 +177,7 @@ class Battle(TableBase):
     """`rating`, or `gold`: a repeat of this voter's earlier battle with the sides exchanged, to test consistency."""
     repeats: Mapped[str | None] = mapped_column(ForeignKey("battles.id", ondelete="CASCADE"))
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Seed of the choice of pair, item, sides and excerpt."""
+    """Seed for the choice of pair, item, sides and excerpt."""
     pairing: Mapped[str] = mapped_column(String(40))
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
@@ -204,9 +204,9 @@ class Vote(_Judgement, TableBase):
     __tablename__ = "votes"
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    """Number that increases in the order of votes."""
+    """Number that increases with each vote."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
-    """Chosen by the sender, so that a second post of the same vote is recognised."""
+    """Id chosen by the sender, so that a second post of the same vote is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
     voter: Mapped[str] = mapped_column(String(40), index=True)
     outcome: Mapped[str] = mapped_column(String(10))
@@ -224,7 +224,7 @@ class Vote(_Judgement, TableBase):
     preference: Mapped[str] = mapped_column(String(10), default="")
     """How clear the difference was to the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
-    """Seconds from serving to voting; null if the clock was set back between them."""
+    """Seconds from serving to voting; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]
 
     __table_args__ = (
@@ -246,7 +246,7 @@ class ListeningTest(TableBase):
     design: Mapped[dict[str, Any]]
     """The document that the test was created from."""
     digest: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the design; answers are pooled only if it is equal."""
+    """SHA-256 of the design; answers are pooled only if their designs are equal."""
     created_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
 
@@ -309,7 +309,7 @@ class ListeningAnswer(_OnPage, TableBase):
 
 
 class Flag(TableBase):
-    """An observation or decision about a vote or a listening session; never changed, and never removed by a rule."""
+    """An observation or decision about a vote or a listening session, never changed and never removed by a rule."""
 
     __tablename__ = "flags"
 
@@ -339,7 +339,7 @@ class Pseudonym(TableBase):
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
     """Keyed hash of the person's identity; the key is the service's secret, which is not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
-    """A random key for only this person."""
+    """A random key for this person alone."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     made_at: Mapped[datetime]
 

@@ -41,7 +41,7 @@ RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "c
 
 
 def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> Table:
-    """Return a table of numbers by texts, each with a maximum length."""
+    """Return a table of numbers with text keys, each with a maximum length."""
     columns: list[Column[Any]] = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
     columns += [Column(number, Integer, nullable=False) for number in numbers]
     return Table(name, TableBase.metadata, *columns, sqlite_with_rowid=False)
@@ -138,7 +138,7 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
         for system in (vote.low, vote.high):
             systems[*kind, system]["votes"] += by
             judged.add((vote.voter, *kind, system))
-    # Anyone who has other votes on a system is one of its voters either way.
+    # Anyone who has other votes on a system remains one of its voters.
     for _, *key in judged - _find_judged(session, judged, {vote.number for vote in votes}):
         systems[tuple(key)]["voters"] += by
     _add(session, PAIR_COUNTS, pairs)

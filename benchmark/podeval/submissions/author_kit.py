@@ -32,7 +32,7 @@ from podeval.texts import write_sentence
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
 )
-"""A model's page on the Hub, or a page below it."""
+"""Pattern of a model's page on the Hub, or of a page below it."""
 
 _DESCRIPTION = 600
 """Number of characters of the card that serve as the description if the submitter writes none."""
@@ -45,7 +45,7 @@ def draft_document(
 
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
-        benchmark: name of its benchmark.
+        benchmark: name of the benchmark.
         track: a track of the benchmark; its first by default.
         task: task of the model; by default the task on its card, otherwise text-to-speech.
         api: client of the Hub.
@@ -231,7 +231,7 @@ def check_document(
     Args:
         desk: the desk that accepts submissions.
         plain: the filled-in document.
-        who: the person who wants to submit it.
+        who: the person who wants to submit the document.
         beside: folder of the uploads, if the document names any.
 
     Raises:

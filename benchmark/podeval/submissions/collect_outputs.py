@@ -183,7 +183,7 @@ class Intake:
                 if one.item in files and (one.refused or _is_right(one, clean)):
                     reports[one.item] = one
         if any(one.refused for one in reports.values()):
-            # A file may be refused only because there is no room for its copy.
+            # A file may have been refused only because there is no room for its copy.
             require_disk(clean)
         return reports, ended.failure
 
@@ -344,7 +344,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; none if any of them is impossible."""
+    """Return the times of turns; return none if any of them is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

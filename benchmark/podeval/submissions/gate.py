@@ -59,7 +59,7 @@ class Gate:
     """The gate that checks submissions before they are queued.
 
     Attributes:
-        limits: limits of this board.
+        limits: the limits of this board.
         api: the Hub's client; by default one with the token of the logged-in user.
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.

@@ -105,7 +105,7 @@ class Runner(Protocol):
 
         Raises:
             Unusable: the model cannot be run.
-            OursFailed: an item could not be made through our fault.
+            OursFailed: an item could not be generated through our fault.
             MachineFault: this machine cannot run any model.
         """
 
@@ -115,7 +115,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
     Raises:
         Unusable: the model cannot be run.
-        OursFailed: an item could not be made through our fault.
+        OursFailed: an item could not be generated through our fault.
         MachineFault: this machine cannot run any model.
     """
     yield from (item for item in items if intake.folder.output(item.id) is not None)
@@ -146,7 +146,7 @@ class SandboxRunner:
 
     Attributes:
         entry: the run entry.
-        work: an empty folder of this attempt.
+        work: an empty folder for this attempt.
         model, base: the files of the model, and of the model that it adapts.
         task: task of the adapter.
         making: settings for running models here.

@@ -77,7 +77,7 @@ class FetchedResults:
             if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
                 continue
-            # Its files may come later.
+            # The item's files may arrive later.
             files = line.files
             if not final and any(f"{FILES}/{file}" not in sizes for file in files):
                 continue
@@ -218,7 +218,7 @@ class HubRounds:
     Attributes:
         hub: settings and ledger of jobs.
         model, base: repos with their commits, as `{"repo", "revision"}`.
-        making: limits; its sandbox is not used.
+        making: limits for generation; its sandbox settings are not used.
     """
 
     hub: OnTheHub
@@ -266,7 +266,7 @@ class HubRounds:
         except JobGone:
             ledger.settle_lost(row)
             raise
-        # Fetch outputs as they come, until the job ends.
+        # Fetch outputs as they appear, until the job ends.
         answered, alive = time.monotonic(), True
         while alive:
             self.check()

@@ -55,7 +55,7 @@ IN_HISTORY = service.OPERATOR.name
 
 
 class SubmissionModeration:
-    """An operator's decisions about submissions; may be used by any number of threads.
+    """An operator's decisions about submissions; any number of threads may use the object.
 
     Args:
         queue: queue of submissions.

@@ -168,7 +168,7 @@ class SubmissionLog:
         Args:
             submission: the submission in progress.
             text: a sentence without its final full stop.
-            item: the item of the line; the line replaces an earlier one about the same item.
+            item: the item that the line is about; the line replaces an earlier one about the same item.
         """
         now = datetime.now(UTC)
 
@@ -230,7 +230,7 @@ class QueueHealth:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether submissions wait and no worker is running."""
+        """Whether submissions are waiting and no worker is running."""
         silent = self.alive_at is None or (self.at - self.alive_at).total_seconds() > SILENT_SECONDS
         return self.waited > SILENT_SECONDS and silent
 

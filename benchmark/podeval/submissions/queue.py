@@ -42,7 +42,7 @@ _CLOCKS_AGREE = timedelta(minutes=1)
 
 
 class LeaseLost(PodevalError):
-    """This worker's claim is no longer valid: the submission was cancelled, or the claim was taken back."""
+    """This worker's claim is no longer valid: the submission was cancelled, or the claim was revoked."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Queue:
         return self.database.read(list_positions)
 
     def end(self) -> QueuePosition:
-        """Return the last position that a submission would get now."""
+        """Return the position that a new submission would get at the end of the queue."""
         return self.database.read(read_last_position)
 
     def admit(
@@ -188,7 +188,7 @@ class Queue:
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
         """Claim the next submission exclusively for this worker, or return None; those in `without` are left to others.
 
-        Expired claims are taken back first.
+        Expired claims are revoked first.
         """
         now = self._clock()
 
@@ -212,7 +212,7 @@ class Queue:
         """Renew a claim, and report progress.
 
         Raises:
-            LeaseLost: the claim is no longer valid; stop.
+            LeaseLost: the claim is no longer valid; stop the work.
         """
         now = self._clock()
 
@@ -287,7 +287,7 @@ class Queue:
         return self.database.write(stop)
 
     def retry(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
-        """Queue a failed or cancelled submission once more; its finished items are kept.
+        """Queue a failed or cancelled submission again; its finished items are kept.
 
         Raises:
             BadInput: there is no such submission, it never passed the gate, or it is in another state.

@@ -98,7 +98,7 @@ def _choose_recordings(
     """
     if len(entries) > limits.entries:
         raise BadInput(write_sentence("zip-too-many-files", count=f"{len(entries):,}", most=f"{limits.entries:,}"))
-    # Sort the files, by name alone.
+    # Sort the files by name alone.
     chosen: list[zipfile.ZipInfo] = []
     ignored: list[zipfile.ZipInfo] = []
     for entry in entries:

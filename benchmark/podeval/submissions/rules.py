@@ -74,7 +74,7 @@ class SubmissionRefused(BadInput):
 
     @property
     def reason(self) -> str:
-        """All broken rules and the necessary changes, one on each line."""
+        """All broken rules with the necessary changes, one per line."""
         return "\n".join(map(str, self.refusals))
 
 
@@ -130,7 +130,7 @@ class Policy:
     """The settings of the queue that an operator can change.
 
     Attributes:
-        lease_seconds: time after which a silent worker counts as dead.
+        lease_seconds: time after which a silent worker is considered dead.
         failures_allowed: number of consecutive claims without a finished item before the submission is given up.
         pause_seconds: pause before another attempt after the first failure, doubled with each further failure.
         open_per_owner: maximum number of unfinished submissions of one owner.

@@ -84,7 +84,7 @@ class Dispatch:
         self._queue = queue
         self._conninfo = queue.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
-        # If workers start together, one makes the tables, and the others wait for it.
+        # If workers start together, one creates the tables and the others wait for it.
         with queue.database.writing() as session:
             if not inspect(session.connection()).has_table("procrastinate_jobs"):
                 with self._sender.open():
@@ -112,7 +112,7 @@ class Dispatch:
         """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
-            once: function that makes a worker on the same queue process one submission.
+            once: function that lets a worker on the same queue process one submission.
             wait: whether to wait for more until a signal stops it, instead of returning when nothing is announced.
         """
         import procrastinate

@@ -46,7 +46,7 @@ class Submitter:
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Return whether a repo belongs to them or to one of their organisations."""
+        """Return whether a repo belongs to the submitter or to one of their organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
@@ -194,7 +194,7 @@ class SubmissionService:
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
-        """Refuse submissions while none are accepted, and ids of systems on the board that were not submitted."""
+        """Refuse submissions while they are closed, and the ids of systems on the board that were not submitted."""
         if reason := self.closed or self.why_frozen():
             raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:
@@ -240,7 +240,7 @@ def withdraw(
 ) -> list[RunFolder]:
     """Withdraw a published submission from the board; its runs are kept as superseded, and its history stays.
 
-    If the process is killed in between, the board still shows it until `settle` is called.
+    If the process is killed in between, the board still shows the submission until `settle` is called.
 
     Raises:
         BadInput: the submission is not published.

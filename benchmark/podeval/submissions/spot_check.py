@@ -70,9 +70,9 @@ class SpotCheck:
 
         Raises:
             BadInput: it is not a published submission of outputs, or does not name a model for them.
-            SubmissionRefused: the model it names does not pass the gate.
+            SubmissionRefused: the named model does not pass the gate.
             Unusable: the model cannot be run.
-            OursFailed: an item could not be made because memory or a library is missing here.
+            OursFailed: an item could not be generated because memory or a library is missing on this machine.
             MachineFault: this machine cannot run the model; the message names the missing part.
         """
         document = Submission.model_validate(row.document)
@@ -115,7 +115,7 @@ class SpotCheck:
         chosen = sorted(dice.sample(candidates, min(items, len(candidates))), key=lambda item: item.id)
         self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
         supplied = _measure(benchmark, entry, run, chosen, row.profile)
-        # Generate them again with each seed, and measure them in the same way.
+        # Generate the items again with each seed, and measure the results in the same way.
         generated, failed = [], {}
         for number in self.seeds:
             again = self._generate(row, entry, model, files, chosen, number)
@@ -209,7 +209,7 @@ def _p(comparison: KeyComparison, seeds: int, scale: float) -> float:
 def _measure(
     benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
-    """Measure items with the metrics that need no judge; return the values of scored items."""
+    """Measure items with the metrics that do not need a judge; return the values of scored items."""
     uses = tuple(use for use in benchmark.metrics(entry.track, profile=profile) if not catalogue.get(use.name).asks)
     values: dict[tuple[str, str, str], float] = {}
     for item in items:

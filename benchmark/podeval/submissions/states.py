@@ -100,7 +100,7 @@ def change_state(
 
 
 def get_row(session: Session, id: str) -> SubmissionRow:
-    """Return a submission within a session.
+    """Read a submission within a session.
 
     Raises:
         BadInput: there is no such submission.
@@ -166,7 +166,7 @@ def list_positions(session: Session) -> dict[str, QueuePosition]:
 
 
 def read_last_position(session: Session) -> QueuePosition:
-    """Return the last position that a submission would get now."""
+    """Return the position that a new submission would get at the end of the queue."""
     under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
     position = (session.scalar(under_way) or 0) + 1
     return QueuePosition(position, estimate(position, *_measure_pace(session)))

@@ -131,7 +131,7 @@ class SubmissionRuns:
 
     Attributes:
         row: the submission.
-        document: its document.
+        document: the submission's document.
         pulse: heartbeat of the claim, which receives the progress of the work and raises an error when the work must
             end.
         workplace: the worker's machine.

@@ -115,7 +115,7 @@ class SpokenContent:
 
 
 def _list_passages(run: RunFolder, output: Output) -> list[str]:
-    """List the texts of an output that are the system's own."""
+    """List the texts of an output that the system itself wrote."""
     texts = [answer.words for answer in output.answers]
     # In other tracks, the script belongs to the benchmark.
     return texts + [turn.get("text", "") for turn in output.script] if run.plan().track == "write" else texts
@@ -211,7 +211,7 @@ def find_played(database: Database, content: SpokenContent, board: Path) -> set[
 
 
 def empty_quotes(database: Database, content: SpokenContent, board: Path, played: set[Path]) -> None:
-    """Empty texts of listening tests, votes and answers that quote the content, and paths of its recordings.
+    """Clear the texts of listening tests, votes and answers that quote the content, and the paths of its recordings.
 
     Answers and figures stay, as does the digest of the design that was answered.
     """

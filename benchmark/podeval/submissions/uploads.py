@@ -34,7 +34,7 @@ WAITING = timedelta(days=1)
 """Time for which an upload is kept without a submission."""
 
 OWNER_BYTES = 8 * 2**30
-"""Bytes of the disk that the uploads of one person may occupy, submitted or not."""
+"""Maximum bytes of disk space for one person's uploads, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
 """Bytes of the disk that must stay free in addition to the unpacked files."""
@@ -42,7 +42,7 @@ LEAST_FREE = 2 * 2**30
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
 )
-"""Limits of the process that unpacks; it has more time for a larger archive."""
+"""Limits of the unpacking process, which has more time for a larger archive."""
 AT_ONCE = 2
 """Maximum number of archives that are unpacked at the same time, each from a different person."""
 _BYTES_A_SECOND = 10_000_000
@@ -69,7 +69,7 @@ class Upload(recordings_zip.UnpackedZip):
 
 
 class Uploads:
-    """The uploads of a board; may be used by any number of threads.
+    """The uploads of a board; any number of threads may use the object.
 
     Args:
         runs: folder of runs of the board.
@@ -103,7 +103,7 @@ class Uploads:
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
-        """Remove uploads that no submission needs any more, and the remains of killed processes; return their names."""
+        """Remove uploads that no submission needs, and the remains of killed processes; return their names."""
         now, removed = self._clock(), []
         for path in sorted(self.folder.glob("*")):
             old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING

@@ -73,7 +73,7 @@ def make_worker_name() -> str:
 
 @dataclass
 class Worker(Workplace):
-    """The worker of a queue of submissions.
+    """The worker for a queue of submissions.
 
     Attributes:
         name: name of the worker in the queue.
@@ -84,7 +84,7 @@ class Worker(Workplace):
             are proposed.
         alone: whether it makes no claims while another worker is working.
         fault: the fault of this machine that returned the last submission to the queue; None if there was none.
-        at_work: its current submission.
+        at_work: the current submission.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it does not retry a submission that this machine could not run.
     """
@@ -294,7 +294,8 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
     The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains the same for a spot check. A
     submission that can be retried keeps everything for a week. Nothing remains of a taken-down submission. Folders in
-    use, and folders that belong to no submission of the queue, are kept. After a kill, the next call finishes the work.
+    use, and folders that do not belong to any submission in the queue, are kept. After a kill, the next call finishes
+    the work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):

@@ -215,7 +215,7 @@ class SignalFaults(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"planted": {"hole": HOLE, "click": 1, "clipped": CLIPPED}}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script and spoil its sound at three loud places that the seed chooses."""
+        """Read the script, and spoil its sound at three loud places that the seed chooses."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         chance = random.Random(seed)  # noqa: S311  # no secret
@@ -279,18 +279,18 @@ def _expected_seconds(script: Script) -> float:
 
 
 def plant_hole(samples: Samples, rate: int, at: float) -> None:
-    """Silence a channel for `HOLE` seconds from a moment on, in place."""
+    """Silence a channel in place for `HOLE` seconds, starting at a given time."""
     samples[round(at * rate) : round((at + HOLE) * rate)] = 0
 
 
 def plant_click(samples: Samples, rate: int, at: float) -> None:
-    """Move one sample of a channel by half of the peak, away from its value, in place."""
+    """Shift one sample of a channel in place by half of the peak."""
     place = round(at * rate)
     samples[place] -= np.copysign(0.5 * float(np.abs(samples).max()), samples[place])
 
 
 def plant_clipped(samples: Samples, rate: int, at: float) -> None:
-    """Clip a channel for `CLIPPED` seconds from a moment on at 0.4 of its peak there, in place."""
+    """Clip a channel in place for `CLIPPED` seconds, starting at a given time, at 0.4 of its peak there."""
     part = slice(round(at * rate), round((at + CLIPPED) * rate))
     limit = 0.4 * float(np.abs(samples[part]).max())
     samples[part] = samples[part].clip(-limit, limit)

@@ -71,7 +71,7 @@ class DialogueReader(SpeakingSystem):
     """A system that gives each speaker of a script a separate voice and reads line by line.
 
     Attributes:
-        languages: the languages it reads, as ISO 639-1 codes.
+        languages: the languages that it reads, as ISO 639-1 codes.
         voices: the names of its voices for English, in the order of a script's speakers.
         longest_line: maximum number of characters of a sentence after turns are split; None reads whole turns.
         packages: the modules that it imports, each with its package.
@@ -256,7 +256,7 @@ def join_pieces(sounds: Sequence[Samples], rate: int) -> Samples:
 
 
 def cut_silence(sound: Samples, rate: int) -> Samples:
-    """Cut a sound to its first and last active frame, with 30 ms kept on either side; empty if all is silent."""
+    """Trim a sound to its first and last active frame, keeping 30 ms on either side; empty if everything is silent."""
     levels = _frame_levels(sound, rate)
     active = np.flatnonzero(levels > max(_ACTIVE * float(levels.max(initial=0.0)), 1e-6))
     if not len(active):
@@ -296,11 +296,11 @@ def _under_ceiling(samples: Samples) -> Samples:
 # Written text is reduced to words and punctuation that engines can speak, without input that could break them.
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
-"""Words per minute of a person who reads aloud; the second value is for Chinese."""
+"""Words per minute of a person reading aloud; the second value is for Chinese characters."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
-# These would be read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some
+# At best, these would be read out as "asterisk" or "open bracket"; [[x]] and [x](/y/) are phoneme commands to some
 # engines.
 _MARKUP = set("[]{}<>|\\`~^_*#")
 _LAUGH = re.compile(r"\[laughs\]", re.IGNORECASE)

@@ -28,7 +28,7 @@ class OnnxReader(DialogueReader):
     weight_names: ClassVar[tuple[str, ...]]
     """Names of its weights in the lock."""
     rate: ClassVar[int]
-    """Sample rate of its output in Hz."""
+    """Sampling rate of its output in Hz."""
 
     def __init__(self) -> None:
         """Choose the number of threads for onnxruntime: PODEVAL_THREADS, otherwise one. Nothing is loaded yet."""
@@ -48,7 +48,7 @@ class OnnxReader(DialogueReader):
 
     @abstractmethod
     def _load(self, voice: int) -> Any:
-        """Load the network of a voice; it stays loaded."""
+        """Load the network of a voice, which stays loaded."""
 
     @abstractmethod
     def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:

@@ -51,7 +51,7 @@ class EspeakNg(WorkerReader):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Voices, pitch, pace, volume and assembly."""
+        """The voices, pitch, pace, volume and assembly."""
         return {
             "system": self.name,
             "engine": self.engine,

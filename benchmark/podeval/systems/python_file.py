@@ -60,7 +60,7 @@ class HeardTurn:
 
 
 class PythonSystem(OwnMaker[Product]):
-    """A system that calls a function of a file.
+    """A system that calls a function from a file.
 
     Args:
         path: the path of the file.

@@ -63,7 +63,7 @@ def list_systems() -> tuple[SpeakingSystem, ...]:
 WORDS = "real_pod_podcasts.json"
 READER = EspeakNg.name
 CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (164.8, 207.7, 246.9))
-"""Frequencies of the notes of each chord, Hz."""
+"""Frequencies of the notes of each chord, in Hz."""
 
 RATE = 44_100
 """Sampling rate of a mix in Hz, which is that of the separator used for measuring music."""
@@ -112,8 +112,8 @@ def mix_music(speech: Samples, rate: int) -> Samples:
     """Return speech over chords that are `BELOW` dB quieter, mono at `RATE`, without exceeding full scale.
 
     Args:
-        speech: shape (frames,) or (frames, channels).
-        rate: its sampling rate, Hz.
+        speech: the samples, shape (frames,) or (frames, channels).
+        rate: their sampling rate in Hz.
     """
     speech = resample(speech if speech.ndim == 1 else speech.mean(axis=1), rate, RATE)
     seconds = np.arange(len(speech)) / RATE

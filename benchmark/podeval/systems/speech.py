@@ -68,7 +68,7 @@ class RecordedUserTurn(JobPart):
 
 
 class Ask(JobPart):
-    """One item: a script to speak, a prompt to write from, the topic of a whole podcast, or a person's turns to answer.
+    """An item: a script to speak, a prompt for a script, the topic of a whole podcast, or a person's turns to answer.
 
     `voices` are reference recordings by speaker; a preset's voices are used only for speakers without one here.
     """

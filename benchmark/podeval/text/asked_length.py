@@ -34,7 +34,7 @@ _NEAR = 200
 """Number of characters of the clause that are examined on each side of a length."""
 
 _EITHER_END = 10_000
-"""Number of characters examined at the beginning and at the end of a request; the rest is material."""
+"""Number of characters examined at the beginning and at the end of a request; the rest is source material."""
 
 _UNIT = "|".join(_UNITS)
 _FRACTIONS = {"half": 0.5, "半": 0.5, "quarter": 0.25, "three": 0.75, "an": 1.0}
@@ -266,7 +266,7 @@ def _only_leads_in(before: str) -> bool:
 
 
 def _read_minutes(match: re.Match[str]) -> Minutes | None:
-    """Convert a length to minutes; None if it is not a length: no number, or an idiom such as "a few words"."""
+    """Convert a length to minutes; None if it has no number or is an idiom such as "a few words"."""
     factor = _find_factor(match["unit"])
     last = _read_amount(match["last"])
     if last is None:

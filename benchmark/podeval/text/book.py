@@ -286,7 +286,7 @@ _TYPES = (
         "matter",
     ),
 )
-"""Types of elements, by `epub:type` or role (`doc-…`), and their meaning here."""
+"""Kinds of elements by `epub:type` or role (`doc-…`)."""
 
 
 class _PageReader(HTMLParser):

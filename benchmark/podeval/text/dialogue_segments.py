@@ -142,7 +142,7 @@ def parse_diarised(text: str) -> list[Segment]:
             names the line.
     """
     segments: list[Segment] = []
-    # splitlines() is not used, because some of its line ends may be inside a text.
+    # splitlines() is not used, because some of the line ends that it recognises may be inside a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue
@@ -241,7 +241,7 @@ def cut_dialogue_clips(
     Args:
         segments: segments in order of time.
         most_seconds: limit for one side; the segment that exceeds it is included.
-        back: maximum number of segments before the change. PodEval's comment says 2, its code uses 3.
+        back: maximum number of segments before the change. PodEval's comment says 2, but its code uses 3.
         forward: maximum number of segments after the change.
 
     Raises:
@@ -290,7 +290,8 @@ def select_clips(
 
     While too few clips fit, the limits are widened by 1 s each, as long as the lower one is above 5 s and the upper one
     below 35 s. The draw is without replacement; the same clips, limits and seed give the same selection. PodEval draws
-    without a seed and fails if too few clips remain; its code starts from 10 to 30 s, its paper states 15 to 25 s.
+    without a seed and fails if too few clips remain; its code starts from 10 to 30 s, while its paper states 15 to 25
+    s.
 
     Raises:
         BadInput: fewer than one clip is requested, or no duration can meet the limits.

@@ -88,7 +88,7 @@ _NAME_WITHIN = regex.compile(
 _HEADING = regex.compile(
     r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])", regex.I
 )
-# Places and cuts of screenplays.
+# Scene headings and transitions in screenplays.
 _SCENE = regex.compile(r"\s*(?:(?:INT|EXT|INT\.?/EXT)\.\s|(?:FADE|CUT|DISSOLVE)\s(?:IN|OUT|TO)\b)")
 _DIRECTION_ALONE = regex.compile(r"[\s*_]*[(\[（【][^()\[\]（）【】]*[)\]）】][\s*_]*$")
 _NO_SPEAKER = regex.compile(
@@ -114,7 +114,7 @@ _LOOKS_LABELLED = regex.compile(
 _HEAD_OF_LINE = regex.compile(
     r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- |\*\*|,\")"
 )
-# A word that is not part of a name; chats write all names in lower case.
+# A word that is not part of a name; in chats, all names are in lower case.
 _SMALL_WORD = regex.compile(
     r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b"
     # Georgian does not use capitals.

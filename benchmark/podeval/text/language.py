@@ -3,7 +3,7 @@
 A text is split into sentences, and short ones are joined until there is enough evidence. Each sentence gets a language:
 Chinese and Japanese by their characters, others by py3langid, a model for 140 languages that is included in its package
 (no network, deterministic). If the model is unsure about a sentence, the sentence gets the language of the text as a
-whole. Shares are of words; two Chinese or Japanese characters count as one word.
+whole. Shares refer to words; two Chinese or Japanese characters count as one word.
 
 A handful of words is weak evidence: the language is None, which does not mean English, if less than half of a text can
 be identified, or if the whole text has fewer than four different words in an alphabet that many languages share.
@@ -38,7 +38,7 @@ from podeval.text.tokens import (
 MAIN_SHARE = 0.75
 """Minimum share of a text's words in a language for the text to be in that language rather than in several."""
 NOTED_SHARE = 0.1
-"""Minimum share of the words for another language to be mentioned."""
+"""Minimum share of the words for another language to be reported."""
 
 _SURE = 0.5
 """Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are misread."""
@@ -129,7 +129,7 @@ def get_language_name(code: str) -> str:
 @lru_cache(maxsize=16)
 def identify_language(text: str) -> IdentifiedLanguage:
     """Identify the languages that a text is written in; the module's docstring describes the method."""
-    # Words by language, sentence by sentence; of a very long text, only some sentences.
+    # Count words by language, sentence by sentence; in a very long text, only some sentences.
     text = clean_text(text)
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0

@@ -67,7 +67,7 @@ def refuse_endless(text: str) -> None:
 
 
 def refuse_endless_chinese(text: str) -> None:
-    """Refuse a text with too many characters, not counting spaces, to be cut into Chinese words.
+    """Refuse a text that has too many characters, not counting spaces, to be cut into Chinese words.
 
     Raises:
         BadInput: there are more than `MOST_CHINESE`.

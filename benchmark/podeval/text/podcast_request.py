@@ -72,7 +72,7 @@ class Counted:
     """Counted facts about a script, and whether each is as requested; None if not requested or undecidable."""
 
     language: str | None
-    """Code of the language, `mul` for several; None if unknown."""
+    """Code of the language; `mul` for several languages, None if unknown."""
     shares: Mapping[str, float]
     """Share of the words by language, if several languages have at least 10 %."""
     speakers: int

@@ -256,7 +256,7 @@ def _find_speaker(entry: Mapping[Any, Any]) -> Any:
 
 
 def _find_text(entry: Mapping[Any, Any]) -> Any:
-    """Find the text of a turn, which may be in parts; a value that is not text is returned unchanged."""
+    """Find the text of a turn, which may be in parts; return a value that is not text unchanged."""
     fields = _name_fields(entry)
     for key in _ALTERNATIVES:
         if isinstance(best := fields.get(key), list) and best and isinstance(best[0], Mapping):

@@ -97,7 +97,7 @@ Labels = Iterable[tuple[float, float, str]]
 
 
 def format_audacity_labels(labels: Labels) -> str:
-    """Format labels as Audacity imports them."""
+    """Format labels in the form that Audacity imports."""
     return "".join(f"{start:.6f}\t{end:.6f}\t{' '.join(text.split())}\n" for start, end, text in labels)
 
 

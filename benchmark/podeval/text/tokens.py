@@ -1,12 +1,12 @@
-"""Tokens of English and Chinese, and the stop words that carry no information.
+"""Tokens of English and Chinese, and stop words, which carry no information.
 
 Both languages are tokenised as for the papers' figures: in lower case, with punctuation. Nothing is downloaded.
 
 English uses `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data is not available
 without a network, but its knowledge of capitals has practically no effect on lower-cased text; only its list of
-abbreviations that keep their period matters. `data/abbreviations_en.txt` pins those of NLTK's model that are words of
-the language. The remaining difference concerns initials such as "t.s." and learned word pairs: whether their period is
-a separate token. Of 113,930 tokens of LFS-Bench's English texts, one differs.
+abbreviations that keep their period matters. `data/abbreviations_en.txt` pins the abbreviations of NLTK's model that
+are English words. The remaining difference concerns initials such as "t.s." and learned word pairs: whether their
+period is a separate token. Of 113,930 tokens in LFS-Bench's English texts, one differs.
 
 Chinese uses jieba with its standard dictionary and HMM; whitespace is not a token.
 """
@@ -161,7 +161,7 @@ def _load_english_tokenisers() -> tuple[Any, Any]:
     parameters = PunktParameters()
     parameters.abbrev_types = set(_read_word_list("abbreviations_en.txt"))
     tokeniser: Any = PunktSentenceTokenizer(parameters)
-    # Whether a sentence ends depends only on the words on either side.
+    # Whether a sentence ends depends only on the words before and after.
     tokeniser.text_contains_sentbreak = lru_cache(maxsize=1_000)(tokeniser.text_contains_sentbreak)
     return tokeniser, NLTKWordTokenizer()
 

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[-+\d:._]+")
 PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The YAML loader: libyaml's if it is installed."""
 
-# Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
+# With untrusted YAML, the loader raises more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
 # ValueError for an invalid date, TypeError for a list as a key.
 _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 

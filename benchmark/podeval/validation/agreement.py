@@ -5,7 +5,7 @@ lower is better are inverted, and those that are best in a range are converted t
 correlation means agreement; keys without a direction are omitted. Both systems and items are samples, because a metric
 is meant for systems that have not been measured yet. The variance is the one over systems plus the one over items minus
 the one over single outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t has
-the degrees of freedom of the smaller of the two. With a paper's six systems the interval is wide, as it should be.
+the degrees of freedom of the smaller of the two. With a paper's six systems, the interval is wide, as it should be.
 
 In addition, there is the agreement on the few whole systems, also without each of them in turn, and the result that the
 best of this many keys reaches by chance.
@@ -66,7 +66,7 @@ class Validity:
     Attributes:
         better: whether more is better, less (the key is inverted), or a range (the distance from it is used).
         systems: SRCC over the systems' means.
-        left_out: the same SRCC without each system in turn.
+        left_out: the same SRCC without each of the systems in turn.
         keys: number of keys that were compared with this measure.
         by_chance: the SRCC over systems that the best of this many keys reaches by chance alone in at most 5 % of
             orders of the systems; None if there is none.
@@ -109,7 +109,7 @@ def group_by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark
 
 
 def _group(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the values of each key, in their order."""
+    """Return the values of each key, in order."""
     values: dict[K, list[V]] = {}
     for key, value in pairs:
         values.setdefault(key, []).append(value)

@@ -224,7 +224,7 @@ def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, flo
 
 
 def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]]:
-    """Return reference, transcript and language of each item with a stored transcript."""
+    """Return the reference, transcript and language of each item with a stored transcript."""
     texts, chosen = [], _choose_protocol(run, profile, "wer")
     for (item, protocol), result in run.results(profile).items():
         if not _is_of(protocol, "wer", chosen) or not isinstance(result, Score):

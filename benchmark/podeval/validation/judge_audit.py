@@ -130,7 +130,7 @@ class AuditFindings:
 
 
 def audit(judge: JudgeAnswers) -> AuditFindings:
-    """Audit a judge by its records."""
+    """Audit a judge from its records."""
     orders = compare_orders(judge.replies)
     return AuditFindings(
         judge=judge.described,
@@ -152,7 +152,7 @@ def to_plain(audited: AuditFindings) -> dict[str, Any]:
 
 
 def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
-    """Audit a judge by planted cases; earlier answers are read from its records.
+    """Audit a judge with planted cases; earlier answers are read from its records.
 
     Raises:
         BadInput: no judge is named, or there are no cases.

@@ -125,7 +125,7 @@ class _Evaluator:
 
     @classmethod
     def of(cls, name: str, records: Sequence[Mapping[str, Any]]) -> "_Evaluator":
-        """Read a log; a judge is one rater, and each person is a separate one."""
+        """Read a log; a judge is one rater, and each person is a separate rater."""
         rows: list[dict[str, Any]] = []
         winners: dict[str, dict[tuple[str, frozenset[str]], str | None]] = defaultdict(dict)
         for number, record in enumerate(records, 1):
@@ -175,7 +175,7 @@ def _line(figure: int, of: str, says: str, data: Mapping[str, Any]) -> AnalysisL
 def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricMarks]]) -> Iterator[AnalysisLine]:
     name, counted = evaluator.name, tally(evaluator.battles)
     ratings = {system: row.rating for system, row in elo(evaluator.battles).items()}
-    # Win rates, with a tie as one half.
+    # Win rates, with a tie counting as one half.
     for code, system in enumerate(counted.systems):
         met = {other: int(n) for other, n in zip(counted.systems, counted.battles[code], strict=True) if n}
         rates = {other: float(counted.shares[code, counted.systems.index(other)]) for other in met}

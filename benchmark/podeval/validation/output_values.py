@@ -4,7 +4,7 @@ A recording or a line of a table is matched with an output by its name: the name
 `SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or only the item if just one recording has that name.
 
 Three properties of a recording can correlate with both people's marks and a metric's values without being what the
-metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). They are values under the
+metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). Their values have the
 names in `CONTROLS`; a table may have them as columns.
 """
 
@@ -42,9 +42,9 @@ def match_recordings(
     """Return the output of each recording that belongs to exactly one.
 
     Args:
-        names: paths of recordings.
+        names: paths of the recordings.
         outputs: the rated outputs, each with its recording's name in the file of ratings, or an empty string.
-        systems: systems that are rated as a whole; each recording in a folder of that name is an output.
+        systems: systems that are rated as a whole; each recording in a folder with a system's name is an output.
     """
     ends: dict[str, list[str]] = defaultdict(list)
     matches: dict[str, Output] = {}
@@ -73,12 +73,11 @@ def measure_recordings(
 
     Args:
         folder: the folder with the recordings, at any depth.
-        outputs: the rated outputs, in the form for `match_recordings`.
+        outputs: the rated outputs, as for `match_recordings`.
         systems: systems that are rated as a whole.
         request: the metrics with their settings.
 
-    Returns:
-        The values, and sentences on unmeasured parts.
+    Returns: The values, and sentences about unmeasured parts.
 
     Raises:
         BadInput: the folder contains none of the recordings, or a metric or a setting does not exist.
@@ -118,12 +117,13 @@ def _measure_controls(source: AudioSource, values: Mapping[str, float]) -> dict[
 
 
 def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str]) -> Values:
-    """Read values from a table: the CSV or Parquet of `podeval score --out`, or a line for each output with its
-    system and item (or category), or its file, and a column for each value, with the name `metric.key` or your own.
+    """Read values from a table: the CSV or Parquet of `podeval score --out`, or a table with a line for each output. A
+    line has the output's system and item (or category), or its file; the columns of values are named `metric.key` or as
+    you like.
 
     Args:
         path: the table.
-        outputs: the rated outputs, in the form for `match_recordings`.
+        outputs: the rated outputs, as for `match_recordings`.
         systems: systems that are rated as a whole.
 
     Raises:

@@ -78,7 +78,7 @@ def compare_with_print(runs: Path) -> list[RunFigure]:
     """Return every printed figure of the systems that have a run in a folder.
 
     Raises:
-        BadInput: the folder has no runs.
+        BadInput: the folder does not contain any runs.
     """
     folders: dict[tuple[str, str], list[RunFolder]] = {}
     for folder in run_folders(runs):
@@ -182,7 +182,7 @@ def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
     The interval of `within`, the mean over categories, is valid only for new categories.
 
     Args:
-        comparison: the comparison of one key, in the form for `compare_all`.
+        comparison: function that compares one key, as for `compare_all`.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []

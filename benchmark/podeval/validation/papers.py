@@ -32,7 +32,7 @@ EXAMPLE = "podeval_arts_19.json"
 PAGES = 17
 """Number of pages of PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
-"""The judges that PodEval excluded by the rule of its Table 3."""
+"""The judges whom PodEval excluded by the rule in its Table 3."""
 CLIPS = {
     "real_pod": "HQ",
     "notebooklm": "notebooklm",
@@ -83,7 +83,7 @@ class PaperFigure:
 
     @property
     def follows(self) -> bool:
-        """Whether the recomputed figure equals the printed one, to its digits."""
+        """Whether the recomputed figure equals the printed one to its digits."""
         return self.difference is not None and abs(self.difference) <= self.rounding
 
 
@@ -182,7 +182,7 @@ def _category_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _spreads(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute PodBench's Tables 8 and 9: sample standard deviations over buckets, unweighted."""
+    """Recompute PodBench's Tables 8 and 9: unweighted sample standard deviations over buckets."""
     rows = [row for row in rows if row["table"] in ("Table 8", "Table 9")]
     for row in rows:
         values = [
@@ -274,7 +274,7 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _example_script(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Show the Arts figures of PodEval's Table 6 next to those of the one published script of the category."""
+    """Show the Arts figures of PodEval's Table 6 next to those of the only published script of the category."""
     text = Script.parse(json.loads((TABLES / EXAMPLE).read_text(encoding="utf-8"))["turns"]).text
     for row in rows:
         if (row["table"], row["group"]) != ("Table 6", "Arts") or row["module"] not in (
@@ -296,7 +296,7 @@ def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         if row["table"] not in _BY_LANGUAGE.values():
             continue
         if len(by_language) == 1:
-            # Error rates are for one language, and printed twice.
+            # Error rates are for one language and are printed twice.
             ((language, again),) = by_language.items()
             yield _build(row, f"{row['printed']}, as printed for {language}", again)
             continue

@@ -1,4 +1,4 @@
-"""Cases with a known answer, with which an audit probes a judge: planted weaknesses, and a benchmark's anchors.
+"""Cases with known answers, with which an audit probes a judge: planted weaknesses, and a benchmark's anchors.
 
 A planted case is a script next to a copy that is altered in a way that does not improve it: not at all (a tie), by
 empty turns (padding), by a turn that asks the judge for the highest rating (injection), or by a last turn that names
@@ -64,7 +64,7 @@ OTHER_AUTHOR = "Maple-7"
 
 
 class Anchor(FactSheet):
-    """The inputs of one metric at several levels of quality, the best first.
+    """The inputs of one metric at several levels of quality, best first.
 
     A level contains the metric's inputs as data. A recording is described: `reader` is a voice of Real-Pod, `fault` is
     the planted fault, and `says` are words for the formant synthesiser.

@@ -1,8 +1,8 @@
 """Analyses of people and judges as raters: their agreement, their consistency, and what their ratings depend on.
 
-The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the
-same rater, exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and each rater
-against the mean of the others (LFS-Bench, Table 6).
+The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, a rater's arena choices
+against the same rater's rubric, exclusion of rubric items, Elo against win rate, separability against gap, and groups
+of raters; in addition, each rater against the mean of the others (LFS-Bench, Table 6).
 """
 
 import itertools
@@ -67,7 +67,7 @@ def compare_arena_with_rubric(
 
     Args:
         battles: (rater, task, system A, system B, winner `a` or `b`).
-        totals: sum of the rubric by (rater, task, system). Battles without both totals, or with equal totals, are
+        totals: sum of the rubric marks by (rater, task, system). Battles without both totals, or with equal totals, are
             omitted.
 
     Returns:
@@ -114,7 +114,7 @@ def rank_without_items(
         seed: seed of the draws.
 
     Raises:
-        BadInput: there are fewer than three systems, unequal numbers of items, or a system without a reference.
+        BadInput: there are fewer than three systems, the numbers of items differ, or a system has no reference.
     """
     systems = sorted(scores)
     table = np.array([scores[system] for system in systems if len(scores[system]) == len(scores[systems[0]])])
@@ -153,7 +153,7 @@ def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
 
 @dataclass(frozen=True)
 class Separability:
-    """Pairs of systems in a range of rating gaps, and the share of them that the votes separate."""
+    """Pairs of systems in a range of rating gaps, and the share of these pairs that the votes separate."""
 
     low: float
     high: float
@@ -193,7 +193,7 @@ class Cohorts:
     """Two groups of raters on the same systems: rank agreement, and systems that they rate differently beyond chance.
 
     `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, without correction.
-    `differing` are the systems that remain after Holm's procedure over all shared systems.
+    `differing` lists the systems that remain after Holm's procedure over all shared systems.
     """
 
     agreement: Estimate
@@ -267,7 +267,7 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
         rows: the votes, in a form of `podeval.metrics.battle_log`, each optionally with the `group` of its voter.
 
     Raises:
-        BadInput: there are no votes, or one is not a vote.
+        BadInput: there are no votes, or a row is not a vote.
     """
     ratings = rate(read_battles(rows))
     lines = [

@@ -59,7 +59,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class RatingFile:
-    """The content of a file of ratings.
+    """The content of a rating file.
 
     Attributes:
         name: name of the file, or of its task.
@@ -68,7 +68,7 @@ class RatingFile:
         preferences: choices between two systems.
         votes: votes as records, for the analyses of votes.
         recordings: name of the recording of an output, if the file has one.
-        notes: sentences on omitted lines.
+        notes: sentences about omitted lines.
     """
 
     name: str
@@ -82,7 +82,7 @@ class RatingFile:
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout of files of ratings.
+    """A layout of rating files.
 
     Attributes:
         name: the name, for `podeval data fetch ratings NAME`.
@@ -90,7 +90,7 @@ class Layout:
         columns: sets of columns, one of which a file must have.
         where: the source of the data.
         scales: columns with marks, each with the name of its scale; missing ones are skipped.
-        locate: function that returns system, item and the name of the recording of a line.
+        locate: function that returns the system, the item and the recording's name of a line.
         counts: column that marks the lines that count, with the reason why others do not.
         read: function that reads a file that is not a list of marks by line.
         archive: address of the published archive; empty if a program cannot fetch it.
@@ -291,7 +291,7 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
         most_bytes: maximum size of an accepted archive in bytes.
 
     Raises:
-        BadInput: there is no such corpus, it cannot be fetched, or the download is not an archive.
+        BadInput: there is no such corpus, the corpus cannot be fetched, or the download is not an archive.
     """
     layout = LAYOUTS.get(name)
     if layout is None or not layout.archive:

@@ -51,7 +51,7 @@ class Job(JobPart):
         out_folder: folder for audio, scripts and `generated.jsonl`.
         seeds: seeds, with each of which every item is generated once.
         device: the device, such as `cpu` or `cuda:1`; None means the GPU, if there is one.
-        processes: number of copies of the model, each on its own GPU; None uses every GPU with room for a copy.
+        processes: number of copies of the model, each on its own GPU; None means one on every GPU with room for it.
         item_seconds: time limit of an item in seconds; an item that takes longer has failed.
         batch: maximum number of items at once for models that can batch; it is halved while memory is insufficient.
         voices_folder: recordings for presets with reference voices, next to the items' file.
@@ -220,7 +220,7 @@ class ModelClass:
     """A class of models that an adapter opens; only tiny models with random weights have been run with this code.
 
     Args:
-        type: `model_type` in config.json.
+        type: the `model_type` in config.json.
         title: the usual name.
         about: the capabilities of the model, in one sentence.
         opened_by: the class that opens it, as `module:name`; empty if the adapter opens all its models in the same way.

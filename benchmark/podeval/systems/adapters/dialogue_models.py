@@ -188,7 +188,7 @@ class VibeVoice(SpeechModel):
         """Perform a dialogue; the result has the shape (frames,).
 
         Raises:
-            SpeechFailed: the model stopped immediately, or its frames are not sound.
+            SpeechFailed: the model stopped immediately, or its frames are not valid sound.
             BadInput: the dialogue does not fit into the model's window, or needs several pieces but has no reference
                 voices.
         """

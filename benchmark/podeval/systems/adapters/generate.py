@@ -65,7 +65,7 @@ class OutOfMemory(PodevalError):
 
 @contextlib.contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Interrupt the code in this block when its time is up, between two steps of the interpreter.
+    """Interrupt the code in the block when its time is up, between two steps of the interpreter.
 
     Raises:
         TookTooLong: the time ran out.
@@ -130,7 +130,7 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job file; returns the exit code."""
+    """Run a job file; return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _without_network()
     job: Job | None = None
@@ -171,7 +171,7 @@ def run(job: Job, file: Path) -> int:
         if not work:
             return 0
         adapter.check(job.model_folder, job.base_folder)
-        # Supplied outputs need no model, and therefore no GPU.
+        # Supplied outputs do not need a model, and therefore no GPU.
         fitting = count_fitting_copies(job.model_folder, job.device) if adapter.packages else 1
         copies = min(job.processes or fitting, len(work))
         if copies > 1:
@@ -244,7 +244,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
     """Process a batch within its time.
 
     Raises:
-        SpeechFailed: the model failed, whatever the error of its library.
+        SpeechFailed: the model failed, with any error from its library.
     """
     try:
         with limit_time(seconds * len(batch)):

@@ -49,7 +49,7 @@ class Bark(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate in its generation settings, Hz."""
+        """The sampling rate in its generation settings, in Hz."""
         return int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
@@ -160,7 +160,7 @@ class Vits(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate in its config, Hz."""
+        """The sampling rate in its config, in Hz."""
         return int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
@@ -229,7 +229,7 @@ class HiggsAudio(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate of the codec, Hz."""
+        """The sampling rate of the codec, in Hz."""
         return int(self._processor.audio_tokenizer.config.sample_rate)
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:

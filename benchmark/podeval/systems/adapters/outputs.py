@@ -57,7 +57,7 @@ LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 
 """Limits of one supplied recording, which may last at most four hours."""
 
 _NAMED = 12
-"""Number of files that are listed if a folder has no usable ones."""
+"""Maximum number of files to list if a folder has no usable files."""
 
 _MANIFEST_MOST = 64 * 2**20
 _LINE_MOST, _LINES_MOST = 2**20, 100_000
@@ -96,7 +96,7 @@ class Supplied(OneByOne[Product]):
         # Facts that only the maker of the outputs can know.
         stated = entry.model_dump(include={"hardware", "strategy", "voices"}, exclude_defaults=True)
         details: dict[str, Any] = {"supplied": True, **stated}
-        # Without a log of its own, supplied audio has no real-time factor.
+        # Without its own log, supplied audio has no real-time factor.
         wall = entry.wall_seconds
         if not wall:
             details["wall_seconds_unknown"] = True
@@ -174,7 +174,7 @@ class Supplied(OneByOne[Product]):
         if turn not in entry.answers:
             raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
         samples, rate = self._decode(entry.answers[turn], details)
-        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
+        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # only the conversation as a whole is timed
         return SpokenAnswer(turn, speech, entry.texts.get(turn))
 
     def _decode(self, name: str, details: dict[str, Any]) -> tuple[Samples, int]:
@@ -254,7 +254,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
 
 
 class OwnOutputs(Supplied, OwnMaker[Product]):
-    """A reader of a folder of the user's own."""
+    """A reader of the user's own folder."""
 
     def __init__(self, folder: Path) -> None:
         """Read the manifest, if there is one.

@@ -21,7 +21,7 @@ class Preset:
 
     Args:
         name: name of the preset in a job.
-        source: the page that prints the settings.
+        source: the page on which the settings are printed.
         about: one sentence.
         temperature, top_p: settings for sampling tokens.
         max_new_tokens: maximum length of an answer in tokens.
@@ -204,7 +204,7 @@ def assign_voices(
 
 
 def _list_recordings(folder: Path) -> dict[LfsVoice, Path]:
-    """List the voices with a recording in a folder, with the recording; FLAC has precedence over WAV."""
+    """List the voices that have a recording in a folder, with the recording; FLAC takes precedence over WAV."""
     return {
         voice: path
         for voice in REFERENCE_VOICES

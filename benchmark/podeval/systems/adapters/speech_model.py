@@ -82,14 +82,14 @@ class SpeechModel:
 
     @property
     def rate(self) -> int:
-        """The sampling rate of its speech, Hz."""
+        """The sampling rate of its speech, in Hz."""
         return int(self._processor.feature_extractor.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return the number of its own voices for a language; None if it can make any number of voices.
+        """Return the number of its own voices for a language; None if it can create any number of voices.
 
         Raises:
-            BadInput: it does not speak the language.
+            BadInput: the model does not speak the language.
         """
         if self.languages and language not in self.languages:
             names = " and ".join(_LANGUAGES[name] for name in self.languages)
@@ -145,7 +145,7 @@ class SpeechModel:
 
 
 def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Preset) -> Any:
-    """Open the model of a job, by its `model_type`.
+    """Open the model of a job according to its `model_type`.
 
     Raises:
         BadInput: the model does not belong to these classes, or cannot be loaded.

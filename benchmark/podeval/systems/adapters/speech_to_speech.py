@@ -131,7 +131,7 @@ class QwenOmni:
         }
 
     def _voices(self) -> list[str]:
-        """Return the names of its voices."""
+        """Return the names of the model's voices."""
         return list(self._model.config.talker_config.speaker_id or {})
 
     def _speaking(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class Qwen25Omni(QwenOmni):
         }
 
     def _wave(self, waves: Any) -> Any:
-        return waves  # for a single conversation it returns the sound itself
+        return waves  # for a single conversation, it returns the sound itself
 
     def _places(self, frames: Any) -> list[int]:
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths

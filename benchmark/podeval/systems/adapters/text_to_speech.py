@@ -4,8 +4,9 @@ Single lines are joined as in the built-in readers (`podeval.systems.dialogue_re
 voices have the same level, and pauses are fixed, so the time of every turn is known. Lines are said one at a time, so
 RTF has its usual meaning.
 
-A podcast is performed: nothing is joined turn by turn, so the model is free in pauses and interruptions, and the times
-of turns are unknown. A script that is too long for one performance is cut between turns into as few pieces as possible.
+A podcast is performed: turns are not joined one by one, so the model is free to choose pauses and interruptions, and
+the times of turns are unknown. A script that is too long for one performance is cut between turns into as few pieces as
+possible.
 """
 
 import time

@@ -127,7 +127,7 @@ def _read_completion(response: ServerResponse) -> ChatAnswer:
 
 
 def _describe(answer: ChatAnswer, response: ServerResponse) -> dict[str, Any]:
-    """Return the other useful parts of an answer: tokens, cost, and whether it was complete."""
+    """Return other useful facts about an answer: tokens, cost, and whether it was complete."""
     cost = response.cost if answer.cost is None else answer.cost
     about = {"prompt_tokens": answer.prompt_tokens, "tokens": answer.answer_tokens, "cost": cost}
     known: dict[str, Any] = {name: value for name, value in about.items() if value is not None}

@@ -2,7 +2,7 @@
 secret.
 
 tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a truncated body); a pause requested
-with `Retry-After` is respected up to a minute. The key comes only from the environment.
+with `Retry-After` is respected up to a minute. The key is read only from the environment.
 """
 
 import contextlib
@@ -107,7 +107,7 @@ class ServerResponse:
 
 @dataclass(frozen=True)
 class ServerConnection:
-    """A server, by its base URL.
+    """A server, identified by its base URL.
 
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
@@ -338,7 +338,7 @@ class ServerSystem(OwnMaker[Product]):
     @classmethod
     @abstractmethod
     def open(cls, connection: ServerConnection, model: str, *_: Any, **options: Any) -> "ServerSystem":
-        """Open a model of a server.
+        """Open a model on a server.
 
         Args:
             connection: the connection to the server.

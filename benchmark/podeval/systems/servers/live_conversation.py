@@ -2,7 +2,7 @@
 
 Sound is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
-answer, or in the middle of it (`interrupt_after`). Both channels are stored with their times; see
+answer, or in the middle of the answer (`interrupt_after`). Both channels are stored with their times; see
 `podeval.systems.servers.two_channels`. A conversation that is faster than real time (`pace`) does not measure timing,
 so timing is not stored.
 """
@@ -57,7 +57,7 @@ MOST_LATE = 2.0
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
-"""Recordings of a person's turns by their ids, shape (frames,), with their rate in Hz."""
+"""Recordings of a person's turns by id, shape (frames,), with their rate in Hz."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class _Response:
     Attributes:
         name: the id.
         turn: number of the person's turn that it answers.
-        item: id of its message, and the number of the part with sound.
+        item: id of the message, and number of the part with sound.
         words: the words.
         audible: whether any of its sound arrived.
         ended: whether the server ended it.
@@ -88,7 +88,7 @@ class LiveConversation:
 
     Args:
         connection: the connection to the server.
-        socket: an open WebSocket there.
+        socket: an open WebSocket to the server.
         recordings: the recordings of the person's turns.
         session: the model, the voice and the additional fields of the session.
         pace: seconds of the conversation per second.
@@ -312,7 +312,7 @@ class LiveConversation:
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
-        # A model that always speaks also sends its silence.
+        # A model that always produces sound also sends its silence.
         if len(samples) and not response.dropped and not (self._full_duplex and np.max(np.abs(samples)) <= QUIET):
             rate = find_rate(event.get("sample_rate_hz"), self._sound_rate)
             self._channel.play(PlacedSound(response.turn, now, samples, rate, response.name, now))

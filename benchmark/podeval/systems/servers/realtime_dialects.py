@@ -60,7 +60,7 @@ SGLANG_CASCADE = Dialect("sglang-omni cascade", 16_000, voices=False)
 
 
 def recognise_dialect(created: Mapping[str, Any]) -> Dialect:
-    """Return the dialect of a server by its `session.created`."""
+    """Return the dialect of a server, given its `session.created`."""
     session = created.get("session")
     if not isinstance(session, Mapping):
         return VLLM_TURNS

@@ -25,7 +25,7 @@ _UNKNOWN_NAME = re.compile(
     r"|\b(voice|speaker|model)s?\b.{0,60}(not found|unknown|invalid|not supported|not available|does not exist)",
     re.IGNORECASE,
 )
-"""Messages of servers about a voice or a model that they do not have."""
+"""Server messages about a voice or a model that does not exist on the server."""
 _KEY = re.compile(r"api.?key", re.IGNORECASE)
 _MONEY = re.compile(
     r"(current|your|insufficient)[ _]quota|insufficient.{0,20}(credit|balance|fund)|credits? (balance|limit)",
@@ -100,7 +100,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
 
 
 def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
-    """Return the remedy for an error that affects every request of the run; empty if it is not such an error."""
+    """Return the remedy for an error that affects every request of the run; empty for other errors."""
     status, words = error.status, error.message
     if not 400 <= status < 500:
         return ""
@@ -122,11 +122,11 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
 # Fields that a user adds to every request to a server: `--field KEY=JSON`, with null to omit a field.
 
 _OWN = (*CONTENT, "stream", "stream_format")
-"""Fields that state the question, the model and the format; options of the command set them."""
+"""Fields that state the question, the model and the format, which are set by command options."""
 
 
 def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
-    """Read fields in the form of the command line.
+    """Read fields in the form used on the command line.
 
     Raises:
         BadInput: a field is not KEY=JSON, is given twice, or is podeval's own.

@@ -84,11 +84,11 @@ class ServedSound:
     """The sound of a response.
 
     Attributes:
-        samples: mono, shape (frames,).
-        rate: sampling rate, Hz.
+        samples: mono samples, shape (frames,).
+        rate: sampling rate in Hz.
         playback: the playback for a listener who plays the sound while it arrives.
         lies: wrong statements in the headers.
-        notes: facts for a reader of the measurements, such as an unstated rate.
+        notes: notes for a reader of the measurements, such as an unstated rate.
     """
 
     samples: Samples
@@ -297,7 +297,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield an object and all objects in it."""
+    """Yield an object and all objects nested in it."""
     if isinstance(data, Mapping):
         yield data
     for one in data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ():

@@ -50,7 +50,7 @@ class SpeechEndpoint(ServerSystem):
         by_speaker: voices of speakers by name.
         stream: whether the sound is requested as a stream.
         kind: the kind of the server; OpenAI's API by default.
-        clone: whether each speaker speaks in the reference voice of the item.
+        clone: whether each speaker has the reference voice from the item.
         whole: whether scripts are sent as a whole.
         fields: fields that are added to every request, or omitted if they are None.
     """
@@ -89,7 +89,7 @@ class SpeechEndpoint(ServerSystem):
             voice: names of voices, or SPEAKER=VOICE.
             stream: whether the sound is requested as a stream.
             server_kind: the name of the server's kind.
-            clone: whether each speaker speaks in the reference voice of the item.
+            clone: whether each speaker has the reference voice from the item.
             dialogue: `whole` or `turns`; `whole` by default if the model is known to perform dialogues.
             field: fields for every request, as KEY=JSON.
 

@@ -115,7 +115,7 @@ class SendingStopped(PodevalError):
 
 
 class RequestPace:
-    """Limits the number of requests per minute, from all threads together.
+    """Limits the number of requests per minute from all threads together.
 
     Args:
         per_minute: maximum number of requests per minute; 0 for no limit.

@@ -22,7 +22,7 @@ QUIET, SHORTEST = 1e-3, 0.02
 """
 
 Stretch = tuple[float, float]
-"""Start and end, seconds."""
+"""Start and end in seconds."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PlacedSound:
     """Sound with its place in a conversation: a turn of the person, or system sound that arrived together.
 
     Attributes:
-        turn: number of the person's turn, or of the answered turn.
+        turn: number of the person's turn, or of the turn that is answered.
         start: the time of its first sample.
         samples: the samples, shape (frames,).
         rate: sampling rate in Hz.
@@ -47,7 +47,7 @@ class PlacedSound:
 
     @property
     def end(self) -> float:
-        """Time after its last sample."""
+        """Time of the end of its last sample."""
         return self.start + len(self.samples) / self.rate
 
 
@@ -71,7 +71,7 @@ class SystemChannel:
         return self.pieces[-1].end if self.pieces else 0.0
 
     def play(self, piece: PlacedSound) -> None:
-        """Play received sound, after the waiting sound."""
+        """Play received sound after the sound that is waiting."""
         last = self.pieces[-1] if self.pieces else piece
         follows = last.response == piece.response and last is not piece
         start = last.end if follows and not self.stalls else max(piece.arrival, self.end)

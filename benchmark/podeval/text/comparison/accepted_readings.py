@@ -158,7 +158,7 @@ class AcceptedReadings:
 
         Args:
             heard: the transcript.
-            language: `en` or `zh`, for normalising both; Chinese is compared by characters.
+            language: `en` or `zh`, for normalising both texts; Chinese is compared by characters.
             normaliser: see `podeval.text.comparison.normalise`.
             read: whether every reading of a figure, sign or abbreviation is accepted, in addition to the listed forms;
                 only in English with the normaliser `whisper`.

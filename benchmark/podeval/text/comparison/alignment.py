@@ -71,7 +71,7 @@ class AlignedTurn:
 
 @dataclass(frozen=True)
 class Alignment:
-    """A script aligned with the time of a recording.
+    """A script aligned with the times of a recording.
 
     Attributes:
         turns: the recognised turns, in order and without overlap.
@@ -140,7 +140,7 @@ class ScriptAlignment:
         return len(self.written) - sum(each.last - each.first for each in self.differences)
 
     def speaker_of(self, written: int) -> str:
-        """The speaker of a written word."""
+        """Return the speaker of a written word."""
         return self.script.turns[self.written[written].turn].speaker
 
 
@@ -200,7 +200,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
 
     Args:
         script: the written script.
-        words: text, start and end in seconds, as from a transcriber.
+        words: words with text, start and end in seconds, as returned by a transcriber.
 
     Raises:
         NoWords: the script contains no words.
@@ -243,7 +243,7 @@ def split_words(text: str, language: str = "en") -> list[str]:
     """Split a text into words for comparison: lower case, no punctuation, simplified characters for Chinese.
 
     In scripts without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
-    spelt out in `language`, so that `25.` and `Twenty five.` are equal. Text in brackets and tags are not words.
+    spelt out in `language`, so `25.` and `Twenty five.` are equal. Text in brackets and tags are not words.
     """
     plain = keep_spoken(fold_letters(text), language).replace("'", "")
     plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))

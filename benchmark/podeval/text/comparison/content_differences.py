@@ -97,7 +97,7 @@ class Entity:
 
     Attributes:
         kind: the kind of the entity.
-        text: the entity in the form for comparison.
+        text: the entity in the form used for comparison.
         right: whether it is transcribed correctly.
         heard: the words transcribed in its place.
         word: the index of its first word among the script's words.
@@ -116,7 +116,7 @@ def compare_entities(script: Script, transcript: str, language: str) -> list[Ent
     Args:
         script: the written script.
         transcript: the transcribed text.
-        language: `en` or `zh`. Chinese names have no capitals, so they are not detected there.
+        language: `en` or `zh`. Chinese names have no capitals, so they are not detected.
     """
     if language == "zh":
         written, spoken = ("".join(normalise(text, "zh").split()) for text in say_alike(script.text, transcript))
@@ -197,7 +197,7 @@ def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifferen
 def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
     """Find stretches of up to three words of the script with words in their place that do not sound like them.
 
-    A recogniser may have misheard them, so `find_content_differences` does not list them. Figures are left out, because
+    A recogniser may have misheard them, so `find_content_differences` does not list them. Figures are ignored, because
     they are written in many ways.
     """
     replaced = []

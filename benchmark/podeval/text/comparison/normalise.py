@@ -187,7 +187,7 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
 
 
 def keep_spoken(text: str, language: str | None = None) -> str:
-    """Return the spoken form of a text: without brackets and tags, with the word for `&`.
+    """Return the spoken form of a text: without brackets and tags, and with a word for `&`.
 
     Args:
         text: any text.
@@ -289,7 +289,7 @@ def convert_to_mainland(text: str) -> str:
     """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
 
     A text counts as traditional if simplifying changes more of it than the reverse conversion does. Other texts keep
-    their words, because OpenCC treats every 程序 as the Taiwanese word for 进程.
+    their wording, because OpenCC treats every 程序 as the Taiwanese word for 进程.
     """
     simple = simplify(text)
     if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):

@@ -32,7 +32,7 @@ _CHARACTERS_PER_ERROR = 5
 
 @dataclass(frozen=True)
 class WordErrors:
-    """The error rates and the counts they are computed from.
+    """The error rates, and the counts that they are computed from.
 
     Attributes:
         wer: word error rate after normalisation; None if the language does not separate words by spaces.

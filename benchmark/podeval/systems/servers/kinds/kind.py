@@ -38,7 +38,7 @@ class ServerKind(ABC):
     Attributes:
         connection: the connection to the server.
         model: the name of the model on the server.
-        checkpoint: the name of the model's repository, if the server states it; else the same as `model`.
+        checkpoint: the name of the model's repository, if the server states it; otherwise the same as `model`.
         name: the name of the kind, for `--server-kind`.
         hosts: hosts of clouds of this kind, including all their subdomains.
         owners: words by which servers of this kind identify themselves.
@@ -87,7 +87,7 @@ class ServerKind(ABC):
         """Return the maximum length of the text of a request, in the unit of `measure_text`; None if not stated.
 
         Args:
-            whole: whether it is a request for a whole dialogue.
+            whole: whether the request is for a whole dialogue.
         """
         return None
 
@@ -159,7 +159,7 @@ class ServerKind(ABC):
         return clip
 
     def post(self, request: SpeechRequest, what: str) -> tuple[ServedSound, ServerResponse]:
-        """Send a request and read the sound of the response; raises what `ServerConnection.post` raises.
+        """Send a request and read the sound of the response; this raises the errors of `ServerConnection.post`.
 
         Args:
             request: the request.
@@ -178,5 +178,5 @@ class ServerKind(ABC):
         return None
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
-        """Read the sound of a response; raises what `read_sound` raises."""
+        """Read the sound of a response; this raises the errors of `read_sound`."""
         return read_sound(response, what)
