@@ -101,7 +101,7 @@ class Site:
 
     Args:
         services: the services that the pages call.
-        how: how people sign in.
+        how: the way in which people sign in.
 
     Attributes:
         contact: private contact of the operator as a Markdown link, or an empty string.

@@ -1,4 +1,4 @@
-"""podeval: the benchmark for long-form machine-generated speech.
+"""podeval: the benchmark for long-form spoken audio made by machines.
 
     import podeval
 

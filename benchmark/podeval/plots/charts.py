@@ -317,7 +317,7 @@ def draw_radar(
 
     Args:
         names: names of the axes (at least three), clockwise from the top.
-        series: at most six series; those with a name also appear in the legend below the radar.
+        series: series, at most six; those with a name also appear in the legend below the radar.
         title: text for screen readers.
         layout: size of the picture.
         css_class: class of the picture.

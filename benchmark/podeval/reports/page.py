@@ -1,5 +1,4 @@
-"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and does not fetch
-anything.
+"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and loads nothing.
 
 Text from strangers is never treated as markup, and the page's policy allows only the player's script.
 """

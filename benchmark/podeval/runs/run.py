@@ -125,7 +125,7 @@ class RunRequest:
     seed: int = 0
     executor: Executor = field(default_factory=InProcess)
     speaking: Voicing = field(default_factory=Voicing)
-    """How built-in systems generate their outputs."""
+    """The way in which built-in systems generate their outputs."""
     data: Path | None = None
     """The folder of the dataset whose rows are the items; the default is where `podeval data build` puts it."""
     bench: JudgeConfig = NOBODY

@@ -93,7 +93,7 @@ class _Judgement:
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Who set the standing: empty, `rules`, or a person, whom the rules do not overrule."""
+    """Author of the standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
 
 class _OnPage:
@@ -222,7 +222,7 @@ class Vote(_Judgement, TableBase):
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """How clear the difference was to the voter, `clear` or `slight`; empty if they did not say."""
+    """Clarity of the difference to the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds from serving to voting; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]

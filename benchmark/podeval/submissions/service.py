@@ -194,7 +194,7 @@ class SubmissionService:
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
-        """Refuse submissions while they are closed, and the ids of systems on the board that were not submitted."""
+        """Refuse submissions while none are accepted, and ids of board systems that did not come from a submission."""
         if reason := self.closed or self.why_frozen():
             raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:

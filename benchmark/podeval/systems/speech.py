@@ -239,7 +239,7 @@ class OneByOne(ABC, Generic[P]):
 
     @abstractmethod
     def make_one(self, ask: Ask, seed: int) -> P:
-        """Make an output for an item; this raises the errors of `OutputMaker.make`."""
+        """Make an output for an item; raises the same errors as `OutputMaker.make`."""
 
 
 class OwnMaker(OneByOne[P]):

@@ -183,7 +183,7 @@ def read_requested_length(request: str) -> Minutes | None:
 
 
 def is_length_strict(request: str) -> bool:
-    """Return whether a request means its length to be exact."""
+    """Return whether a request requires its length to be exact."""
     for mention in _find_mentions(request):
         if _classify_mention(mention) == "asked":
             before = _STRICT_BEFORE.search(mention.before)

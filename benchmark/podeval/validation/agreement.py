@@ -41,7 +41,7 @@ FEWEST_CLUSTERS = 3
 MOST_OUTPUTS = 300
 """Number of outputs above which the variance over single outputs is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""For the result of chance: maximum number of systems whose orders are all counted, and number of random orders else.
+"""Maximum number of systems whose orders are all counted for the result of chance; otherwise, number of random orders.
 """
 
 Array = NDArray[np.float64]

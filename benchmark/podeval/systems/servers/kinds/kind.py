@@ -159,7 +159,7 @@ class ServerKind(ABC):
         return clip
 
     def post(self, request: SpeechRequest, what: str) -> tuple[ServedSound, ServerResponse]:
-        """Send a request and read the sound of the response; this raises the errors of `ServerConnection.post`.
+        """Send a request and read the sound of the response; raises the same errors as `ServerConnection.post`.
 
         Args:
             request: the request.
@@ -178,5 +178,5 @@ class ServerKind(ABC):
         return None
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
-        """Read the sound of a response; this raises the errors of `read_sound`."""
+        """Read the sound of a response; raises the same errors as `read_sound`."""
         return read_sound(response, what)
