@@ -154,7 +154,7 @@ class ProgramApi:
         task: str = "",
         document: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Check a model repo on the Hub as submitting it would, without queueing anything.
+        """Check a model repo on the Hub as submitting it would, but queue nothing.
 
         Returns `passed`, `refusals` (each broken rule, what it requires, what was found), `preview` (what would run,
         and for how long), and `document`, the submission as it was read: change it and pass it in place of a repo.
