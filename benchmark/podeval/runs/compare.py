@@ -220,7 +220,7 @@ def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) ->
     """Refuse runs on different material, and quarantined items that are in neither run.
 
     Raises:
-        BadInput: the message names the differences, or the unknown items.
+        BadInput: the runs differ, or items are unknown; the message names the differences or the items.
     """
     for name in ("benchmark", "split", "track", "dataset"):
         if getattr(a.plan, name) != getattr(b.plan, name):

@@ -106,7 +106,7 @@ Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Reports that some of all pieces of the step with this title are finished."""
+"""Reports how many pieces, out of how many, of the step with this title are finished."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:

@@ -104,7 +104,7 @@ def require() -> None:
     """Raise an error if isolation is impossible on this machine.
 
     Raises:
-        NoIsolation: the message names the missing part.
+        NoIsolation: isolation is impossible; the message names the missing part.
     """
     if (why := explain_missing_isolation()) is not None:
         raise NoIsolation(

@@ -5,8 +5,8 @@ the interval of their mean must be wider on the side of the tail; values that al
 yes-or-no values, and their mean is a share.
 
 `mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items that
-they share. The unit that is resampled (episode, dialogue, voter) is the cluster: values inside one may depend on each
-other in any way. For how often each interval covers the truth, and how often equal systems are separated, see
+they share. The unit that is resampled (episode, dialogue, voter) is the cluster: values within a cluster may depend on
+each other in any way. For how often each interval covers the truth, and how often equal systems are separated, see
 `docs/decisions/intervals.md` and `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
 """
 
@@ -173,7 +173,7 @@ def mean_ci(
     bounds: Bounds = (None, None),
     step: float | None = None,
 ) -> Interval:
-    """Return the confidence interval of a mean, robust to dependence inside clusters.
+    """Return the confidence interval of a mean, robust to dependence within clusters.
 
     A cluster's influence on the mean is the change without it: u_g / (W - w_g), with u_g the sum of w (y - mean) over
     cluster g, w_g its weight and W the total weight. The variance is (G - 1) / G times the sum of the squared

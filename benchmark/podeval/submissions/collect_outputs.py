@@ -210,7 +210,7 @@ def require_disk(folder: Path) -> None:
     """Raise an error if the disk has too little room for any sandbox, unless this sandbox's own folder is the cause.
 
     Raises:
-        MachineFault: the message states the remaining space.
+        MachineFault: the disk is too full; the message states the remaining space.
     """
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE and measure_disk_use(folder) < LEAST_FREE:

@@ -286,7 +286,7 @@ def require_weights(entry: RunEntry, profile: str) -> None:
     """Refuse to measure if none of the models for a run's metrics are installed; some may be missing.
 
     Raises:
-        MachineFault: the message gives the command that helps.
+        MachineFault: no model is installed; the message gives the command that helps.
     """
     uses = benchmarks.get(entry.benchmark).metrics(entry.track, entry.split, profile)
     jobs = {job for use in uses for job in catalogue.get(use.name).jobs(use.parameters)}
