@@ -1,6 +1,6 @@
-"""The site of podeval: the measurements with their certainty and audio, and the other pages.
+"""podeval's site: the measurements with their uncertainty and audio, and the other pages.
 
-`podeval serve` calls `serve`; on a Space this file runs directly.
+`podeval serve` calls `serve`; on a Space, this file is run directly.
 """
 
 # ruff: noqa: E402 - logs are set up before Gradio and MCP are imported, which would set up others.
@@ -30,12 +30,12 @@ from podeval.submissions.scheduler import run_periodically
 
 
 def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> FastAPI:
-    """The whole site over a folder of runs and a database.
+    """Build the whole site for a folder of runs and a database.
 
     Args:
         runs: the folder of runs.
-        host: the address it is served at, which decides whether people have to sign in.
-        database: a file of SQLite or an address; `DATABASE_URL`, else `podeval.db` in the folder of runs.
+        host: the address at which it is served, which decides whether people must sign in.
+        database: an SQLite file or an address; by default `DATABASE_URL`, otherwise `podeval.db` in the folder of runs.
     """
     how = sign_in(host)
     site = Site(open_services(runs, database, closed=NOWHERE if how.mode == "none" else None), how)
@@ -45,7 +45,7 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
 
 
 def _run_beside(app: FastAPI, services: Services) -> None:
-    """Let the site's worker, if it has one, work for as long as the site is served, and the site do its chores."""
+    """Run the site's worker, if it has one, and the site's chores for as long as the site is served."""
     chores, evaluation = services.list_chores(), services.evaluation
 
     @asynccontextmanager

@@ -1,6 +1,6 @@
-"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so no browser decodes it whole.
+"""Sound for the site's own pages: a copy with an opaque name, served by ranges, and its peaks for drawing.
 
-What is sent is a copy that podeval made (`podeval.recording.playback`): only its sound can reveal the system.
+The copy is made by podeval (`podeval.recording.playback`), so only its sound can reveal the system.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ from podeval.recording.playback import find_sound
 routes = APIRouter(include_in_schema=False)
 
 AT_ONCE = 8
-"""Threads that look for copies. They are not those of votes and pages, because making a copy takes a while, and the
-start of a day makes many."""
+"""Number of threads that prepare copies, separate from those for votes and pages, because making a copy takes a while.
+"""
 in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23
-"""Bytes of a long sound after which the sent part is recorded, so that another process can accept the vote."""
+"""Number of bytes of a long sound after which the sent share is recorded, so that another process can accept the vote.
+"""
 
 _KEEP = {"Cache-Control": "private, max-age=86400"}
-"""A name always means the same sound; it belongs only to the listener."""
+"""A name always stands for the same sound, and belongs only to the listener."""
 
 
 class _Sound(FileResponse):
-    """A file in pieces larger than Starlette's: each takes a turn of a thread, and most sounds are one piece."""
+    """A file response with larger chunks than Starlette's: each needs a thread, and most sounds are one chunk."""
 
     chunk_size = 2**20
 
 
 class _Counted(Response):
-    """A sound with a count of the sent part, because a vote depends on it.
+    """A sound response that counts the sent part, because a vote depends on it.
 
     Args:
-        answer: the sound.
-        begins: the byte at which it begins, after padding that may be most of the file.
-        count: function that gets the sent share of the rest.
+        answer: the response with the sound.
+        begins: the byte at which the sound begins, after padding that may be most of the file.
+        count: function that receives the sent share of the rest.
         keep: function that saves the count.
     """
 
@@ -69,7 +70,7 @@ class _Counted(Response):
             body = len(message.get("body", b""))
             sent = max(0, at + body - max(at, self._begins))
             at += body
-            # The server silently drops data that nobody receives any more.
+            # The server silently drops data that nobody receives any longer.
             arrives = sent and not await request.is_disconnected()
             await send(message)
             if arrives:
@@ -83,7 +84,7 @@ class _Counted(Response):
 
 
 def _find_start(headers: Headers, size: int) -> int:
-    """The byte at which an answer begins; one of several ranges, which no player asks for, counts as padding."""
+    """Return the byte at which an answer begins; several ranges, which players never request, count as padding."""
     if headers["content-type"].startswith("multipart/"):
         return -2 * size
     span = re.match(r"bytes (\d+)-", headers.get("content-range", ""))
@@ -91,15 +92,15 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """A copy in the form that a page plays, whole or by ranges; it reads the file, so not in the server's thread."""
+    """Answer with a playable copy, whole or by ranges; it reads the file, so do not call it in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
-    # The time of creation would reveal which of two was heard first; the name always stands for one sound.
+    # The time of creation would reveal which of two sounds was heard first; the name always stands for the same sound.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 
 
 def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
-    """A sound that is made again for each request, whole or the one requested range."""
+    """Answer with a sound that is made again for each request, as a whole or in the single requested range."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:
@@ -112,14 +113,14 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """The peaks of a copy, 0 to 1."""
+    """Answer with the peaks of a copy, from 0 to 1."""
     return JSONResponse({"peaks": peaks}, headers=_KEEP)
 
 
 @routes.api_route("/audio/{name}", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def play(site: CurrentSite, name: str, form: str = "") -> Response:
-    """A sound of a battle."""
+    """Send a sound of a battle."""
     services = site.services
     copy = BattleAudio(services.arena, services.playback).file(name, opus=form == "opus")
     count = partial(services.arena.sounds.count_fetched, name)
@@ -129,5 +130,5 @@ def play(site: CurrentSite, name: str, form: str = "") -> Response:
 @routes.get("/audio/{name}/peaks", dependencies=[limit("60/minute")])
 @in_turn
 def draw_peaks(site: CurrentSite, name: str) -> Response:
-    """The peaks of a sound of a battle."""
+    """Send the peaks of a sound of a battle."""
     return answer_picture(BattleAudio(site.services.arena, site.services.playback).peaks(name))

@@ -1,8 +1,8 @@
-"""A person's identity: proven by signing in with the Hub, or the only person at a board that only this machine reaches.
+"""A person's identity: proven by signing in with the Hub, or the single user of a board on this machine.
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
-elsewhere an operator sets them, with the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
-state and nonce. The name of the person who signed in is stored in a signed cookie, but no token.
+elsewhere, an operator sets them, for the Hub or another OpenID provider. Signing in uses authlib's code flow with PKCE,
+state and nonce. A signed cookie stores the name of the person who signed in, but no token.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from podeval.errors import BadInput, PodevalError
 
 HUB = "https://huggingface.co"
 HUB_ISSUER = "hf"
-"""Beginning of the identities of the Hub."""
+"""Prefix of Hub identities."""
 SESSION = "person"
 RATE = "60/minute"
 SIGNED_IN = "signed-in"
-"""Value of `no` in the address of the front page after a sign-in that was not finished."""
+"""Value of `no` in the front page's address after a sign-in that was not completed."""
 _CONTACT = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|https://[\w-][^\s()<>\[\]\"\\]+")
 
 
@@ -49,7 +49,7 @@ class Person:
 
 
 LOCAL = Person("local", "you", admin=True)
-"""The only person at a board on a loopback address."""
+"""The single user of a board on a loopback address."""
 
 
 class CannotSignIn(Exception):
@@ -61,7 +61,7 @@ class SignInRefused(Exception):
 
 
 class NotSignedIn(PodevalError):
-    """The request needs a proven person."""
+    """The request requires a proven person."""
 
     def __init__(self) -> None:
         super().__init__("Please sign in first, at /sign-in.", code="sign-in-first")
@@ -69,13 +69,13 @@ class NotSignedIn(PodevalError):
 
 @dataclass(frozen=True)
 class SignIn:
-    """The way in which people sign in here.
+    """How people sign in on this site.
 
     Attributes:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
         client: client of the provider, if there is one.
-        issuer: beginning of identities: `hf` for the Hub, else the provider's address.
-        admins: identities with the rights of an operator; for the Hub, which gives out a name only once, also names.
+        issuer: prefix of identities: `hf` for the Hub, otherwise the provider's address.
+        admins: identities with operator rights; for the Hub, which assigns a name only once, also names.
     """
 
     mode: str
@@ -84,25 +84,25 @@ class SignIn:
     admins: frozenset[str] = frozenset()
 
     def person(self, request: Request) -> Person | None:
-        """Who sent a request."""
+        """Return the person who sent a request."""
         if self.mode == "local":
             return LOCAL
         account = _read_account(request.session) if self.mode == "oidc" else None
         if account is None:
             return None
         name, identity, orgs = account
-        # On other providers people choose their names, so anyone could take an operator's.
+        # With other providers, people choose their names, so anyone could take an operator's.
         by_name = self.issuer == HUB_ISSUER and identity.startswith(f"{HUB_ISSUER}:") and name in self.admins
         return Person(identity, name, by_name or identity in self.admins, orgs)
 
     @property
     def host(self) -> str:
-        """The provider's name for people who do not sign in with the Hub; empty for the Hub."""
+        """The provider's name, to show to people who do not sign in with the Hub; empty for the Hub."""
         return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Name, identity and organisations in a session; None if it contains no person in the form of a sign-in."""
+    """Return the name, identity and organisations in a session; None if it lacks a person as stored by a sign-in."""
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None
@@ -113,7 +113,7 @@ def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address to listen on."""
+    """Return whether only this machine can reach a listening address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -121,10 +121,10 @@ def is_loopback(host: str) -> bool:
 
 
 def sign_in(host: str) -> SignIn:
-    """The sign-in at a board that listens on `host`, from the environment.
+    """Create the sign-in for a board that listens on `host`, from the environment.
 
     Raises:
-        BadInput: the names of operators could be taken by anybody at the provider.
+        BadInput: anyone could take the operators' names at the provider.
     """
     admins = frozenset(name.strip() for name in os.environ.get("PODEVAL_ADMINS", "").split(",") if name.strip())
     identifier, secret = os.environ.get("OAUTH_CLIENT_ID"), os.environ.get("OAUTH_CLIENT_SECRET")
@@ -137,7 +137,7 @@ def sign_in(host: str) -> SignIn:
             server_metadata_url=f"{provider}/.well-known/openid-configuration",
             client_kwargs={"scope": "openid profile", "code_challenge_method": "S256"},
         )
-        # Nobody else can take an account of the provider.
+        # An account with the provider cannot be taken by anyone else.
         names = sorted(name for name in admins if not name.startswith(f"{provider}:") or name == f"{provider}:")
         if provider != HUB and names:
             raise BadInput(
@@ -149,7 +149,7 @@ def sign_in(host: str) -> SignIn:
 
 
 class SessionMiddleware(sessions.SessionMiddleware):
-    """Sessions in a signed cookie; a signed cookie without a session does not count."""
+    """Sessions in a signed cookie; a signed cookie without a session is ignored."""
 
     def __init__(self, app: Any, secret_key: str, **options: Any) -> None:
         super().__init__(app, secret_key, **options)
@@ -169,12 +169,12 @@ class _SessionSigner(TimestampSigner):
 
 
 def read_cookie_secret() -> str:
-    """The key that signs the session's cookie; without one set, people sign in again after a restart."""
+    """Read the key that signs the session cookie; if none is set, people must sign in again after a restart."""
     return os.environ.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
 
 
 def read_public_address() -> str:
-    """The public address of this site, as `https://host`; empty if requests themselves are trusted."""
+    """Read the public address of this site, as `https://host`; empty if the addresses of requests are trusted."""
     if address := os.environ.get("PODEVAL_URL", "").rstrip("/"):
         return address
     host = os.environ.get("SPACE_HOST", "")
@@ -182,10 +182,10 @@ def read_public_address() -> str:
 
 
 def read_contact() -> str:
-    """Read the private contact of the operator, as a link in Markdown; empty if nothing is set.
+    """Read the operator's private contact, as a Markdown link; empty if none is set.
 
     Raises:
-        BadInput: it is neither an e-mail address nor the address of a page.
+        BadInput: the contact is neither an e-mail address nor the address of a page.
     """
     contact = os.environ.get("PODEVAL_CONTACT", "").strip()
     if contact and not _CONTACT.fullmatch(contact):
@@ -196,7 +196,7 @@ def read_contact() -> str:
 
 
 def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRouter:
-    """The routes of signing in and out; `limit` bounds an address's requests that contact the provider."""
+    """Build the routes for signing in and out; `limit` limits an address's requests that contact the provider."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/sign-in")
@@ -205,13 +205,13 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
         if how.mode != "oidc":
             return RedirectResponse(_own_path(next), status_code=303)
         request.session["next"] = _own_path(next)
-        # Behind a proxy, a request does not know the site's name or that it came over https.
+        # Behind a proxy, a request does not show the site's name or that it came over HTTPS.
         address = read_public_address()
         back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
         try:
             answer: Response = await how.client.authorize_redirect(request, back)
         except Exception as error:
-            # The possible errors depend on the library that authlib sends requests with.
+            # The possible errors depend on the library that authlib uses for requests.
             raise CannotSignIn from error
         return answer
 
@@ -227,18 +227,18 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
             request.session.clear()
             return RedirectResponse(f"/?{SIGNED_IN}=no", status_code=303)
         except (JoseError, AuthlibBaseError) as error:
-            # It answered: for another sign-in, another site or too late, or it was not the provider who signed it.
+            # It answered, but for another sign-in or site, or too late, or the provider did not sign the answer.
             request.session.clear()
             raise SignInRefused from error
         except Exception as error:
             raise CannotSignIn from error
         userinfo = token.get("userinfo") or {}
-        # A new session: the cookie from before signing in is worthless afterwards.
+        # Start a new session, so the cookie from before signing in becomes worthless.
         request.session.clear()
         if userinfo.get("sub"):
             request.session[SESSION] = {
                 "identity": f"{how.issuer}:{userinfo['sub']}",
-                # Anybody can have a given display name, so only the account's own name counts, which a provider issues
+                # Anyone can choose any display name, so only the account name counts, which a provider issues only
                 # once.
                 "name": str(userinfo.get("preferred_username") or f"user-{userinfo['sub']}")[:80],
                 "orgs": [
@@ -256,6 +256,6 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
 
 
 def _own_path(address: str) -> str:
-    """A path of this site; anything else becomes the front page, so nobody is sent elsewhere after signing in."""
+    """Return a path of this site; anything else becomes the front page, so sign-ins never lead elsewhere."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

@@ -1,4 +1,4 @@
-"""Every refusal is a sentence: JSON for a program or script, a page for a person."""
+"""Answer every refusal with a sentence: as JSON for a program or script, as a page for a person."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
     code = sentence.code if isinstance(sentence, CodedSentence) else ""
     content = {"error": sentence, "reason": reason, "code": code}
     if (translation := site.translate(request, sentence, reason)) != sentence:
-        # The same message in the language of the page whose script asked.
+        # The same message in the language of the page whose script sent the request.
         content["sentence"] = translation
     return JSONResponse(content, status, headers)
 
 
 async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response:
-    """Ask a person to sign in, if anybody can."""
+    """Ask a person to sign in, if that is possible."""
     if request.app.state.site.how.mode == "none":
         sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
         return _answer(request, 403, "closed", sentence)
@@ -60,7 +60,7 @@ async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response
 
 
 async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
-    """Report that nobody can sign in at present."""
+    """Report that nobody can sign in at the moment."""
     _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
     sentence = "Nobody can sign in at present: the sign-in provider does not answer. Try again in a minute."
     return _answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
@@ -78,7 +78,7 @@ async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Resp
 
 
 async def answer_too_many(request: Request, error: TooMany) -> Response:
-    """State when to try again."""
+    """Report when to try again."""
     return _answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
 
 
@@ -89,21 +89,21 @@ async def answer_refused(request: Request, error: ArenaRefused) -> Response:
 
 async def answer_bad_input(request: Request, error: BadInput) -> Response:
     """Report the error in a request."""
-    # The place of the results is for the operator only.
+    # Only the operator may see where the results are.
     text = str(error).replace(str(request.app.state.site.services.runs.resolve()), "the folder of runs")
     return _answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
 
 
 async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
-    """Report that nothing can be shown or recorded at present."""
-    # The error names places on this machine, so it is for the operator only.
+    """Report that nothing can be shown or recorded at the moment."""
+    # The error names paths on this machine, so only the operator may see it.
     _LOG.error("the database cannot be used: %s", error)
     sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
     return _answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
 
 
 async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
-    """Name the invalid field."""
+    """Report the invalid field."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
     return _answer(request, 422, "invalid", f"{field}: {first['msg']}")
@@ -128,4 +128,4 @@ HANDLERS: dict[type[Exception] | int, Any] = {
     RequestValidationError: answer_invalid_request,
     404: answer_not_found,
 }
-"""Functions that answer errors, for an application whose state has a site."""
+"""Error handlers for an application whose state has a site."""

@@ -1,4 +1,4 @@
-"""Refusals in the reader's language. The engine's sentences are English, which JSON keeps; pages translate by code."""
+"""Refusals in the reader's language. The engine's sentences are English, as in JSON; pages translate them by code."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from podeval.texts import parse_sentence
 
 _LONGEST_NESTED = 600
 _OF_STATES = ("state", "before", "after")
-"""Parameters that are the state of a submission."""
+"""Parameters that are a submission state."""
 
 
 def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[str, bool]:
     """Return the translation of a refusal for a page, and whether it is complete.
 
     Args:
-        sentence: sentence of the engine; one with a code is found by the code, whatever its wording; one without, by
-            its words.
-        texts: the texts of the language: `sentences`, by code, with `{name}` for each parameter, and `reasons`, by
-            reason, if no sentence has the code. Without sentences, the engine's own are used.
-        reason: the reason in a word.
+        sentence: sentence of the engine; it is found by its code, whatever its wording, or without a code by its words.
+        texts: the texts of the language: `sentences` by code, with `{name}` for each parameter, and `reasons` by
+            reason, if no sentence has the code. Without `sentences`, the engine's own are used.
+        reason: the reason as a single word.
     """
     templates = texts.get("sentences") or {}
     if not templates:
@@ -35,7 +34,7 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
 
 
 def translate_reason(reason: str, texts: dict[str, Any]) -> str:
-    """A stored reason of a submission, in the form that a page shows: one sentence, or one line per broken rule.
+    """Translate a submission's stored reason for a page: one sentence, or one line per broken rule.
 
     Args:
         reason: the stored reason.
@@ -54,10 +53,10 @@ def translate_reason(reason: str, texts: dict[str, Any]) -> str:
 
 
 def _translate_value(name: str, value: Any, texts: dict[str, Any]) -> Any:
-    """The content of a placeholder, which may itself be a sentence of the engine or a state."""
+    """Translate the content of a placeholder, which may itself be a sentence of the engine or a state."""
     if not isinstance(value, str):
         return value
     if name in _OF_STATES:
         return (texts.get("states") or {}).get(value, value)
-    # Strangers' words may be here, nested to any depth.
+    # The value may contain strangers' words, nested to any depth.
     return translate_reason(value, texts) if len(value) <= _LONGEST_NESTED else value

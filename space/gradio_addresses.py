@@ -1,8 +1,8 @@
-"""The places of Gradio's apps, the limits on requests to them, and the files that a visitor may name to them.
+"""The addresses of Gradio's apps, the limits on requests to them, and the files that a visitor may name in requests.
 
-Gradio's data for a file is a dictionary with a path. Gradio trusts that path, copies the file and returns the place of
-the copy. A visitor may therefore name only files that this process received from that visitor, and the path is checked
-here before Gradio sees it.
+Gradio represents a file as a dictionary with a path. It trusts the path, copies the file and returns the place of the
+copy. A visitor may therefore name only files that this process received from that visitor, and the path is checked here
+before Gradio sees it.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
 PREFIXES = {"en": "", "zh": "/zh"}
-"""Address prefix of the app of each language."""
+"""Address prefix of each language's app."""
 TABS = ("leaderboard", "arena", "score", "submit")
-"""Tabs in their order; each is also an address, and the first is at the root too."""
+"""Tabs in order; each is also an address, and the first is also at the root."""
 TABS_ID = "tabs"
 """The element id of the tabs in Gradio's configuration."""
 LARGEST_UPLOAD = 20 * 2**20
 LARGEST_ARCHIVE = 2**30
-"""Bytes of a zip of recordings, which only people may send whose submissions are accepted."""
+"""Maximum bytes of a zip of recordings, which may be sent only by people whose submissions are accepted."""
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
-"""Seconds from the head of an upload to its last byte."""
+"""Maximum seconds from the head of an upload to its last byte."""
 ARCHIVE_SECONDS = 3600.0
 BROKEN_OFF_SECONDS = 600.0
-"""Seconds without another byte after which an upload counts as broken off."""
+"""Seconds without another byte after which an upload counts as interrupted."""
 UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
 LEAST_FREE = 2**30
-"""Bytes of the disk that uploads leave free."""
+"""Bytes of the disk that uploads must leave free."""
 MOST_HELD = 2 * 2**30
-"""Bytes of uploads that are stored here; they are deleted within the hour."""
+"""Maximum bytes of stored uploads, which are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The part for visitors; the rest is reserved for people who submit."""
+"""The share for visitors; the rest is reserved for people who submit."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
-"""Bytes of one visitor's uploads, and their number."""
+"""Maximum bytes of one visitor's uploads, and their maximum number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
-"""Seconds for which a file that waits to be measured, or an archive, is kept, and those for an unused file."""
+"""Seconds for which a file that waits to be measured, or an archive, is kept, and seconds for an unused file."""
 COOKIE = "podeval_files"
 MOST_ISSUED = 10_000
-"""Paths that are remembered at a time, of all visitors; the oldest is forgotten first."""
+"""Maximum number of remembered paths, for all visitors; the oldest is forgotten first."""
 API = "/gradio_api"
 UPLOADS = tuple(f"{prefix}{API}/upload" for prefix in PREFIXES.values())
 EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: by PODEVAL_TRY, or otherwise if the operator is the only visitor."""
+    """Return whether visitors may measure: as PODEVAL_TRY says, otherwise only if the operator is the only visitor."""
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
 
 def is_for_events(path: str) -> bool:
-    """Whether a path receives events of Gradio."""
+    """Return whether a path receives Gradio events."""
     return path.startswith(EVENTS)
 
 
@@ -84,11 +84,11 @@ def clear_broken_off(folder: str) -> None:
 
 
 def is_full(coming: int, most: int) -> bool:
-    """Whether the limit on uploads is reached, or the disk has no room for the new one.
+    """Return whether the limit on uploads is reached, or the disk has no room for the new upload.
 
     Args:
-        coming: bytes.
-        most: the bytes that may be stored here before it.
+        coming: bytes of the new upload.
+        most: the bytes that may already be stored before it.
     """
     import gradio.utils
 
@@ -102,7 +102,7 @@ def is_full(coming: int, most: int) -> bool:
 
 
 class Refused(HTTPException):
-    """An event, a file or a stream is refused, with the status of the answer and the reason."""
+    """An event, a file or a stream is refused, with the answer's status and the reason."""
 
 
 @dataclass
@@ -110,8 +110,8 @@ class IssuedFile:
     """A file that a visitor may name.
 
     Attributes:
-        sender: the person or address that it counts for.
-        ends: the moment from which it may no longer be named.
+        sender: the person or address whose limits it counts towards.
+        ends: the time from which it may no longer be named.
     """
 
     sender: str
@@ -119,11 +119,11 @@ class IssuedFile:
 
 
 class IssuedFiles:
-    """The paths that were issued, with their owners; a file that nobody may name any more is deleted.
+    """The paths that were issued, with their owners; a file that nobody may name any longer is deleted.
 
     Args:
-        seconds: longest time for which a path stays usable, as long as its file is kept.
-        clock: function that returns seconds; time.monotonic outside of tests.
+        seconds: maximum time for which a path stays usable, as long as its file is kept.
+        clock: function that returns seconds; time.monotonic outside tests.
     """
 
     def __init__(self, seconds: float = KEEP_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
@@ -134,13 +134,13 @@ class IssuedFiles:
         self._lock = threading.RLock()
 
     def issue(self, holder: str, path: str, sender: str = "", seconds: float = KEEP_SECONDS) -> None:
-        """Remember that a visitor may name a path.
+        """Record that a visitor may name a path.
 
         Args:
             holder: the visitor.
             path: the file.
-            sender: the person or address that it counts for.
-            seconds: seconds for which it is valid without use.
+            sender: the person or address whose limits it counts towards.
+            seconds: seconds for which it is valid without being used.
         """
         with self._lock:
             self.sweep()
@@ -149,20 +149,20 @@ class IssuedFiles:
             self._issued[holder, path] = IssuedFile(sender, self._clock() + min(seconds, self._seconds))
 
     def may_name(self, holders: Iterable[str], path: str) -> bool:
-        """Whether a path was issued to one of these, and not too long ago."""
+        """Return whether a path was issued to one of these holders, and not too long ago."""
         with self._lock:
             entries = [self._issued.get((holder, path)) for holder in holders]
             return any(upload is not None and upload.ends > self._clock() for upload in entries)
 
     def keep(self, path: str, seconds: float = KEEP_SECONDS) -> None:
-        """Extend the time in which a file may be named: by an hour while it waits to be measured."""
+        """Extend the time for which a file may be named, by an hour while it waits to be measured."""
         with self._lock:
             for (_, each), upload in self._issued.items():
                 if each == path:
                     upload.ends = self._clock() + min(seconds, self._seconds)
 
     def release(self, path: str) -> None:
-        """Delete a measured file, unless others sent the same one."""
+        """Delete a measured file, unless others sent the same file."""
         with self._lock:
             keys = [key for key in self._issued if key[1] == path]
             if len({self._issued[key].sender for key in keys}) == 1:
@@ -170,19 +170,20 @@ class IssuedFiles:
                     self._forget(key)
 
     def sweep(self) -> None:
-        """Delete the files that nobody may name any more."""
+        """Delete the files that nobody may name any longer."""
         with self._lock:
             for key in [key for key, upload in self._issued.items() if upload.ends <= self._clock()]:
                 self._forget(key)
             self._broken_off = [entry for entry in self._broken_off if entry[2] > self._clock()]
 
     def explain_full(self, sender: str, coming: int, submits: bool) -> str:
-        """The reason why a sender's uploads are refused; empty if they are accepted.
+        """Return the reason why a sender's uploads are refused; empty if they are accepted.
 
         Args:
             sender: the person or address.
-            coming: bytes.
-            submits: whether the sender may upload recordings for a submission; a part is reserved for such senders.
+            coming: bytes of the new upload.
+            submits: whether the sender may upload recordings for a submission; part of the space is reserved for such
+                senders.
         """
         self.sweep()
         with self._lock:
@@ -198,12 +199,12 @@ class IssuedFiles:
 
     @contextlib.contextmanager
     def expect(self, sender: str, coming: int, is_whole: Callable[[], bool]) -> Iterator[None]:
-        """Count a sender's upload while it lasts and, if it breaks off, as long as its remains are stored here.
+        """Count a sender's upload while it lasts and, if it is interrupted, for as long as its remains are stored.
 
         Args:
             sender: the person or address.
-            coming: bytes.
-            is_whole: function called at the end: whether all of it has arrived.
+            coming: bytes of the new upload.
+            is_whole: function that is called at the end and returns whether the whole upload has arrived.
         """
         self._coming[sender] += coming
         try:
@@ -229,18 +230,18 @@ def _measure_size(path: str) -> int:
 
 
 def make_holder() -> str:
-    """An unguessable name for a visitor."""
+    """Return an unguessable name for a visitor."""
     return secrets.token_urlsafe(24)
 
 
 def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
-    """A request's data in the form for Gradio: each file in it was issued, and no address is passed on.
+    """Return a request's data for Gradio, after checking that each file in it was issued; addresses are not passed on.
 
     Anything that has a path counts as a file, even without the mark that Gradio looks for.
 
     Args:
-        value: parsed JSON; it is changed in place.
-        may_name: whether a path was issued to the person who sends the request.
+        value: parsed JSON, which is changed in place.
+        may_name: function that returns whether a path was issued to the sender of the request.
 
     Raises:
         Refused: a path was not issued to the sender.
@@ -253,7 +254,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
                 path = part["path"]
                 if path is not None and not (isinstance(path, str) and may_name(path)):
                     raise Refused(403, "this names a file that was not uploaded here by you")
-                # Gradio reads the file at the path. No event here uses an address, so none is fetched.
+                # Gradio reads the file at the path. Our events do not use addresses, so none are fetched.
                 if "url" in part:
                     part["url"] = None
             left.extend(part.values())
@@ -263,13 +264,13 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
 
 
 def get_uploaded_path(file: Any) -> Path:
-    """The path of an upload as an event names it, which the gate has looked at already; Gradio does not look here.
+    """Return the path of an upload as named in an event, which the gate has already checked; Gradio does not check it.
 
     Args:
-        file: Gradio's data of it.
+        file: Gradio's data for the file.
 
     Raises:
-        BadInput: it is not the path of an upload.
+        BadInput: the data does not contain the path of an upload.
     """
     from gradio.utils import get_upload_folder
 

@@ -1,8 +1,8 @@
 """The Gradio app of the Space: one `gr.Blocks` for each language, mounted at the root, with a tab for each activity.
 
-The mounted app is behind a gate (`gradio_routes`), below the header of all pages. Measuring for visitors costs
-the machine that also serves the board and takes votes, so it is limited: one measurement at a time, few waiting, short
-recordings, uploads deleted within the hour.
+The mounted app is behind a gate (`gradio_routes`) and is shown below the header that all pages have. Measuring for
+visitors costs the machine that also serves the board and takes votes, so it is limited: one measurement at a time, a
+short queue, short recordings, and uploads that are deleted within the hour.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _ONE_FOR_BOTH = (
     *("color_accent", "block_radius"),
     *("button_large_radius", "button_large_text_size", "button_large_text_weight"),
 )
-"""Settings of a theme that have no separate value for the dark mode."""
+"""Theme settings that have no separate value for dark mode."""
 
 
 def build(site: Site, language: str = "en") -> gr.Blocks:
-    """The app of one language; that of the first also has the interface for programs.
+    """Build the app of a language; the app of the first language also has the interface for programs.
 
     Args:
         site: the site that its tabs show.
@@ -63,16 +63,16 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
-    # Gradio looks for work a thousand times a second, which is a tenth of a core of a site if nobody tries anything.
+    # Gradio looks for work a thousand times per second, which takes 10 % of a core of an idle site.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
 
 
 class LanguageApps:
-    """The apps of a site by language, each made on first use, because it takes half a second and few people read all.
+    """The apps of a site by language, each made on first use, because that takes half a second and few need all.
 
     Args:
-        app: the site around them, whose lifespan they share.
+        app: the site that contains them, whose lifespan they share.
         site: the site that their tabs show.
     """
 
@@ -98,11 +98,11 @@ class LanguageApps:
             return self._made[language]
 
     def list_made(self) -> list[Any]:
-        """Those that were made."""
+        """List the apps that have been made."""
         return list(self._made.values())
 
     async def start(self, language: str) -> Any:
-        """The app of a language, with its queue running if the site is served.
+        """Return the app of a language, with its queue running if the site is served.
 
         Args:
             language: the language of the app.
@@ -118,7 +118,7 @@ class LanguageApps:
         return app
 
     def _make(self, language: str) -> Any:
-        """Make Gradio mount an app without a route, so that only the gate leads to it."""
+        """Make Gradio mount an app without a route, so that it can be reached only through the gate."""
         blocks = build(self._site, language)
         alone = FastAPI()
         gr.mount_gradio_app(
@@ -128,12 +128,12 @@ class LanguageApps:
             run_history=False,
             ssr_mode=False,
             footer_links=[],
-            # The error here is for the log; the sentence of a refusal is shown in any case.
+            # The error is for the log; a refusal's sentence is shown in any case.
             show_error=False,
             max_file_size=LARGEST_ARCHIVE,
             theme=make_theme(),
         )
-        # Gradio asks whether a file that is named was uploaded only where this is set, which its own `launch` does.
+        # Gradio checks whether a named file was uploaded only if this is set, which its own `launch` does.
         blocks.has_launched = True
         for route in alone.routes:
             if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
@@ -142,7 +142,7 @@ class LanguageApps:
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:
-    """Put the apps into the site behind their gate: nothing leaves this machine, and no file of it can be requested."""
+    """Mount the apps in the site behind their gate: nothing leaves this machine, and its files cannot be requested."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
     app.state.gate = GradioGate(LanguageApps(app, site), site.files, site, secure)
     app.mount("/", app.state.gate)
@@ -152,8 +152,8 @@ def mount(app: FastAPI, site: Site) -> FastAPI:
 def warm_up(app: FastAPI) -> None:
     """Render the front page of each language before the site listens, so that no reader waits for it.
 
-    Gradio's components, its templates and ours, and the board's first view are cached from then on. An error here does
-    not prevent the site from starting: the first reader gets the same error as a sentence.
+    Gradio's components, its templates and ours, and the board's first view are then cached. An error does not prevent
+    the site from starting; the first reader gets the same error as a sentence.
 
     Args:
         app: the site.
@@ -161,7 +161,7 @@ def warm_up(app: FastAPI) -> None:
 
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
-        # A reader who is not observed.
+        # A reader who is not counted.
         where = read_public_address() or "http://localhost"
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=where) as client:
             for language in PREFIXES:
@@ -169,7 +169,7 @@ def warm_up(app: FastAPI) -> None:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
                     _LOG.exception("the front page could not be built at the start")
-            # This takes seconds once and is not on the front page, so the site does not wait for it.
+            # This takes several seconds once and is not on the front page, so the site does not wait for it.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield
 
@@ -177,7 +177,7 @@ def warm_up(app: FastAPI) -> None:
 
 
 def make_theme() -> gr.themes.Base:
-    """The colours and sizes of `static/podeval.css`, and the reader's own fonts, so no host is contacted for one."""
+    """Make a theme with the colours and sizes of `static/podeval.css` and the reader's own fonts."""
     fonts = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "sans-serif"]
     mono = ["ui-monospace", "Consolas", "monospace"]
     fonts_of_reader = {"font": fonts, "font_mono": mono}

@@ -1,7 +1,7 @@
-"""Limits on the events and streams of visitors before Gradio sees them: their form, their rate, their number.
+"""Limits on visitors' events and streams before Gradio sees them: their form, their rate, their number.
 
-Gradio creates a session before it checks an event, keeps it for thousands of names for any time, and keeps streams open
-forever. All of this is therefore checked before Gradio, and the data that Gradio keeps is bounded here.
+Gradio creates a session before it checks an event, keeps sessions for thousands of names indefinitely, and keeps
+streams open forever. All of this is therefore checked before Gradio, and the data that Gradio keeps is limited here.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from website import LONGEST_SENTENCE
 _LOG = logging.getLogger("podeval.site")
 
 NAME = r"[A-Za-z0-9_-]{1,64}"
-"""A session, event, upload or function."""
+"""Pattern of the name of a session, event, upload or function."""
 _Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 WAITING, MOST_WAITING = 8, 40
-"""Events that wait for one function, and for all."""
+"""Maximum number of events that wait for one function, and for all functions."""
 MOST_VALUES = 10_000
-"""Number of values of an event; pages send about a hundred."""
+"""Maximum number of values in an event; pages send about a hundred."""
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
 EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
-"""Number of requests at work, out of the 40 threads; and the same number of each whose bodies are on their way."""
+"""Maximum number of active requests, in total (of 40 threads) and per address; and likewise of arriving ones."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
-"""Seconds after which an event ends if nobody has ever listened to its answer."""
+"""Seconds after which an event ends if nobody has listened to its answer."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Number of sessions of an app whose components Gradio keeps (0.4 MB each), and of those whose messages it keeps."""
+"""Maximum number of an app's sessions whose components (0.4 MB each), and whose messages, Gradio keeps."""
 MOST_UPLOADS = 1_000
-"""Number of uploads for which Gradio keeps the progress, of all apps together."""
+"""Maximum number of uploads for which Gradio keeps the progress, in all apps together."""
 
 
 class EventSent(BaseModel):
-    """Fields of an event that a page or program sends; others are dropped."""
+    """Fields of an event that a page or program sends; other fields are dropped."""
 
     model_config = ConfigDict(strict=True)
 
@@ -67,10 +67,10 @@ class EventSent(BaseModel):
 
 
 def parse_event(body: bytes) -> Any:
-    """Parse an event after counting its values: a million would occupy the thread that answers everybody for seconds.
+    """Parse an event after counting its values, because a million would block the server's thread for seconds.
 
     Raises:
-        Refused: it has more values than any page sends.
+        Refused: the event has more values than any page sends.
         ValueError: it is not JSON.
     """
     text = body.decode(json.detect_encoding(body), "surrogatepass")
@@ -81,17 +81,17 @@ def parse_event(body: bytes) -> Any:
 
 
 class SessionMessages(LRUCache[str, Any]):  # type: ignore[misc]  # Gradio has no types
-    """Messages of Gradio by session; the oldest session that waits for nothing is removed first, with its events.
+    """Gradio's messages by session; the oldest session without waiting events is removed first, with its events.
 
     Args:
         queue: Gradio's queue.
-        most: the number of sessions.
+        most: the maximum number of sessions.
     """
 
     def __init__(self, queue: Any, most: int) -> None:
         super().__init__(most)
         self._queue = queue
-        # The sessions of the streams that are open.
+        # The sessions of the open streams.
         self.listeners: list[str] = []
 
     def __setitem__(self, name: str, messages: Any) -> None:
@@ -105,7 +105,7 @@ class SessionMessages(LRUCache[str, Any]):  # type: ignore[misc]  # Gradio has n
 
 
 def is_waiting(queue: Any, session: str) -> bool:
-    """Whether an event of a session waits or is at work.
+    """Return whether an event of a session is waiting or running.
 
     Args:
         queue: Gradio's queue.
@@ -115,7 +115,7 @@ def is_waiting(queue: Any, session: str) -> bool:
 
 
 def has_left() -> bool:
-    """Whether nobody waits for the event of this thread any more; False outside of Gradio's queue."""
+    """Return whether nobody waits for this thread's event any longer; False outside Gradio's queue."""
     blocks, name = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
     if blocks is None or name is None:
         return False
@@ -127,14 +127,13 @@ def has_left() -> bool:
 
 
 def bound(blocks: gr.Blocks) -> None:
-    """Limit the data that an app of Gradio keeps, and refuse data that does not fit its components in one short
-    sentence.
+    """Limit the data that a Gradio app keeps, and refuse data that does not fit its components with one short sentence.
 
     Args:
         blocks: the app, before it is mounted.
     """
     blocks.state_session_capacity = MOST_SESSIONS
-    # Calls past the queue are refused for events that wait in it.
+    # Events that use the queue cannot be called directly.
     blocks.queue(api_open=False, max_size=MOST_WAITING)
     blocks._queue.pending_messages_per_session = SessionMessages(blocks._queue, MOST_MESSAGES)
     preprocess = blocks.preprocess_data
@@ -147,30 +146,30 @@ def bound(blocks: gr.Blocks) -> None:
             _LOG.info("an event was refused: %r", sentence)
             raise gr.Error(sentence, print_exception=False) from None
 
-    blocks.preprocess_data = preprocess_data  # looked up at each event
+    blocks.preprocess_data = preprocess_data  # looked up for each event
 
 
 class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has no types
-    """Parses the body of an upload, which contains one file; Gradio accepts a thousand, each counted as an upload.
+    """Parses the body of an upload, which must contain one file; Gradio accepts a thousand, each counted as an upload.
 
     Args:
         args: arguments of Gradio's parser.
-        options: its options.
+        options: options of Gradio's parser.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options | {"max_files": 1, "max_fields": 10})
 
 
-route_utils.GradioMultiPartParser = OneFileParser  # looked up at each upload
+route_utils.GradioMultiPartParser = OneFileParser  # looked up for each upload
 
 
 class VisitorPlaces:
-    """The pace of visitors, and their places at work, in queues and at streams.
+    """Visitors' request rates, and their slots for active requests, queues and streams.
 
     Args:
         apps: function that returns the existing Gradio apps.
-        local: whether the only visitor is the person of this machine.
+        local: whether the only visitor is the user of this machine.
     """
 
     def __init__(self, apps: Callable[[], Iterable[Any]], local: bool) -> None:
@@ -180,10 +179,10 @@ class VisitorPlaces:
         self._streams = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_STREAMS)
 
     def check_reading(self, part: str, address: str) -> None:
-        """Check the request rate of a reading address; files of Gradio's page, which has a hundred, do not count.
+        """Check the rate of an address's reads, not counting the files of Gradio's page, which has about a hundred.
 
         Raises:
-            Refused: the address has used up its share.
+            Refused: the address has exceeded its rate.
         """
         is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
         if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
@@ -191,10 +190,10 @@ class VisitorPlaces:
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
-        """A place for a request that sends data, counted from its head on.
+        """Reserve a slot for a request that sends data, counted from its head on.
 
         Raises:
-            Refused: the address has used up its share, or there is no place.
+            Refused: the address has exceeded its rate, or there is no free slot.
         """
         if not self._local and self._pace.wait(parse(EVENT_RATE), address):
             raise Refused(429, "that was too fast; try again in a minute")
@@ -202,10 +201,10 @@ class VisitorPlaces:
             yield
 
     def work(self, address: str) -> AbstractContextManager[None]:
-        """A place for a request with a complete body.
+        """Reserve a slot for a request with a complete body.
 
         Raises:
-            Refused: there is none.
+            Refused: there is no free slot.
         """
         return self._take(self._calls, address)
 
@@ -219,16 +218,16 @@ class VisitorPlaces:
             yield
 
     def check_event(self, blocks: gr.Blocks, part: str, event: EventSent, address: str) -> None:
-        """Check an event before Gradio makes a session for it.
+        """Check an event before Gradio creates a session for it.
 
         Args:
-            blocks: its app.
+            blocks: the app.
             part: address of the event: `run/NAME`, `call/NAME` or `queue/join`.
             event: the event.
             address: the address of its sender.
 
         Raises:
-            Refused: there is no such function, its arguments are different, or too many wait.
+            Refused: there is no such function, its arguments are different, or too many events are waiting.
         """
         way, _, name = part.strip("/").partition("/")
         if way == "call" or event.fn_index is None:
@@ -255,17 +254,17 @@ class VisitorPlaces:
             raise Refused(503, "too many requests are waiting for this; try again in a minute")
 
     async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
-        """Answer with a stream, which ends after ten minutes, or later, once nothing of its session waits.
+        """Answer with a stream, which ends after ten minutes, or later once its session has no waiting events.
 
         Args:
-            app: Gradio's.
+            app: the Gradio app.
             scope: the request.
-            receive: its body.
-            send: the answer.
+            receive: the function that receives its body.
+            send: the function that sends the answer.
             session: the session whose events it reports.
 
         Raises:
-            Refused: the address already has its maximum of streams, or there are too many in total.
+            Refused: the address already has the maximum number of streams, or there are too many in total.
         """
         end = asyncio.get_running_loop().time() + STREAM_SECONDS
         queue, state = app.get_blocks()._queue, {"begun": False, "ended": False}
@@ -293,12 +292,12 @@ class VisitorPlaces:
 
 
 def check_names(session: str, upload: str) -> None:
-    """Check the names of a session and an upload, empty for none, and make Gradio forget the oldest of many uploads.
+    """Check the names of a session and an upload (empty for none), and make Gradio forget the oldest of many uploads.
 
     Gradio remembers the name of every upload whose progress was ever requested, even if there is no such upload.
 
     Raises:
-        Refused: one is too long, or has characters other than plain letters.
+        Refused: a name is too long, or has characters other than letters, digits, hyphens and underscores.
     """
     if any(name and not re.fullmatch(NAME, name) for name in (session, upload)):
         raise Refused(400, "names of sessions and uploads must be at most 64 plain letters")
@@ -309,10 +308,10 @@ def check_names(session: str, upload: str) -> None:
 
 
 def describe_invalid(error: ValidationError) -> str:
-    """The fault of a request in one short sentence, without quoting the request.
+    """Describe the fault of a request in one short sentence, without quoting the request.
 
     Args:
-        error: the error of pydantic.
+        error: the error from pydantic.
     """
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     return f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg']}"[:LONGEST_SENTENCE]
@@ -323,7 +322,7 @@ STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|ca
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Receive a body that already exists, and then the rest."""
+    """Return a receive function that first returns a body that was already read."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -333,13 +332,13 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass a direct call on; mistakes in its content are the sender's fault, not the site's.
+    """Pass on a direct call; mistakes in its content are the sender's fault and not the site's.
 
     Args:
-        app: Gradio's.
+        app: the Gradio app.
         scope: the request.
-        receive: its body.
-        send: the answer.
+        receive: the function that receives its body.
+        send: the function that sends the answer.
     """
     start: Message = {}
 
@@ -349,7 +348,7 @@ async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) 
             start = message
             return
         if start:
-            # An error of ours has no sentence for visitors.
+            # An error on our side has no sentence for visitors.
             await send({**start, "status": 500 if b'"error":null' in message.get("body", b"") else 400})
             start = {}
         await send(message)

@@ -1,11 +1,11 @@
-"""The parts of Gradio that the site answers: only its page at the address of each tab, its events, and uploads.
+"""The parts of Gradio that the site exposes: only its page at the address of each tab, its events, and uploads.
 
-Three protections are in front of Gradio, which checks only apps that it launches and not mounted ones: its routes are
-an allow-list, a request can name only files received from the same visitor, and a file is sent only to the visitor who
+Three protections are in front of Gradio, which checks only apps that it launches, not mounted ones: its routes are an
+allow-list, a request can name only files received from the same visitor, and a file is sent only to the visitor who
 uploaded it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
 
-There is an app for each language. That of the first is at the root, with the interface for programs; the others answer
-events of their own pages below their prefix.
+There is an app for each language. The first language's app is at the root, with the interface for programs; the others
+answer events of their own pages below their prefix.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}, "/queue": "submit
 
 MOST_NAMED = 10
 _NOWHERE = "http://podeval.invalid"
-"""Placeholder for the address of a site that has none, in Gradio's page until it is filled in."""
+"""Placeholder for the site's address in Gradio's page if none is configured, until it is filled in."""
 PAGE_RATE = "300/minute"
 _CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
 _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origin).href.replace(/\\/$/, '')</script>"
@@ -93,13 +93,13 @@ _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origi
 
 
 class GradioGate:
-    """The gate in front of the Gradio apps; nothing reaches them in another way.
+    """The gate in front of the Gradio apps, which cannot be reached in any other way.
 
     Args:
-        apps: Gradio's own, such as `LanguageApps` of `gradio_app`.
+        apps: the Gradio apps, such as `LanguageApps` of `gradio_app`.
         issued: the files that visitors may name.
         site: the site whose header surrounds the page of a tab.
-        secure: whether the site is reached by HTTPS, perhaps within a page of the Hub.
+        secure: whether the site is reached over HTTPS, possibly within a page of the Hub.
     """
 
     def __init__(self, apps: Any, issued: IssuedFiles, site: Site, secure: bool = False) -> None:
@@ -107,7 +107,7 @@ class GradioGate:
         self._places = VisitorPlaces(apps.list_made, site.how.mode == "local")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         path, reads = scope["path"], scope["method"] in ("GET", "HEAD")
         if reads and path in _PAGES:
             await self._page(_PAGES[path], scope, receive, send)
@@ -126,18 +126,18 @@ class GradioGate:
             await refuse(refused.status_code, refused.detail)(scope, receive, send)
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that is on the list, if the files that it names belong to its sender."""
+        """Pass on a request if it is on the allow-list and the files that it names belong to its sender."""
         app = await self.apps.start(language)
         scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
         cookie = _cookie(scope)
         address = find_origin(HTTPConnection(scope))
-        # The network address stands for visitors whose browser keeps no cookie here.
+        # The network address stands for visitors whose browser does not keep our cookie.
         holders = (cookie, f"address {address}") if cookie else (f"address {address}",)
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
         names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
         check_names(*names)
         if part.startswith(_FILE):
-            # A visitor without a cookie may have it measured, but nobody else at the address can read it.
+            # A visitor without a cookie may have the file measured, but nobody else at the address can read it.
             if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):
                 raise Refused(403, "this file is not public")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
@@ -149,7 +149,7 @@ class GradioGate:
             def issue(path: str) -> None:
                 for holder in (cookie,) if cookie else (cookie_set, *holders):
                     self._issued.issue(holder, path, sender, seconds)
-                # Files that nobody uses are removed, even without another visit.
+                # Unused files are removed, even without another visit.
                 asyncio.get_running_loop().call_later(seconds + 1, self._issued.sweep)
 
             cookie_set = make_holder()
@@ -164,24 +164,24 @@ class GradioGate:
         else:
             self._places.check_reading(part, address)
             if part.startswith(f"{API}/info"):
-                # Only for the page: otherwise Gradio keeps the address that the first request names, and gives it to
-                # everybody.
+                # This is only for the page: otherwise, Gradio would keep the address that the first request names and
+                # give it to everyone.
                 scope["query_string"] += b"&page="
             await app(scope, receive, send)
 
     async def _page(self, tab: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
+        """Answer with Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
         request = Request(scope, receive)
         language = self._site.language(request)
         prefix, app = PREFIXES[language], await self.apps.start(language)
         transport, where = httpx.ASGITransport(app, root_path=prefix), read_public_address() or _NOWHERE
-        # None of the parameters is Gradio's: for `?page=` it would show a page of its own, or fail.
+        # None of the parameters are Gradio's; for `?page=`, it would show one of its own pages, or fail.
         async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
             front = await client.get(f"{prefix}/")
         if front.status_code != 200:
             await refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
-        # Without a configured address, the page gives its place by its path alone, not by the host of the request.
+        # Without a configured address, the page refers to itself by path alone, not by the host of the request.
         page = front.text.replace(_NOWHERE, "")
         answer = await run_in_threadpool(dress, self._site, request, page, tab)
         if not _cookie(scope):
@@ -193,10 +193,10 @@ class GradioGate:
     ) -> None:
         """Pass on an event whose files were issued to its sender.
 
-        Gradio gets rewritten JSON, so it cannot read anything that was not checked.
+        Gradio gets rewritten JSON, so it cannot read anything that has not been checked.
         """
         if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            # A form of another site can send anything but this without asking first.
+            # A form on another site cannot send this content type without a preflight request.
             raise Refused(415, "send JSON, as application/json")
         paths: list[str] = []
 
@@ -208,7 +208,7 @@ class GradioGate:
             body = parse_event(await Request(scope, receive).body())
             body = check_files(body, may_name)
             event = EventSent.model_validate(body)
-            # No page sends an unpaired surrogate or a number that is not finite, which may break a database.
+            # Pages do not send unpaired surrogates or numbers that are not finite, which may break a database.
             sent = event.model_dump(exclude_unset=True)
             written = json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
         except ValidationError as error:
@@ -227,7 +227,7 @@ class GradioGate:
             await answer_call(app, {**scope, "headers": headers}, replay_body(written, receive), send)
 
     def _add_cookie(self, send: Send, holder: str = "") -> Send:
-        # Within a page of the Hub, a browser keeps only cookies that state where they belong.
+        # Within a page of the Hub, a browser keeps only partitioned cookies.
         where = "; SameSite=None; Secure; Partitioned" if self._secure else "; SameSite=Lax"
 
         async def send_with_cookie(message: Message) -> None:
@@ -240,16 +240,16 @@ class GradioGate:
 
 
 def place(scope: Scope, prefix: str, address: str) -> Scope:
-    """A request as Gradio may see it: at our public address, without forwarding headers from strangers.
+    """Return a request as Gradio may see it: at our public address, without forwarding headers from strangers.
 
     Args:
         scope: the request.
-        prefix: beginning of the app's addresses.
-        address: the address of the site; empty for the one that the request names.
+        prefix: prefix of the app's addresses.
+        address: the address of the site; empty for the address that the request names.
     """
     headers = scope["headers"]
     if address or not read_trusted_proxies():
-        # The sender's address counts where a proxy of ours gives it, as `find_origin` knows.
+        # The sender's address is used if our proxy provides it, as in `find_origin`.
         kept = b"x-forwarded-for" if read_trusted_proxies() else b""
         hops = (b"forwarded", b"via", b"x-gradio-server", b"x-forwarded-")
         headers = [pair for pair in headers if pair[0] == kept or not pair[0].startswith(hops)]
@@ -262,7 +262,7 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
 
 
 def _without_cors(send: Send) -> Send:
-    """Passes on Gradio's answer, but not its permission for pages of other hosts to read it."""
+    """Pass on Gradio's answer, but not its permission for pages of other hosts to read it."""
 
     async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -274,7 +274,7 @@ def _without_cors(send: Send) -> Send:
 
 
 def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
-    """Passes on Gradio's answer to an upload, and issues the paths in it."""
+    """Pass on Gradio's answer to an upload, and issue the paths in it."""
     accepted, answer = False, b""
 
     async def send_answer(message: Message) -> None:
@@ -292,22 +292,22 @@ def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
 
 
 def _cookie(scope: Scope) -> str:
-    """The visitor's name by the cookie; empty without one."""
+    """Return the visitor's name from the cookie; empty without one."""
     name = HTTPConnection(scope).cookies.get(COOKIE, "")
     return name if len(name) == len(make_holder()) else ""
 
 
 def dress(site: Site, request: Request, page: str, tab: str) -> Response:
-    """The page as sent.
+    """Return the page as it is sent.
 
     Args:
-        site: the site of the header.
-        request: the request of a reader.
+        site: the site with the header.
+        request: the reader's request.
         page: the page that Gradio wrote.
         tab: the tab in front.
 
     Raises:
-        StoreUnusable: the database does not report what is frozen.
+        StoreUnusable: the database does not report which activities are frozen.
         RuntimeError: this release of Gradio writes its page differently.
     """
     site.limit(request, PAGE_RATE, "tabs")
@@ -325,7 +325,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
     early = _render_early(site, request) if tab == TABS[0] else ""
     answer = HTMLResponse(f"{page[:start]}{header}{early}{page[start:]}")
     answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
-    # The Score tab records if the visitor allows it.
+    # The Score tab can record sound if the visitor allows it.
     answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
     answer.headers["Vary"] = "accept-encoding, accept-language, cookie"
     site.keep_language(request, answer)
@@ -333,14 +333,14 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
 
 
 def _render_early(site: Site, request: Request) -> str:
-    """The leaderboard's JSON with the element in which its script draws it before Gradio is ready."""
+    """Return the leaderboard's JSON and the element in which its script draws it before Gradio is ready."""
     content, _ = describe_view(site, request)
     written = orjson.dumps(content).decode().replace("<", "\\u003c").replace("&", "\\u0026")
     return site.render_text(request, "board_early.html", board=Markup(written))
 
 
 def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
-    """The page with its own settings, a tab in front, and in the Score tab a metric, if it is offered."""
+    """Return the page with its own settings, a tab in front and, in the Score tab, a metric if it is offered."""
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])
@@ -352,7 +352,7 @@ def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
         if metric in [name for _, name in offered["choices"]]:
             offered["value"] = [metric]
             components[PARTS_ID]["selected"] = part
-    # This is Gradio's own form: nothing in it ends the script.
+    # This is Gradio's own form: nothing in it can end the script.
     written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     end += len(_CONFIG_END)
     return page[:start] + written + _CONFIG_END + _ROOT + page[end:]

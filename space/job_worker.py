@@ -1,9 +1,9 @@
-"""A worker within the site's own process, whose models run as jobs on the Hub: for a Space, which is one process.
+"""A worker within the site's own process, whose models run as jobs on the Hub. It is for Spaces, which are one process.
 
 A thread works; APScheduler sweeps the queue, checks submissions that wait for the Hub, stops unnecessary jobs, mirrors
-results and removes old recordings. Generating happens in the jobs' containers; their outputs are decoded here, in a
-sandbox if there is one, else in a separate process with limits, and measured. A site that ends in the middle loses
-nothing: its claim expires, and the next one continues with the same job.
+results and removes old recordings. Outputs are generated in the jobs' containers, and then decoded here, in a sandbox
+if one is available, otherwise in a separate process with limits, and measured. A site that ends in the middle of this
+loses nothing: its claim expires, and the next process continues with the same job.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from podeval.submissions.worker import Worker
 _LOG = logging.getLogger("podeval.site")
 
 EXECUTOR, HERE, ELSEWHERE = "PODEVAL_EXECUTOR", "hf-jobs", "elsewhere"
-"""The setting that names the worker of submissions, and its possible values."""
+"""The setting that chooses the worker for submissions, and its possible values."""
 MIRROR_SECONDS = 300.0
 PAUSE = 10.0
 """Seconds between two checks of the queue."""
 JOB_PAUSE = 15.0
 """Seconds between two checks of a job."""
 JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
-"""Settings `PODEVAL_JOBS_…` of the machines of the Hub, with their defaults."""
+"""Settings `PODEVAL_JOBS_…` for machines of the Hub, with their defaults."""
 
 
 class Evaluation:
-    """The worker of a site's submissions, which the site runs itself if the settings request it.
+    """The worker for a site's submissions, which the site runs itself if the settings request it.
 
     Args:
         desk: the desk that accepts submissions, with their queue.
@@ -61,16 +61,16 @@ class Evaluation:
         self.worker: Worker | None = None
         self.problem = ""
         if self._setting == HERE and not desk.closed:
-            # The place where models run, by the same settings as `podeval worker --executor hf-jobs`.
+            # Where models run, according to the same settings as `podeval worker --executor hf-jobs`.
             jobs = {name: environment.get(f"PODEVAL_JOBS_{name}") or default for name, default in JOBS.items()}
             try:
                 ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
                 machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
                 self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
-                # The place where changes of state and results are mirrored, if repos are named.
+                # Where changes of state and results are mirrored, if repos are named.
                 repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
                 self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
-                # Models run in their containers; podeval's own code reads the data that is decoded here.
+                # Models run in their own containers; podeval's own code reads the data that is decoded here.
                 making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
                 self.worker = Worker(
                     desk.queue,
@@ -90,9 +90,9 @@ class Evaluation:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Let the worker, if there is one, work while the block runs.
+        """Let the worker, if there is one, work during the block.
 
-        The working thread is then abandoned: its claim expires, and the next process continues.
+        Afterwards, the working thread is abandoned: its claim expires, and the next process continues.
         """
         if self.worker is None:
             yield
@@ -110,7 +110,7 @@ class Evaluation:
                 stopping.set()
 
     def sentence(self, texts: Mapping[str, Any], operator: bool = False) -> str:
-        """Describe the worker in one sentence; if there is none, tell the operator the missing part.
+        """Describe the worker in one sentence; if there is none, tell the operator what is missing.
 
         Args:
             texts: the texts of submissions, in the reader's language.

@@ -1,9 +1,9 @@
-"""A stranger's recording, decoded and measured in separate processes within limits; their failure becomes a sentence.
+"""Decode and measure a stranger's recording in separate processes with limits, whose failure becomes a sentence.
 
-The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox if
-there is one, as submissions do, and both are stopped if they exceed their limits; the sentence names the party at
-fault. A script is measured in the same way. Anyone who measures takes a `MeasuringTurn`: one recording and one script
-at a time.
+The first process reads the file and writes a copy in a format of ours; the second scores this copy. Both run in a
+sandbox if one is available, as for submissions, and both are stopped if they exceed their limits; the sentence names
+the party at fault. A script is measured in the same way. Each measurement takes a `MeasuringTurn`, so one recording and
+one script are measured at a time.
 """
 
 from __future__ import annotations
@@ -34,65 +34,64 @@ _LOG = logging.getLogger("podeval.site")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 SECONDS = 300
-"""The longest recording: the machine is that of the board."""
+"""Maximum length of a recording in seconds, which is short because the machine also serves the board."""
 
 CHANNELS, RATES = 8, (1_000, 192_000)
 DECODING = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=2**30, output_files=20
 )
-"""Limits of the process that decodes. Five minutes of stereo at 192 kHz are 0.46 GB of samples; a recording that takes
-more than a GB with its copy is refused."""
+"""Limits of the decoding process: five minutes of stereo at 192 kHz are 0.46 GB, and 1 GB with the copy is allowed."""
 SCORING = sandbox.SandboxLimits(
     wall_seconds=900.0, memory_bytes=10 * 2**30, processes=256, output_bytes=2 * 2**30, output_files=5_000
 )
-"""Limits of the process that scores; its memory is counted in addresses, of which models reserve more than they use."""
+"""Limits of the scoring process; they apply to address space, of which models reserve more than they use."""
 GPU_SECONDS = 120
 """Seconds of a shared GPU for one recording."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
 _OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
-"""Texts and styles of the report, which the process reads."""
+"""Texts and styles of the report that the process reads."""
 _UNHEARD = "nobody is waiting for it any longer"
 
 
 class MeasuringTurn:
-    """A place in the queue of visitors who measure a recording or a script: the machine measures one of each at a time.
+    """A place in the queue of visitors who measure a recording or a script; the machine measures one of each at a time.
 
     Args:
         kind: `recording` or `script`.
     """
 
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
-    _changed = threading.Condition()  # Not bound to a thread, because Gradio's threads change.
+    _changed = threading.Condition()  # It is not bound to a thread, because Gradio's threads change.
     _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
-    """Seconds after which the first in a line no longer delays others."""
+    """Seconds after which the first in the queue no longer delays others."""
 
     def __init__(self, kind: str) -> None:
         self._line, self._seen = self._lines[kind], time.monotonic()
 
     def __enter__(self) -> MeasuringTurn:
-        """Take the last place."""
+        """Take the last place in the queue."""
         with self._changed:
             self._line.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave the line."""
+        """Leave the queue."""
         with self._changed, contextlib.suppress(ValueError):
             self._line.remove(self)
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = HEARTBEAT) -> int:
-        """Wait for the first place, at most for these seconds; return the number of places before this one."""
+        """Wait for the first place, at most this many seconds; return the number of places ahead of this one."""
         with self._changed:
             self._seen = time.monotonic()
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
             first, self._seen = self._line[0], time.monotonic()
             if self._seen - first._seen > self._most:
-                self._line.remove(first)  # Nothing else ends it, for example if a server was stopped in the middle.
+                self._line.remove(first)  # Nothing else would end it, for example if a server was stopped meanwhile.
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:
-        """Wait for the first place; raises BadInput once the visitor has left."""
+        """Wait for the first place; raise BadInput once the visitor has left."""
         while self.wait():
             if has_left():
                 raise BadInput(_UNHEARD)
@@ -100,10 +99,10 @@ class MeasuringTurn:
 
 @contextlib.contextmanager
 def open_decoded(path: Path) -> Iterator[Path]:
-    """A copy of a stranger's file for as long as the block runs; messages about it name only the file.
+    """Open a copy of a stranger's file for the duration of the block; messages about it name only the file.
 
     Raises:
-        BadInput: it is not audio, too long, or took too much.
+        BadInput: the file is not audio, is too long, or took too much time or memory.
     """
     with tempfile.TemporaryDirectory(prefix="podeval-try-", ignore_cleanup_errors=True) as folder:
         copy = path
@@ -111,18 +110,18 @@ def open_decoded(path: Path) -> Iterator[Path]:
             copy = _decode(path, Path(folder))
             yield copy
         except PodevalError as error:
-            # The places of the upload and its copy are private.
+            # The paths of the upload and its copy are private.
             raise BadInput(str(error).replace(str(copy), path.name).replace(str(path), path.name)) from None
 
 
 def _decode(path: Path, folder: Path) -> Path:
-    """Write a copy of a stranger's file, in FLAC of our own making, into an empty folder.
+    """Write a copy of a stranger's file, as FLAC written by podeval, into an empty folder.
 
-    Nothing in it is read here. It is decoded in a separate process, with limits on memory, time and bytes; in a
-    sandbox if there is one, as submissions are.
+    The file is not read in this process. It is decoded in a separate process, with limits on memory, time and bytes,
+    and in a sandbox if one is available, as for submissions.
 
     Raises:
-        BadInput: it is not audio, too long, or took too much.
+        BadInput: the file is not audio, is too long, or took too much time or memory.
     """
     source, out = folder / f"recording{path.suffix}", folder / "out"
     shutil.copyfile(path, source)
@@ -139,16 +138,16 @@ def _decode(path: Path, folder: Path) -> Path:
 
 
 def _stop_unheard(running: sandbox.Running) -> None:
-    """Stop a process once nobody waits for its result."""
+    """Stop a process once nobody is waiting for its result."""
     if has_left():
         running.stop(_UNHEARD)
 
 
 def _copy(out: Path, name: str, failure: str | None) -> Path:
-    """The output of a decoding process, moved out of the folder to which it could write.
+    """Return the output of a decoding process, moved out of the folder that the process could write to.
 
     Raises:
-        BadInput: it refused the file, or did not end well.
+        BadInput: the process refused the file, or did not end successfully.
     """
     try:
         with (out / transcode.REPORT).open("rb") as report:
@@ -166,7 +165,7 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
 
 
 def use_shared_gpu(function: _Function) -> _Function:
-    """A function that has a GPU while it runs, on a Space with ZeroGPU; elsewhere the unchanged function.
+    """Return a function that has a GPU while it runs, on a Space with ZeroGPU; elsewhere, return it unchanged.
 
     Args:
         function: a function or generator whose arguments and results can be pickled.
@@ -188,14 +187,14 @@ def score_apart(
     language: str = "en",
     upsample: bool = False,
 ) -> Iterator[ScoreSession]:
-    """Score a decoded copy in a separate process; yield its reports whenever there are more, and at its end.
+    """Score a decoded copy in a separate process; yield its reports whenever there are more, and at the end.
 
     Args:
         copy: decoded copy from `open_decoded`.
         name: the name of the stranger's file, for the report.
-        text: the spoken words; may be empty.
+        text: the spoken words, which may be empty.
         speakers: number of speakers; 0 if unknown.
-        metrics: names of the wanted metrics.
+        metrics: names of the chosen metrics.
         language: the language of the report.
         upsample: whether a recording below a model's sampling rate is scored anyway.
     """
@@ -210,7 +209,7 @@ def score_script_apart(text: str, metrics: Sequence[str]) -> list[dict[str, Any]
     """Score a script in a separate process; yield a line for each metric, with `result` and `protocol`.
 
     Raises:
-        BadInput: it cannot be read, or took too much.
+        BadInput: the script cannot be read, or took too much time or memory.
     """
     with tempfile.TemporaryDirectory(prefix="podeval-try-") as folder:
         out = Path(folder, "out")

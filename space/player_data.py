@@ -1,6 +1,6 @@
-"""Collect the data of the player of recordings: addresses of sounds and peaks, turns in time, missing parts.
+"""Collect the data for the player of recordings: addresses of sounds and peaks, times of turns, missing parts.
 
-This includes the systems that a page shows by default.
+It also lists the systems that a page shows by default.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def build_deck(
     part: int = 0,
     level: bool = False,
 ) -> dict[str, Any]:
-    """The player of one item, of one system or of two.
+    """Build the player for an item of one or two systems.
 
     Args:
         folder: the folder of runs.
-        sides: one or two.
+        sides: one or two sides.
         where: `benchmark/split/profile`.
-        item: its id.
+        item: the item's id.
         texts: the texts of the page `compare`.
-        part: the number of the sound of an output; the nearest there is.
-        level: whether two are brought to one loudness.
+        part: the number of the sound in an output; the nearest one is used.
+        level: whether two recordings are brought to the same loudness.
     """
     sounds = [list_parts(folder.path, side.output) for side in sides]
     count = max(map(len, sounds))
@@ -74,12 +74,12 @@ def build_deck(
 
 
 def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
-    """The same for the player's script."""
+    """Return the same data for the player's script."""
     return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
 
 
 def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
-    """Return the ids of the first systems of the board, without controls; fewer if there are fewer.
+    """Return the ids of the first systems on the board, without controls; there may be fewer than `count`.
 
     Args:
         folder: the folder of runs.

@@ -1,6 +1,6 @@
-"""The interface for programs that speak with Gradio: named endpoints at the root, each with its types and description.
+"""The interface for programs that use Gradio's client: named endpoints at the root, with types and descriptions.
 
-Every other event of the app is private. An endpoint's input is checked and limited like that of a route.
+Every other event of the app is private. An endpoint's input is checked and limited like a route's.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from podeval.texts import write_sentence
 RATE = "60/minute"
 MOST_ROWS = 5_000
 QUICK = ("loudness", "dnsmos")
-"""Metrics that measure a recording if a program names none."""
+"""Metrics that measure a recording if a program does not name any."""
 
 
 class ProgramApi:
     """The functions for programs.
 
     Args:
-        site: the site that the endpoints ask.
+        site: the site that the endpoints read.
     """
 
     def __init__(self, site: Site) -> None:
@@ -45,7 +45,7 @@ class ProgramApi:
         self._checks = SubmissionCheck(site)
 
     def add(self, measuring: bool) -> None:
-        """Add the endpoints to the app that is being built; `/score` only where visitors may measure."""
+        """Add the endpoints to the app that is being built; `/score` is added only if visitors may measure."""
         for function in (self.leaderboard, self.metrics, self.submit_check, self.queue, self.ratings):
             _add(function, queue=False)
         if measuring:
@@ -62,16 +62,16 @@ class ProgramApi:
         slice: str = "",
         metric: str = "",
     ) -> list[dict[str, Any]]:
-        """The numbers of one benchmark under one profile, one a row, best first.
+        """The numbers of one benchmark under one profile, one per row, best first.
 
         A row has system, system_title, metric, key, value, low and high (the 95 % interval), rank_best and rank_worst
-        (null where it is not ranked, as for controls), better (higher or lower), scored and unscored counts, protocol.
+        (null if it is not ranked, as for controls), better (higher or lower), scored and unscored counts, protocol.
         Compare only values of one metric, key and protocol.
 
         Args:
             request: the request of the program.
             board: benchmark/split such as lfs_bench/mono, or a benchmark; empty for the first.
-            profile: embedded, reference or paper; empty for the first there is.
+            profile: embedded, reference or paper; empty for the first that has numbers.
             slice: a part of the items such as language=en or category=Arts; empty for all items.
             metric: name of a metric such as wer, which /metrics lists; empty for all.
         """
@@ -100,7 +100,7 @@ class ProgramApi:
         return sorted(entries, key=_by_rank)
 
     def metrics(self, request: gr.Request) -> list[dict[str, Any]]:
-        """Every metric: name, title, what it is about, version, dimension, inputs, keys with direction and unit."""
+        """Every metric: name, title, purpose, version, dimension, inputs, keys with direction and unit."""
         self._limit(request, RATE, "api metrics")
         return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 
@@ -113,7 +113,7 @@ class ProgramApi:
     ) -> dict[str, Any]:
         """Measure a recording, or a script if no recording is given, with metrics that this machine has.
 
-        Gives by metric the value of each key, or `unscored` with the reason; and the protocol of each.
+        Returns the value of each key by metric, or `unscored` with the reason, and the protocol of each metric.
 
         Args:
             request: the request of the program.
@@ -154,25 +154,25 @@ class ProgramApi:
         task: str = "",
         document: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Look a model repo of the Hub over as submitting it would, and queue nothing.
+        """Check a model repo on the Hub as submitting it would, but queue nothing.
 
-        Gives `passed`, `refusals` (each rule that is not kept, what it asks, what was found), `preview` (what would
-        run, and how long), and `document`, the submission as it was read: change it and give it in place of a repo.
-        A model is looked over for everybody, outputs for anyone who is signed in.
+        Returns `passed`, `refusals` (each broken rule, what it requires, what was found), `preview` (what would run,
+        and for how long), and `document`, the submission as it was read: change it and pass it in place of a repo.
+        Models are checked for everyone, outputs only for people who are signed in.
 
         Args:
             request: the request of the program.
             repo: owner/name on the Hub.
             benchmark: name of a benchmark, such as real_pod or lfs_bench.
             track: the track of the benchmark; empty for its first.
-            task: text-to-speech, podcast, script-writer or speech-to-speech; empty for what the repo's card says.
+            task: text-to-speech, podcast, script-writer or speech-to-speech; empty for the task on the repo's card.
             document: a whole submission document, in place of a repo.
         """
         arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
         return self._checks.check(request.request, document, **arguments)
 
     def queue(self, request: gr.Request, state: str = "") -> list[dict[str, Any]]:
-        """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.
+        """Submissions, newest first: system, who, what, state, place in the queue, seconds left, reason for stopping.
 
         Args:
             request: the request of the program.
@@ -184,19 +184,19 @@ class ProgramApi:
         return list_public_rows(queue, queue.all(states=(state,) if state else ())[:500])
 
     def ratings(self, request: gr.Request, dimension: str = "") -> dict[str, Any]:
-        """Ratings by public votes (`excerpts`, `whole`: heard to the end) and before judges, never pooled, by
+        """Ratings by public votes (`excerpts`, or `whole` if heard to the end) and by judges, never pooled, by
         dimension: the systems with rating, 95 % interval, rank range, battles, wins.
 
         Args:
             request: the request of the program.
-            dimension: one alone; empty for all, and `pooled`.
+            dimension: a single dimension; empty for all, and `pooled`.
         """
         self._limit(request, RATE, "api ratings")
         return build_arena_document(self._site, dimension)
 
 
 def _add(function: Callable[..., Any], **options: Any) -> None:
-    """Add an endpoint under the name of its function, its refusals as sentences for the program."""
+    """Add an endpoint under the name of its function; programs get its refusals as sentences."""
     checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, strict=True))(function)
     gr.api(_say_refusals()(checked), api_name=function.__name__, api_description=function.__doc__, **options)
 
@@ -212,14 +212,14 @@ def _say_refusals() -> Iterator[None]:
 
 
 def _choices(settled: Any, name: str) -> list[str]:
-    """The possible values of a field of the view."""
+    """Return the possible values of a field of the view."""
     boards = [value for _, value in settled.choices.boards]
     values = {"board": boards, "profile": settled.choices.profiles, "slice": settled.board.slices}[name]
     return [value or "all items" for value in values][:20]
 
 
 def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Rows of a metric together, ranked ones before others, best first."""
+    """Return a sort key that groups rows by metric, ranked rows before others, best first."""
     value = row["value"]
     signed = 0.0 if value is None else value if row["better"] == "lower" else -value
     unranked = row["rank_best"] is None

@@ -1,7 +1,7 @@
-"""Limit how often somebody may send requests, by the monotonic times of their last ones, and how many at once.
+"""Limit how often someone may send requests, by the monotonic times of their last ones, and how many at once.
 
-`limits` parses rates. Its storage in memory scans everybody's requests up to a hundred times per second, never forgets
-a name, and uses the time of day, so a clock set back by an hour locks people out for an hour.
+`limits` parses rates. Its in-memory storage scans everyone's requests up to a hundred times per second, never forgets a
+name, and uses the time of day, so a clock set back by an hour would lock people out for an hour.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Answer = TypeVar("Answer")
 _SWEEP = 60.0
 """Seconds between two removals of names without requests."""
 MOST_NAMES = 20_000
-"""Number of names whose requests are remembered; the names of all networks of an attacker would not fit into memory."""
+"""Maximum number of names whose requests are remembered; all networks of an attacker would not fit into memory."""
 
 
 class RateLimit:
-    """A moving window for each name; used by any number of threads.
+    """A moving window for each name, which any number of threads may use.
 
     If there are too many names, those with the oldest requests are forgotten.
 
     Args:
-        clock: seconds that only go on.
+        clock: function that returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,10 +42,10 @@ class RateLimit:
         self._swept = clock()
 
     def wait(self, rate: RateLimitItem, *who: Hashable) -> float:
-        """Count a request, and return 0; or return the seconds to wait before one is accepted, and count nothing.
+        """Count a request and return 0, or return the seconds to wait before one is accepted, without counting it.
 
         Args:
-            rate: most requests in a time.
+            rate: maximum number of requests per time.
             who: the person or address whose requests are counted together.
         """
         length, now = float(rate.get_expiry()), self._clock()
@@ -66,11 +66,11 @@ class RateLimit:
 
 
 class ThreadPool:
-    """A few threads for frequent, quick requests; further work waits.
+    """A few threads for frequent, quick requests; additional work waits.
 
-    Threads of Python take turns. With forty of them, the default for pages, the thread that receives requests and sends
-    answers waits its turn as often as each of the others, so a busy second becomes a minute of late answers. Slow pages
-    keep their threads, and nothing here waits for them.
+    Python threads take turns. With forty threads, the default for pages, the thread that receives requests and sends
+    answers waits for its turn as often as each of the others, so a busy second becomes a minute of late answers. Slow
+    pages have their own threads, and requests here do not wait for them.
 
     Args:
         threads: number of threads at once.
@@ -80,7 +80,7 @@ class ThreadPool:
         self._limiter = CapacityLimiter(threads)
 
     def __call__(self, work: Callable[Given, Answer]) -> Callable[Given, Awaitable[Answer]]:
-        """The same work in one of the threads."""
+        """Return the same work, to be run in one of the threads."""
 
         @functools.wraps(work)
         async def run_in_thread(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -94,11 +94,11 @@ class Full(Exception):
 
 
 class WaitingRoom:
-    """Limits on waiting and running requests, in total and per sender; used by one thread, that of the server.
+    """Limits on waiting and running requests, in total and per sender, used only by the server's thread.
 
     Args:
-        most: the most threads of all senders.
-        most_each: the most threads of one sender.
+        most: maximum number of requests of all senders.
+        most_each: maximum number of requests of one sender.
     """
 
     def __init__(self, most: int, most_each: int) -> None:
@@ -108,7 +108,7 @@ class WaitingRoom:
 
     @contextmanager
     def enter(self, who: str) -> Iterator[None]:
-        """Hold a place in it for the duration.
+        """Hold a place for the duration of the block.
 
         Raises:
             Full: there is no place for this sender.
@@ -124,5 +124,5 @@ class WaitingRoom:
                 del self._inside[who]
 
     def count(self, who: str) -> int:
-        """Return the number of places of a sender."""
+        """Return the number of places that a sender holds."""
         return self._inside[who]

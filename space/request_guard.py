@@ -1,7 +1,7 @@
 """Check every request before a page sees it, and give every answer its security headers.
 
-Every change is a POST of JSON, to a page that accepts input, with the header `X-Podeval`, which no page of another site
-can send: it would need a preflight, which is refused. For the reasons and the threats, see docs/security.md.
+Every change is a POST of JSON, to a page that accepts input, with the header `X-Podeval`. Pages of other sites cannot
+send this header: it would need a preflight, which is refused. For the reasons and the threats, see docs/security.md.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ GRADIO_PAGE = (
     "img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self' data:; connect-src 'self' blob: data:; "
     "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'"
 )
-"""Gradio's page has code and style in it."""
+"""Gradio's page contains inline code and style."""
 
 GRADIO_FILE = "default-src 'none'; sandbox"
-"""Policy of a visitor's file, which is never a page of this site."""
+"""Policy for a visitor's file, which is never a page of this site."""
 
 
 EVERYWHERE = {
@@ -52,11 +52,11 @@ EVERYWHERE = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-"""Headers of every answer without its own."""
+"""Headers of every answer that does not set them itself."""
 
 
 def write_header_value(policy: str) -> str:
-    """A policy in the form of the header: with the sites that may show the answer within their pages."""
+    """Return a policy as a header value, with the sites that may show the answer within their pages."""
     return f"{policy}; {FRAME}"
 
 
@@ -69,25 +69,25 @@ class SecurityHeaders:
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
-        """Send a message; the first of a response gets the headers that every answer has."""
+        """Send a message; the first message of a response gets the headers that every answer has."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
             for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
                 headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
-                # A page is for one session, whatever is in between.
+                # A page is for one session, whatever caches are in between.
                 headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
 
 
 class RequestCounts:
-    """The statuses and durations of this process's answers; used by one thread, that of the server.
+    """The statuses and durations of this process's answers, used only by the server's thread.
 
     Attributes:
-        answers: their number by the first digit of the status.
-        within: answers whose head took no longer than a number of seconds, by that number.
-        seconds: sum of all answers' seconds.
+        answers: number of answers by the first digit of the status.
+        within: number of answers whose head took no longer than a number of seconds, by this number.
+        seconds: total seconds of all answers.
     """
 
     def __init__(self) -> None:
@@ -115,30 +115,31 @@ class RequestCounts:
 
 
 LONGEST_PATH = 200
-"""Characters of a request's method and path in the log."""
+"""Maximum number of characters of a request's method and path in the log."""
 
 LARGEST_BODY = 256 * 1024
 BODY_SECONDS = 20.0
-"""Seconds from the head of a request to the last byte of its body."""
+"""Maximum seconds from the head of a request to the last byte of its body."""
 
 _PROGRAMS = "/mcp"
-"""Read-only addresses, for programs that are not browsers; includes everything below them."""
+"""Read-only addresses, for programs that are not browsers, including everything below them."""
 
 _FORWARDED = ("forwarded", "via", "x-real-ip")
 _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
 
 
 class Guard:
-    """ASGI middleware that refuses requests which no page may see.
+    """ASGI middleware that refuses requests that pages must not see.
 
     Args:
-        app: the application behind it.
-        accepting: beginnings of the paths that accept input.
-        local: whether every visitor counts as the only person of this machine, without proof.
+        app: the application behind the guard.
+        accepting: prefixes of the paths that accept input.
+        local: whether every visitor counts as the only user of this machine, without proof.
         measures: whether visitors may upload recordings to measure.
-        hosts: further names under which a local site is reached.
+        hosts: additional names under which a local site is reached.
         files: uploaded files, with a share for each sender.
-        senders: function that returns a sender who may upload recordings for a submission, else an empty text.
+        senders: function that returns the sender if they may upload recordings for a submission, otherwise an empty
+            string.
         counts: the counts of answers.
     """
 
@@ -165,16 +166,16 @@ class Guard:
         self._archives = WaitingRoom(most=2, most_each=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on with a bounded body."""
+        """Refuse a request, or pass it on with a limited body."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
-                # Nothing on this site uses it.
+                # This site does not use it.
                 await send({"type": "websocket.close", "code": 1000})
                 return
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        # Each request is answered in a separate context, so this ends with it.
+        # Each request is answered in a separate context, so this ends with the request.
         REQUEST.set(f"{scope['method']} {path}"[:LONGEST_PATH])
         uploads = scope["method"] == "POST" and path.startswith(gradio_addresses.UPLOADS)
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
@@ -204,12 +205,12 @@ class Guard:
             try:
                 await self._app(scope, body, dressed)
             except Exception:
-                # The component that answers is in front of this one.
+                # The component that sends the answer is in front of this one.
                 self._counts.add(500, 0.0)
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """The reason why a request is refused; None if it is not. The first check that fails gives the answer."""
+        """Return the refusal of a request; None if it is not refused. The first failing check gives the answer."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -223,14 +224,14 @@ class Guard:
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """The reason for refusing input: the page accepts none, another site sent it, or its body has no limit."""
+        """Return the refusal of input: the page takes none, another site sent it, or its body is not limited."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
         if by_page and not path.startswith(self._accepting):
             return refuse(403, "nothing can be sent to this address")
         if path.startswith("/sign-out"):
-            # A form without a script: it cannot set a header.
+            # A form without a script cannot set a header.
             is_ours = headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
             return None if is_ours else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
@@ -247,24 +248,24 @@ class Guard:
         return refuse(503, why) if why else None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
-        """Explain why a request is not from this machine's user: a foreign name that leads here, or a proxy."""
+        """Explain why a request is not from this machine's user: it came through a foreign name or a proxy."""
         host = _host(headers.get("host", ""))
         if host in self._hosts:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
-        # Programs state their origin too; the refusal that names pages from elsewhere would not fit them.
+        # Programs state their origin too; the refusal about pages from elsewhere would not fit them.
         page = not _is_program(scope["path"])
         if forwarded or (page and _from_a_page_elsewhere(headers)):
             return f"this board is behind a proxy and would treat everybody as its operator; {_SIGN_IN}"
         client = scope.get("client")
-        # A page from elsewhere whose name was pointed at this machine still sends its own name.
+        # A page from elsewhere whose name was pointed at this machine (DNS rebinding) still sends its own name.
         if client and _is_address(client[0]) and not is_loopback(host):
             return f"this board is not known as {host[:80]!r}; open it as localhost, or {_SIGN_IN}"
         return ""
 
 
 class BodyLimit:
-    """Receives a body, within the limits of size and time."""
+    """Receives a body within limits on size and time."""
 
     def __init__(self, receive: Receive, most: int, seconds: float) -> None:
         self._receive = receive
@@ -274,7 +275,7 @@ class BodyLimit:
         self._whole = False
 
     async def __call__(self) -> Message:
-        """Receive a part of the body, as long as it is within the limit."""
+        """Receive a part of the body, as long as the body is within the limits."""
         if self._whole:
             return await self._receive()
         clock = asyncio.get_running_loop().time
@@ -296,24 +297,24 @@ _SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS
 
 
 def read_own_hosts() -> frozenset[str]:
-    """Names under which the only person of this machine reaches it through a forwarder, by `PODEVAL_HOSTS`."""
+    """Read `PODEVAL_HOSTS`: the names under which the only user of this machine reaches it through a forwarder."""
     return frozenset(name.strip().casefold() for name in os.environ.get("PODEVAL_HOSTS", "").split(",") if name.strip())
 
 
 def read_trusted_proxies() -> str:
-    """The number of our proxies in front of the site; empty if visitors reach it directly."""
+    """Read the number of our proxies in front of the site; empty if visitors reach it directly."""
     return os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID") or ""
 
 
 def find_origin(request: HTTPConnection) -> str:
-    """The network address of the person who sent a request; a proxy's statement counts if the proxy is trusted."""
+    """Return the network address of the sender of a request; a proxy's statement counts if the proxy is trusted."""
     proxies = read_trusted_proxies()
     forwarded = read_forwarded_for(request.headers, proxies) if proxies else ""
     return find_address_block(forwarded or (request.client.host if request.client else ""))
 
 
 def find_address_block(address: str) -> str:
-    """One sender: an address, or the 64 bits of an IPv6 address that belong to one customer."""
+    """Return what identifies a sender: an address, or the 64 bits of an IPv6 address that belong to one customer."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -326,10 +327,10 @@ def find_address_block(address: str) -> str:
 
 
 def read_forwarded_for(headers: Any, hops: str) -> str:
-    """The address that the proxy saw, in a chain whose beginning senders may invent.
+    """Return the address that the proxy saw, from a chain whose beginning senders may invent.
 
     Args:
-        headers: the headers of the request; every line of the name counts, in order.
+        headers: the headers of the request; every line with this name counts, in order.
         hops: number of our own proxies in front of the site; a text that is not a number means one.
     """
     chain = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
@@ -338,7 +339,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 
 
 def _terms(path: str) -> tuple[int, float]:
-    """The limits of a path: the highest number of bytes of a request, and its time in seconds."""
+    """Return the limits of a path: the maximum number of bytes of a request, and its maximum time in seconds."""
     if gradio_addresses.is_for_events(path):
         uploads = path.startswith(gradio_addresses.UPLOADS)
         most = gradio_addresses.LARGEST_UPLOAD if uploads else gradio_addresses.LARGEST_CALL
@@ -351,29 +352,29 @@ def _is_program(path: str) -> bool:
 
 
 def _is_foreign_origin(headers: Headers) -> bool:
-    """Whether a browser reports that a page of another host sent a request."""
+    """Return whether a browser reports that a page of another host sent a request."""
     origin = headers.get("origin", "")
     return origin != "" and _host(urlsplit(origin).netloc) != _host(headers["host"])
 
 
 def _is_bounded(headers: Headers, most: int) -> bool:
-    """Whether a request states the length of its body beforehand, within the limit."""
+    """Return whether a request states the length of its body beforehand, within the limit."""
     return "transfer-encoding" not in headers and 0 <= _length(headers) <= most
 
 
 def _length(headers: Headers) -> int:
-    """The stated length of a request's body; -1 if not stated."""
+    """Return the stated length of a request's body; -1 if it is not stated."""
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else -1
 
 
 def refuse(status: int, sentence: str) -> Response:
-    """A refusal in one sentence, for pages, programs and Gradio's clients, which show `detail`."""
+    """Return a refusal in one sentence, for pages, programs and Gradio's clients, which show `detail`."""
     return JSONResponse({"error": sentence, "detail": sentence}, status)
 
 
 def _host(header: str) -> str:
-    """The name in a `Host` header, without its port."""
+    """Return the name in a `Host` header, without its port."""
     try:
         return (urlsplit(f"//{header}").hostname or "").casefold()
     except ValueError:
@@ -389,9 +390,9 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Whether one of our pages has a different name from this machine: a silent proxy is in between.
+    """Return whether one of our pages has a name other than this machine's, because a silent proxy is in between.
 
-    A link on another site also leads here; a browser reports that case, because this machine's pages count as safe.
+    A link on another site also leads here; a browser reports that case, because this machine's pages count as secure.
     """
     if headers.get("sec-fetch-site") in ("cross-site", "none"):
         return False

@@ -1,4 +1,4 @@
-"""The server: uvicorn, which would wait for the head of a request indefinitely, with a time limit."""
+"""The server: uvicorn with a time limit, because it would otherwise wait indefinitely for the head of a request."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from request_guard import find_address_block, read_trusted_proxies
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""Seconds from the first byte of a request to the end of its head; also from connecting to the first byte."""
+"""Maximum seconds from the first byte of a request to the end of its head, and from connecting to the first byte."""
 
 MOST_CONNECTIONS, EACH_CONNECTS = 1_000, 100
-"""Highest number of connections in total, and of one address; behind a proxy there is only one address."""
+"""Maximum number of connections in total, and from one address; behind a proxy, there is only one address."""
 SPARE, SPARE_EACH = 200, 20
-"""Further ones, which are told that there is no place; they can request `/health`, which says that the site lives."""
+"""Number of additional connections, which are told that the site is full, but can request `/health`."""
 OPEN_FILES = 4_096
 LARGEST_HEAD = 32 * 1024
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections whose head arrives byte by byte, and those of clients with too many."""
+    """HTTP/1.1 that closes connections whose head arrives too slowly, and connections of clients that have too many."""
 
     _of_address: ClassVar[Counter[str]] = Counter()
     _address = ""
@@ -34,7 +34,7 @@ class ImpatientProtocol(H11Protocol):
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection begins."""
+        """Register a new connection."""
         super().connection_made(transport)
         self._wait()
         if self.client and not read_trusted_proxies():
@@ -46,7 +46,7 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def limit_concurrency(self) -> int | None:
-        """The most connections with which the current request is answered; uvicorn checks once its head is there."""
+        """The maximum number of connections for answering the current request, which uvicorn checks after its head."""
         if self.scope["path"] == "/health":
             return None
         return 0 if self._of_address[self._address] > EACH_CONNECTS else self._most
@@ -56,7 +56,7 @@ class ImpatientProtocol(H11Protocol):
         self._most = most
 
     def data_received(self, data: bytes) -> None:
-        """Receive more of the incoming data."""
+        """Receive incoming data."""
         if self._waiting is None and self.conn.their_state is h11.IDLE:
             self._wait()
         super().data_received(data)
@@ -65,7 +65,7 @@ class ImpatientProtocol(H11Protocol):
             self._waiting = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection ended."""
+        """Unregister a connection that ended."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
@@ -87,12 +87,12 @@ class ImpatientProtocol(H11Protocol):
 class SiteServer(uvicorn.Server):
     """A server that reports when it is ready.
 
-    Objects that exist by then stay in memory, so Python does not search them for garbage, which would delay all answers
-    by 0.3 s.
+    Objects that exist by then stay in memory, so they are excluded from garbage collection, which would delay all
+    answers by 0.3 s.
 
     Args:
         config: see `build_configuration`.
-        announce: text that is printed then; nothing if it is empty.
+        announce: text to print when it is ready; nothing is printed if it is empty.
     """
 
     def __init__(self, config: uvicorn.Config, announce: str = "") -> None:
@@ -100,7 +100,7 @@ class SiteServer(uvicorn.Server):
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start listening."""
         await super().startup(sockets)
         gc.collect()
         gc.freeze()
@@ -109,7 +109,7 @@ class SiteServer(uvicorn.Server):
 
 
 def build_configuration(app: Any, host: str, port: int) -> uvicorn.Config:
-    """The settings of the server: limited heads, limited waiting, no trust in claims about a proxy."""
+    """Return the server's settings: limited heads, limited waiting, no trust in claims about a proxy."""
     return uvicorn.Config(
         app,
         host=host,
@@ -132,10 +132,10 @@ def run(app: Any, host: str, port: int, announce: str = "") -> None:
     Args:
         app: the site.
         host: address to listen on.
-        port: likewise.
-        announce: text that is printed once the site answers.
+        port: port to listen on.
+        announce: text to print once the site answers.
     """
-    # A thousand connections need more files than many systems allow a program by default.
+    # A thousand connections need more open files than many systems allow a program by default.
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -1,4 +1,4 @@
-"""The data that the site serves: the folder of runs, the database, and the services over it."""
+"""The data that the site serves: the folder of runs, the database, and the services that use it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ MOST_BYTES, MOST_REPORTS = 8 * 2**20, 20
 
 
 class ScoreReports:
-    """Visitors' measurements, only in memory, for an hour, under unguessable names; the oldest is removed first.
+    """Visitors' measurements, kept only in memory, for an hour, under unguessable names; the oldest is removed first.
 
     Args:
-        clock: gives seconds; time.monotonic outside of tests.
+        clock: function that returns seconds; time.monotonic outside tests.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -67,16 +67,16 @@ class ScoreReports:
 _LOG = logging.getLogger("podeval.site")
 
 EVERY = 10.0
-"""Seconds for which an answer is valid: more frequent requests cost nothing."""
+"""Seconds for which an answer is valid, so more frequent requests cost nothing."""
 PATIENCE = 3.0
 """Seconds after which a waiting write counts as refused."""
 NOT_TAKEN = "nothing can be recorded at present: the database accepts no writes; its disk may be full"
 
 
 class WriteProbe:
-    """Whether the database accepts writes: a full disk still answers every question.
+    """Checks whether the database accepts writes, because a database on a full disk still answers every query.
 
-    Writes one small row occasionally, and only on request; used by any number of threads.
+    It writes one small row occasionally, and only on request; any number of threads may use it.
 
     Args:
         database: the database to check.
@@ -92,7 +92,7 @@ class WriteProbe:
         self._failed = False
 
     def why_not(self) -> str | None:
-        """The reason why nothing can be recorded, as of the last seconds; None if recording works."""
+        """Return the reason why nothing could be recorded in the last seconds; None if recording works."""
         with self._lock:
             if self._asked is None or self._clock() - self._asked >= EVERY:
                 self._asked = self._clock()
@@ -100,7 +100,7 @@ class WriteProbe:
         return NOT_TAKEN if self._failed else None
 
     def _ask(self) -> None:
-        # One write at a time, in a separate thread, so that a slow write does not delay the visitor for longer.
+        # One write at a time, in a separate thread, so that a slow write does not delay the visitor any longer.
         if self._writing is None or not self._writing.is_alive():
             self._writing = threading.Thread(target=self._write, daemon=True)
             self._writing.start()
@@ -118,7 +118,7 @@ class WriteProbe:
 
 
 SWEEP = "PODEVAL_SWEEP"
-"""The setting for the number of hours between applications of the rules of integrity; 0 for never."""
+"""The setting for the number of hours between two applications of the integrity rules; 0 for never."""
 LOOK_SECONDS = 600.0
 """Seconds between two checks of whether they are due."""
 
@@ -144,8 +144,8 @@ ONLY_VOTES = CodedSentence(
 
 
 class FetchKeeper:
-    """Saves the counts of battles' sounds, in one thread for all requests; one further request waits for it, on behalf
-    of the rest.
+    """Saves the counts of battles' sounds, in one thread for all requests; one further request waits for it on behalf
+    of the others.
 
     Args:
         tokens: the battles' sounds.
@@ -161,7 +161,7 @@ class FetchKeeper:
         if not self._waiting:
             self._waiting = True
             try:
-                # Anyone who has the last byte may hang up, which would also end this.
+                # A client that has the last byte may hang up, which would also end this task.
                 with CancelScope(shield=True):
                     await self._in_turn()
             finally:
@@ -178,14 +178,14 @@ class FetchKeeper:
 
 @dataclass(frozen=True)
 class Services:
-    """Everything the pages call.
+    """All services that the pages call.
 
     Attributes:
         runs: the folder that the board reads.
         database: judgements and submissions.
         arena: battles and votes.
-        closed: the reason why nothing is accepted from anyone; None if the site accepts.
-        only_votes: the reason why only votes are accepted; None if everything is.
+        closed: the reason why nothing is accepted from anyone; None if the site accepts input.
+        only_votes: the reason why only votes are accepted; None if everything is accepted.
         score_reports: reports on visitors' measurements.
     """
 
@@ -203,7 +203,7 @@ class Services:
 
     @cached_property
     def desk(self) -> SubmissionService:
-        """Accepts strangers' submissions: outputs come from the Hub, queried without a token, or from uploads here."""
+        """The desk for strangers' submissions, whose outputs come from the Hub (without a token) or from uploads."""
         from huggingface_hub import HfApi
 
         gate = Gate(api=HfApi(token=False), local=False, uploads=Uploads(self.runs).folder)
@@ -211,12 +211,12 @@ class Services:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """The worker on submissions."""
+        """The worker for submissions."""
         return Evaluation(self.desk, self.runs)
 
     @cached_property
     def rankings(self) -> Rankings:
-        """The ranking of the arena, one for all pages."""
+        """The ranking of the arena, shared by all pages."""
         return Rankings(self.arena, runs=self.runs)
 
     @cached_property
@@ -226,16 +226,16 @@ class Services:
 
     @cached_property
     def fetches(self) -> FetchKeeper:
-        """Saves the fetched parts of battles."""
+        """The service that saves the fetched parts of battles."""
         return FetchKeeper(self.arena.sounds)
 
     @cached_property
     def probe(self) -> WriteProbe:
-        """Whether the database accepts writes."""
+        """The check of whether the database accepts writes."""
         return WriteProbe(self.database)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
-        """The site's periodic tasks, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.
+        """List the site's periodic tasks, for `run_periodically`: the integrity rules, every `PODEVAL_SWEEP` hours.
 
         Raises:
             BadInput: the setting is not a number.
@@ -248,13 +248,13 @@ class Services:
         return {"integrity": (LOOK_SECONDS, partial(self.arena.sweep_if_due, hours))} if hours > 0 else {}
 
     def frozen(self) -> dict[str, str]:
-        """The things that operators refuse at the moment (`votes`, `submissions`), with their reasons."""
+        """Return what operators currently refuse (`votes`, `submissions`), with their reasons."""
         with self.database.reading(one_state=False) as session:
             return operator_settings.read_frozen(session)
 
 
 def open_bucket(database: Database) -> VoteObjects | None:
-    """Return the second place of every vote, if there is one: records that the database lost are imported from it."""
+    """Return the second store of every vote, if there is one; records that the database lost are imported from it."""
     folder = os.environ.get("PODEVAL_BUCKET")
     if not folder:
         return None
@@ -265,23 +265,24 @@ def open_bucket(database: Database) -> VoteObjects | None:
 
 
 def open_services(runs: Path, database: str | None = None, *, closed: str | None = None) -> Services:
-    """The services over one database.
+    """Open the services that use one database.
 
     Args:
         runs: the folder of runs.
-        database: a file of SQLite or an address; `DATABASE_URL`, else `podeval.db` in the folder of runs.
+        database: an SQLite file or an address; by default `DATABASE_URL`, otherwise `podeval.db` in the folder of runs.
         closed: the reason why nothing is accepted.
 
     Raises:
-        BadInput: the address cannot be understood, the service's secret is not set, or the arena's settings are wrong.
-        SecretLost: the people in the database are identified by another secret.
+        BadInput: the address cannot be parsed, the service's secret is not set, or the arena's settings are wrong.
+        SecretLost: the people in the database are identified by a different secret.
         StoreUnusable: the database cannot be opened, or is damaged.
     """
     settings = ArenaSettings.read(os.environ)
     runs.mkdir(parents=True, exist_ok=True)
     address = database or os.environ.get("DATABASE_URL") or runs / "podeval.db"
     try:
-        # Most proxies wait for a minute, and most visitors for less: a request is refused with a sentence before that.
+        # Most proxies wait for a minute and most visitors for less, so a request is refused with a sentence before
+        # that.
         opened = Database(address, patience=BUSY_SECONDS)
     except StoreReadOnly as error:
         _LOG.error("%s; until then the board can be read, and nothing is taken", error)
@@ -294,7 +295,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         )
     objects = None if closed is FULL else open_bucket(opened)
     try:
-        # The check comes before anybody is served: with another secret all of them would be new voters.
+        # This check comes before anyone is served, because with a different secret everyone would be a new voter.
         Secret.of(opened)
     except BadInput:
         opened.close()

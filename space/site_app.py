@@ -24,7 +24,7 @@ _OWN = (
 
 
 def build_site(site: Site) -> FastAPI:
-    """The whole site as one ASGI application.
+    """Build the whole site as one ASGI application.
 
     Args:
         site: the objects that pages receive.
@@ -45,13 +45,14 @@ def build_site(site: Site) -> FastAPI:
         secret_key=read_cookie_secret(),
         session_cookie="podeval",
         max_age=14 * 24 * 3600,
-        # A Space is shown inside a page of the Hub, where a cookie that is not `none` is not sent.
+        # A Space is shown inside a page of the Hub, in which a cookie is sent only if it is `SameSite=None`.
         same_site="none" if on_space else "lax",
         https_only=on_space or read_public_address().startswith("https://"),
     )
     app.mount("/own", StaticFiles(directory=HERE / "static"), name="own")
 
-    # Browsers look here on pages that do not come from our templates: Gradio's pages, files, and the list of the API.
+    # Browsers look for it here on pages that are not from our templates: Gradio's pages, files, and the API
+    # documentation.
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
         return FileResponse(HERE / "static" / "icon.svg")
@@ -67,7 +68,7 @@ def build_site(site: Site) -> FastAPI:
 
 
 def _list_pages() -> list[APIRouter]:
-    """The routes of the site's pages: every module in `pages/`. The arena's come first, because they are used most."""
+    """List the routes of every module in `pages/`, starting with the arena's, which are used most."""
     import importlib
     import pkgutil
 
@@ -78,7 +79,7 @@ def _list_pages() -> list[APIRouter]:
 
 
 def add_guard(app: FastAPI, site: Site) -> None:
-    """The rules for every request, see `Guard`; and the site for its pages."""
+    """Add the rules for every request (see `Guard`), and the site for its pages."""
     app.state.site = site
     local = site.how.mode == "local"
     senders = partial(find_recordings_sender, site)

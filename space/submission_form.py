@@ -1,4 +1,4 @@
-"""The form of a submission, by the document's own JSON Schema: its fields, and the gate's verdict."""
+"""The form for a submission, based on the document's own JSON Schema: its fields, and the gate's verdict."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most people leave empty."""
 _NOT_HERE = ("kind", "folder")
-"""The filled-in part of the form decides the kind; a folder next to the document does not exist here."""
+"""Fields that the form lacks: the filled-in part decides the kind, and there is no folder next to the document."""
 
 
 @dataclass(frozen=True)
 class FormField:
-    """One field.
+    """A field of the form.
 
     Attributes:
-        path: place of its value in the document, as `system.links.code`.
-        name: name for people.
+        path: path of its value in the document, such as `system.links.code`.
+        name: display name.
         help: explanation of the field.
         looks: `text`, `area`, `number`, `flag`, `list` (of short texts) or `choice`.
         required: whether it must be filled in.
-        choices: the choices, if it is a choice.
-        group: `system`, or its kind of source.
-        folded: whether most people leave it empty, so that it is folded.
+        choices: the options, if it is a choice.
+        group: `system`, or the kind of source that it belongs to.
+        folded: whether it is collapsed because most people leave it empty.
     """
 
     path: str
@@ -41,11 +41,11 @@ class FormField:
 
 
 KINDS = {"model": "Model", "outputs": "Outputs", "human": "Human"}
-"""The kinds of source that a stranger can enter, with the name of each one's block in the schema."""
+"""The kinds of source that a stranger can enter, with the name of the block of each in the schema."""
 
 
 def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> list[FormField]:
-    """The fields of a block of the schema, followed by those of the blocks in it.
+    """List the fields of a schema block, followed by those of the blocks in it.
 
     Args:
         block: name in the schema's `$defs`.
@@ -58,14 +58,14 @@ def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> lis
     for name, declared in schema["properties"].items():
         if name in _NOT_HERE:
             continue
-        # The content of a field where it is filled in.
+        # The schema of a field that is filled in.
         kinds = [each for each in declared.get("anyOf", ()) if each.get("type") != "null"]
         field_path, about = f"{path}.{name}", kinds[0] if len(kinds) == 1 else declared
         if "$ref" in about:
             nested += list_fields(about["$ref"].rpartition("/")[2], field_path, texts, group)
             continue
         required = name in schema.get("required", ()) and field_path.count(".") == 1
-        # Outputs without a folder need the repo.
+        # Outputs without a folder need a repo.
         required = required or "folder" in schema["properties"]
         pattern = about.get("items", about).get("pattern", "")
         help = texts["helps"].get(name) or declared.get("description") or PATTERNS_IN_WORDS.get(pattern, "")
@@ -91,12 +91,12 @@ def _looks(about: dict[str, Any], pattern: str) -> str:
 
 
 def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, Any]]) -> dict[str, Any]:
-    """The filled-in form, as a document for `podeval submit`.
+    """Return the filled-in form as a document for `podeval submit`.
 
     Args:
         kind: the kind of source.
         tracks: the tracks, as in `benchmark.track`.
-        given: values of fields as sent; empty ones are left out.
+        given: values of fields as sent; empty values are omitted.
     """
     document: dict[str, Any] = {"schema_version": 1, "system": {}, "benchmarks": [], "source": {"kind": kind}}
     values = [(field, read) for field, value in given if (read := _read_value(field, value)) is not None]
@@ -104,7 +104,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
     for field, read in values:
         *blocks, last = field.path.split(".")
         if field.looks == "choice" and len(blocks) > 1 and ".".join(blocks) not in typed:
-            # A choice always has a value, so a block without any other content is left out.
+            # A choice always has a value, so a block without any other content is omitted.
             continue
         section = document
         for block in blocks:
@@ -119,7 +119,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
 
 
 def get_value(document: dict[str, Any], field: FormField) -> Any:
-    """The value of a field from a document; None if the document has none."""
+    """Return the value of a field from a document; None if the document does not have it."""
     value: Any = document
     for name in field.path.split("."):
         value = value.get(name) if isinstance(value, dict) else None

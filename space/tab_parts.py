@@ -1,7 +1,7 @@
-"""A part of a tab whose content is ours: a constant template, and a script of `static/` that fills it.
+"""A part of a tab with our own content: a constant template, and a script from `static/` that fills it.
 
-Gradio writes the content of a template's `{{name}}` into a JavaScript template literal, and evaluates it: a system
-called `${alert(1)}` would run. Templates here therefore contain no placeholder for a value: scripts fetch strangers'
+Gradio writes the content of a template's `{{name}}` into a JavaScript template literal and evaluates it, so a system
+called `${alert(1)}` would run code. Templates here therefore have no placeholders for values: scripts fetch strangers'
 text as HTML that Jinja escaped, or set it as text.
 """
 
@@ -20,7 +20,7 @@ from podeval.files import DiskFull
 
 _LOG = logging.getLogger("podeval.site")
 
-# The whole address, because browsers may reuse code that was compiled for a page of another origin.
+# This is the whole address, because browsers may reuse code that was compiled for a page of another origin.
 _LOAD = "import(new URL(props.script, location.href).href).then((part) => part.start(element, props, trigger, watch))"
 _SHOW = """const place = element.querySelector("[role]");
 const show = () => { place.innerHTML = props.value ?? ""; };
@@ -32,16 +32,16 @@ _FORBIDDEN = ("${", "{{", "`", "\\", "<script")
 
 
 def make_part(name: str, script: str = "", content: str = "", **options: Any) -> gr.HTML:
-    """A part.
+    """Make a part of a tab.
 
     Args:
         name: its element id.
-        script: file in `static/`, whose `start` is called with the part's element, or a separate script.
-        content: our HTML for its beginning.
+        script: file in `static/` whose `start` is called with the part's element, or a separate script.
+        content: our HTML for its initial content.
         options: the options of `gr.HTML`.
 
     Raises:
-        ValueError: there is something in it that Gradio would evaluate.
+        ValueError: the content has something that Gradio would evaluate.
     """
     if marks := [mark for mark in _FORBIDDEN if mark in content]:
         raise ValueError(f"a component's template may not hold {marks[0]!r}, which Gradio would evaluate")
@@ -56,12 +56,12 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
 
 
 def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
-    """A place for the server's answer to a request: its value is HTML in which all text is escaped.
+    """Make a place for the server's answer to a request; its value is HTML in which all text is escaped.
 
     Args:
         name: its element id.
         role: `alert` if it interrupts screen readers, `group` if changes are not announced.
-        tab: the tab that sends the part's event `select` when it comes to the front, as its own start does.
+        tab: the tab that sends the part's event `select` when it comes to the front, as the part's own start does.
     """
     script = f"{_SHOW} {_ASK}" if tab else _SHOW
     return make_part(name, script, f'<div role="{role}"></div>', tab=tab)
@@ -76,7 +76,7 @@ class TabPart:
     """
 
     TEXTS: ClassVar[str]
-    """The name of its texts."""
+    """The name of the group of its texts."""
 
     def __init__(self, site: Site, language: str) -> None:
         self._site, self._language, self._desk = site, language, site.services.desk
@@ -89,7 +89,7 @@ class TabPart:
         self._site.limit(request.request, rate, what)
 
     def _explain(self, error: PodevalError) -> str:
-        """The reason why nothing was done."""
+        """Return the reason why nothing was done."""
         if isinstance(error, StoreUnusable | DiskFull):
             _LOG.error("nothing can be recorded: %s", error)
             return translate(UNRECORDED, self._refused)[0]

@@ -1,7 +1,7 @@
-"""The services of every page of the site: one look, one sign-in, one language, one pace.
+"""The services for every page of the site: a common look, sign-in, language and rate limit.
 
 The site's own pages are templates whose scripts are separate files; they load nothing from other hosts and contain no
-code. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
+code. Every change is a POST of JSON with the header `X-Podeval`, which other sites cannot send.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ NAV = {"board": "/", "arena": "/arena", "score": "/score", "submit": "/submit", 
 """Entries of the header by the key of their name in the texts `site`."""
 _OF_BOARD = ("", "leaderboard", "compare", "system", "report")
 _SECTIONS = dict.fromkeys(_OF_BOARD, "board") | dict.fromkeys(("submissions", "queue"), "submit") | {n: n for n in NAV}
-"""The entry of a page, by the beginning of its address; all others belong to the documents."""
+"""The header entry of a page, by the beginning of its address; all other pages belong to the documents."""
 
 LONGEST_SENTENCE = 300
-"""Number of letters of invalid input from strangers that are returned or logged."""
+"""Maximum number of letters of invalid input from strangers that are returned or logged."""
 MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
 """Number of hours up to which minutes are shown."""
@@ -59,7 +59,8 @@ _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
 )
-"""The space between a number and its unit in texts between tags, at which no line may end; `page.js` has it too."""
+"""The space between a number and its unit in texts between tags, at which a line must not break; `page.js` has it too.
+"""
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
@@ -70,13 +71,13 @@ UNREADABLE = CodedSentence(
 
 
 class FromPage(BaseModel):
-    """The content of a request, with only declared fields of their declared types: `true` is not a number."""
+    """The content of a request, which has only declared fields with their declared types; `true` is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TooMany(PodevalError):
-    """There were more requests than one person makes."""
+    """There were more requests than one person may make."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
@@ -86,27 +87,27 @@ class TooMany(PodevalError):
 
 
 class _Templates(Environment):
-    """Templates in which a name of a dictionary stands for what is under it: `s.items` is the word, not the method."""
+    """Templates in which an attribute of a dictionary is its value for that key: `s.items` is not the method."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """The result of `obj.attribute` in a template."""
+        """Return the result of `obj.attribute` in a template."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
 
 
 class Site:
-    """The values that every page receives.
+    """What every page has access to.
 
     Args:
         services: the services that the pages call.
         how: the way in which people sign in.
 
     Attributes:
-        contact: private address of the operator as a link in Markdown, or an empty text.
+        contact: private contact of the operator as a Markdown link, or an empty string.
         files: files that visitors uploaded and may name.
-        results: the folder of runs, its tables read once for all pages.
-        reports: the reports over it.
+        results: the folder of runs, whose tables are read once for all pages.
+        reports: the reports on these results.
         requests: counts of answered requests.
     """
 
@@ -128,15 +129,15 @@ class Site:
         self.files = IssuedFiles()
 
     def person(self, request: Request) -> Person | None:
-        """The sender of a request, if proven."""
+        """Return the sender of a request, if proven."""
         return self.how.person(request)
 
     def require_person(self, request: Request) -> Person:
-        """Who sent a request.
+        """Return the sender of a request.
 
         Raises:
-            NotSignedIn: nobody knows.
-            Refused: nothing is taken here at present.
+            NotSignedIn: the sender is unknown.
+            Refused: nothing is accepted at the moment.
         """
         if self.services.closed:
             raise ArenaRefused(refusal.CLOSED, self.services.closed)
@@ -146,7 +147,7 @@ class Site:
         return person
 
     def language(self, request: Request) -> str:
-        """The language of the page: the requested one, the one chosen before, or the browser's preferred one."""
+        """Return the language of the page: the requested one, the one chosen before, or the browser's preferred one."""
         wish = request.query_params.get("lang") or request.cookies.get("lang")
         if wish in LANGUAGES:
             return str(wish)
@@ -156,10 +157,10 @@ class Site:
     def render(
         self, request: Request, template: str, frozen: dict[str, str] | None = None, **values: Any
     ) -> HTMLResponse:
-        """A page from its template, with what `render_text` gives all, and what is frozen if that is not given.
+        """Render a page from its template with the values of `render_text`, and the frozen activities unless given.
 
         Raises:
-            StoreUnusable: the database does not say what is frozen.
+            StoreUnusable: the database does not report which activities are frozen.
         """
         frozen = self.services.frozen() if frozen is None else frozen
         answer = HTMLResponse(self.render_text(request, template, frozen=frozen, **values))
@@ -167,7 +168,7 @@ class Site:
         return answer
 
     def render_text(self, request: Request, template: str, **values: Any) -> str:
-        """The text of a template, which also knows `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`."""
+        """Render a template, which can also use `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`."""
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
         context = {
@@ -190,28 +191,28 @@ class Site:
         return self._render(template, context | values)
 
     def say_sign_in(self, request: Request) -> str:
-        """The words of a link to the sign-in."""
+        """Return the words of a link to the sign-in."""
         texts = self.texts[self.language(request)]["site"]
         return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
 
     def render_shell(self, template: str, language: str) -> str:
-        """A component's content from its template, the same for all readers of the language."""
+        """Render a component's content from its template, which is the same for all readers of the language."""
         return self._render(template, {"t": self.texts[language]})
 
     def _render(self, template: str, values: dict[str, Any]) -> str:
         return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", self._templates.get_template(template).render(values))
 
     def title(self, request: Request) -> str:
-        """The title of a tab's page, which changes with the tab."""
+        """Return the title of a tab's page, which changes with the tab."""
         texts = self.texts[self.language(request)]["site"]
         section = _SECTIONS.get(request.url.path.split("/")[1], "docs")
         return f"{texts[section]} · {texts['name']}"
 
     def frame(self, request: Request) -> tuple[str, str, str]:
-        """The head of the tabs' page, and the content above and below the tabs.
+        """Return the head of the tabs' page, and the content above and below the tabs.
 
         Raises:
-            StoreUnusable: the database does not say what is frozen.
+            StoreUnusable: the database does not report which activities are frozen.
         """
         header = self.render_text(request, "tabs_header.html", frozen=self.services.frozen())
         footer = self.render_text(request, "footer.html")
@@ -223,12 +224,12 @@ class Site:
         return head, header, footer
 
     def keep_language(self, request: Request, answer: Response) -> None:
-        """Remember the language that an address asks for."""
+        """Remember the language that an address requests."""
         if request.query_params.get("lang") in LANGUAGES:
             answer.set_cookie("lang", self.language(request), max_age=31_536_000, samesite="lax", httponly=True)
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
-        """The page of a refusal, in the reader's language as far as it is known there.
+        """Return the page of a refusal, in the reader's language if there is a translation.
 
         It does not use the database, because it may have to report that the database is unavailable.
         """
@@ -238,45 +239,46 @@ class Site:
         return self.render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
 
     def translate(self, request: Request, sentence: str, reason: str = "") -> str:
-        """A refusal in the reader's language, as far as it is known there.
+        """Return a refusal in the reader's language, if there is a translation.
 
         Args:
-            request: the request of the reader.
+            request: the reader's request.
             sentence: sentence of the engine.
-            reason: the reason in a word.
+            reason: the reason as a single word.
         """
         return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
 
     def limit(self, request: Request, rate: str, what: str = "") -> None:
-        """Let through a number of requests from one person or address, such as `20/minute`.
+        """Let through a limited number of requests from one person or address, such as `20/minute`.
 
         Args:
-            request: the request of the person.
+            request: the person's request.
             rate: number of requests per time.
             what: the requests that are counted together; by default those of its route.
 
         Raises:
-            TooMany: there were more.
+            TooMany: there were more requests.
         """
         person = self.person(request)
         who = person.identity if person and person.identity != "local" else find_origin(request)
-        # Limits are by route, not by address: a client that asks for something new each time asks just as often.
+        # Limits apply to routes and not to addresses, because a client that requests something new each time asks just
+        # as often.
         route = what or getattr(request.scope.get("route"), "path", request.url.path)
         if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
 
     def limit_measuring(self, request: Request) -> None:
-        """Let through the measurements that one address may have; the only person of a local board has no limit.
+        """Let through the measurements that one address may make; the only user of a local board has no limit.
 
         Raises:
-            TooMany: there were more.
+            TooMany: there were more measurements.
         """
         if self.how.mode != "local":
             self.limit(request, MEASURING_RATE, "measuring")
 
 
 async def get_site(request: Request) -> Site:
-    """The site that a request was sent to."""
+    """Return the site that a request was sent to."""
     site: Site = request.app.state.site
     return site
 
@@ -285,7 +287,7 @@ CurrentSite = Annotated[Site, Depends(get_site)]
 
 
 def limit(rate: str, what: str = "") -> Any:
-    """The condition of a route that lets through a number of requests from one person or address; see `Site.limit`."""
+    """Return a route condition that limits the requests from one person or address; see `Site.limit`."""
 
     async def check(request: Request, site: CurrentSite) -> None:
         site.limit(request, rate, what)
@@ -294,12 +296,12 @@ def limit(rate: str, what: str = "") -> Any:
 
 
 async def require_operator(request: Request, site: CurrentSite) -> Person:
-    """The operator who sent a request.
+    """Return the operator who sent a request.
 
     Raises:
-        NotSignedIn: its sender is unknown.
-        ArenaRefused: the sender of the request is not an operator.
-        TooMany: there were more requests than one person makes.
+        NotSignedIn: the sender is unknown.
+        ArenaRefused: the sender is not an operator.
+        TooMany: there were more requests than one person may make.
     """
     site.limit(request, "60/minute")
     person = site.person(request)
@@ -319,13 +321,13 @@ Operator = Annotated[Person, Depends(require_operator)]
 
 
 def to_script_data(value: Any) -> str:
-    """JSON that is safe in a page's `<script type="application/json">`."""
+    """Return JSON that is safe in a page's `<script type="application/json">`."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
 
 
 @cache
 def build_parts_style() -> str:
-    """The rules of the frame, and those of documents in the form in which they apply only inside the parts of tabs."""
+    """Build the style rules of the frame, and those of documents, limited to the inside of tab parts."""
     frame, _, rules = (HERE / "static" / "podeval.css").read_text(encoding="utf-8").partition("/* Content */")
     rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
     # Gradio's own rules name a class and an attribute; these are more specific.
@@ -333,7 +335,7 @@ def build_parts_style() -> str:
 
 
 def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
-    """The sender of a request, if they may upload recordings for a submission; empty for all others.
+    """Return the sender of a request if they may upload recordings for a submission; empty for all others.
 
     Args:
         site: the site that receives the submission.
@@ -344,23 +346,23 @@ def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
 
 
 def write_system_address(system: str, where: str = "") -> str:
-    """The address of a system's page.
+    """Return the address of a system's page.
 
     Args:
         system: its id.
-        where: `benchmark/split/profile`; where it has most by default.
+        where: `benchmark/split/profile`; by default the one with the most results.
     """
     query = {"system": system, "where": where}
     return f"/system?{urlencode({name: value for name, value in query.items() if value}, safe='/')}"
 
 
 def change_address(path: str, query: dict[str, Any], **changed: Any) -> str:
-    """The address of a page with some of its parameters changed; those without a value are left out."""
+    """Return the address of a page with some of its parameters changed; those without a value are removed."""
     return f"{path}?{urlencode({name: value for name, value in (query | changed).items() if value})}"
 
 
 def write_number(number: float, language: str) -> str:
-    """A number with the language's separators.
+    """Format a number with the language's separators.
 
     Args:
         number: the number to write.
@@ -370,10 +372,10 @@ def write_number(number: float, language: str) -> str:
 
 
 def write_moment(moment: datetime | str, language: str) -> str:
-    """Day and minute in UTC, such as `3 Nov 2026`'s order in that language and `08:28 UTC`.
+    """Format a day and minute in UTC, such as `3 Nov 2026` in the order of the language and `08:28 UTC`.
 
     Args:
-        moment: a time, or one in ISO 8601; without a zone it is in UTC.
+        moment: a time, possibly as an ISO 8601 text; without a zone, it is in UTC.
         language: the language of the page.
     """
     time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
@@ -383,7 +385,7 @@ def write_moment(moment: datetime | str, language: str) -> str:
 
 
 def write_span(seconds: float, language: str) -> str:
-    """An approximate duration of at least a minute, in minutes, hours or days, in the form that the number takes.
+    """Format an approximate duration of at least a minute in minutes, hours or days, with the right plural form.
 
     Args:
         seconds: length of the span.

@@ -5,7 +5,8 @@
     scores = podeval.score("episode.wav", text="script.json")
     print(scores)
 
-Importing it is light: no torch, no gradio, no network. Heavy modules are imported where they are used.
+Importing it is light: it does not load torch or gradio, and does not use the network. Heavy modules are imported where
+they are used.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -31,5 +32,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """The names above, including those that are not loaded yet."""
+    """List the names above, including those that are not loaded yet."""
     return sorted({*globals(), *__all__})

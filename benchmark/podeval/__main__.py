@@ -1,4 +1,4 @@
-"""`python -m podeval`, and so `accelerate launch -m podeval`."""
+"""The entry point of `python -m podeval` and `accelerate launch -m podeval`."""
 
 from podeval.cli import main
 

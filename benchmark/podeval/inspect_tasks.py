@@ -1,10 +1,10 @@
-"""PodBench as a task of Inspect (`inspect-ai`), for people who evaluate language models with Inspect.
+"""PodBench as an Inspect task (`inspect-ai`), for people who evaluate language models with Inspect.
 
     inspect eval podeval/podbench --model hf/OWNER/NAME -T judge=MODEL@https://host/v1
 
-The model is Inspect's, asked once, like podeval's script writers; the scorers are podeval's metrics with podeval's
-judge, so a value has the same protocol as in `podeval run`. Inspect also excludes podeval's unscored items from its
-means.
+Inspect provides the model, which is asked once, like podeval's script writers; the scorers are podeval's metrics with
+podeval's judge, so a value has the same protocol as in `podeval run`. Inspect also excludes podeval's unscored items
+from its means.
 """
 
 import math
@@ -45,7 +45,7 @@ def podbench(
     Args:
         split: `test`, built by `podeval data build podbench`, or `sample`, for trials.
         data: folder of the built dataset; ./podbench by default.
-        judge: the judge, in the form of podeval's `--judge`; without one every value is unscored.
+        judge: the judge, in the form of podeval's `--judge`; without one, every value is unscored.
         records: folder of the judge's raw answers, from which an interrupted evaluation resumes.
         seed: the seed of the model's answers.
     """
@@ -74,7 +74,7 @@ def instruction_following(
         judge: the judge.
         records: folder of the judge's raw answers.
         split: the split of the requests.
-        dataset: the dataset with its revision; part of the protocol.
+        dataset: the dataset with its revision, which is part of the protocol.
     """
     return partial(_score, "instruction_following", JudgeConfig(judge, records), _plan(split, dataset))
 
@@ -87,7 +87,7 @@ def script_quality(judge: str = "", records: str | None = None, split: str = "sa
         judge: the judge.
         records: folder of the judge's raw answers.
         split: the split of the requests.
-        dataset: the dataset with its revision; part of the protocol.
+        dataset: the dataset with its revision, which is part of the protocol.
     """
     return partial(_score, "script_quality", JudgeConfig(judge, records), _plan(split, dataset))
 
@@ -107,7 +107,7 @@ def _plan(split: str, dataset: str) -> RunPlan:
 
 
 async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState, target: Target) -> Score:
-    """One value for each key of the metric; without a score of podeval, none of them counts."""
+    """Return a value for each key of the metric; without a score from podeval, none of them count."""
     import anyio.to_thread
 
     item = Item.model_validate(state.metadata["item"])
@@ -126,7 +126,7 @@ async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState,
 
 
 def _measure(name: str, bench: JudgeConfig, item: Item, text: str) -> Result:
-    """The result of one script, as in a run of podeval."""
+    """Return the result for one script, as in a podeval run."""
     metric = catalogue.get(name)
     use = next(use for use in _BENCHMARK.metrics(_TRACK) if use.name == name)
     parameters = metric.read_parameters(use.parameters)

@@ -12,7 +12,7 @@ Listener = Callable[[str, float, float], None]
 """Called with the name of the task, the finished amount, and the total, both in the same unit."""
 
 PREPARING = "preparing a model, once"
-"""The task of making a model ready that was never used on this machine."""
+"""The task of preparing a model that has never been used on this machine."""
 
 SECONDS = frozenset(
     {

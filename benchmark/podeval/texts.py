@@ -1,6 +1,6 @@
-"""All sentences of the engine for people on pages, in English by code, with placeholders.
+"""All English sentences of the engine that pages show to people, by code, with placeholders.
 
-A page in another language recognises a sentence by its code, or by its words if only those were stored, and has the
+A page in another language identifies a sentence by its code, or by its words if only those were stored, and finds the
 translation in its catalogue (`space/locale`).
 """
 
@@ -366,15 +366,15 @@ REASONS: Mapping[str, str] = {
     "note-not-ranked": "not ranked ({0}): {1}",
     "not-ranked-items": "not ranked: {0} ({1} of {2})",
 }
-"""Reasons why an item is unscored or a system unranked, by code; `{0}`, `{1}` … are places."""
+"""Reasons why an item is unscored or a system unranked, by code; `{0}`, `{1}` … are placeholders."""
 
 LONGEST = 4_000
-"""Number of characters of a text that are searched for a sentence."""
+"""Maximum number of characters of a text that are searched for a sentence."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
-    """Return a sentence with its code; parameters may also be sentences.
+    """Return a sentence with its code; parameters may themselves be sentences.
 
     Args:
         code: one of `SENTENCES`.
@@ -384,9 +384,9 @@ def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
 
 
 def parse_sentence(text: str) -> CodedSentence | None:
-    """Return the sentence of a text that was stored without its code; None if it is none of these.
+    """Return the sentence for a text that was stored without its code; None if it is not one of `SENTENCES`.
 
-    The time is linear in the length of any text.
+    The time is linear in the length of the text.
     """
     if len(text) > LONGEST:
         return None
@@ -398,7 +398,7 @@ def parse_sentence(text: str) -> CodedSentence | None:
 
 
 def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
-    """Write a reason in these words; an unknown one stays unchanged.
+    """Translate a reason with these words; an unknown reason stays unchanged.
 
     Args:
         reason: the reason in the engine's English.
@@ -412,11 +412,11 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
 
 
 _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
-"""Parts of a sentence that differ between two of one kind: numbers and quotations."""
+"""Parts that may differ between sentences of the same kind: numbers and quotations."""
 
 
 def find_kinds(sentences: Iterable[str]) -> dict[str, str]:
-    """Map each sentence to the first of its kind: sentences that differ only in numbers and quotations."""
+    """Map each sentence to the first sentence of its kind, whose sentences differ only in numbers and quotations."""
     examples: dict[str, str] = {}
     return {sentence: examples.setdefault(_VARYING.sub("", sentence), sentence) for sentence in sentences}
 
@@ -444,6 +444,6 @@ def _match(template: str, text: str) -> dict[str, str] | None:
 
 @cache
 def _split(template: str) -> tuple[list[str], list[str]]:
-    """Return the fixed parts of a template and the names of the places between them."""
+    """Return the fixed parts of a template and the names of the placeholders between them."""
     parts = _PLACE.split(template)
     return parts[::2], parts[1::2]

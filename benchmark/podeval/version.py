@@ -1,4 +1,4 @@
-"""The version of podeval, and of an installed library; in a separate module, so that any room can use it."""
+"""The version of podeval, and of an installed library; in a separate module, so that any package can use it."""
 
 __version__ = "0.2.0"
 

@@ -1,1 +1,1 @@
-"""Pages next to the board: each module gives its routes by `router(site)`."""
+"""Pages next to the board; each module has its routes in `routes`."""

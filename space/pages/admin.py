@@ -1,6 +1,6 @@
-"""Operators' decisions about votes, listeners, submissions, freezing, and the arena; with their authors.
+"""Operators' decisions about votes, listeners, submissions, freezing and the arena, with their authors.
 
-Only for anyone who is named in PODEVAL_ADMINS and signed in, or for the only person of this machine.
+Only people who are named in PODEVAL_ADMINS and signed in, or the only user of this machine, have access.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podeval.submissions.states import OPEN
 routes = APIRouter(include_in_schema=False)
 
 NEWEST = 100
-"""Number of flags, submissions and decisions that are shown."""
+"""Maximum number of flags, submissions and decisions that are shown."""
 
 _MAY = {
     **dict.fromkeys(OPEN, ("cancel", "takedown")),
@@ -42,21 +42,21 @@ class _Sent(FromPage):
 
 
 class AboutVote(_Sent):
-    """Whether a vote counts."""
+    """The decision whether a vote counts."""
 
     vote: str
     counted: bool
 
 
 class AboutVoter(_Sent):
-    """Whether all votes of a voter count."""
+    """The decision whether all votes of a voter count."""
 
     voter: str
     counted: bool
 
 
 class AboutSession(_Sent):
-    """Whether a listener counts in a test."""
+    """The decision whether a listener counts in a test."""
 
     test: str
     listener: str
@@ -71,34 +71,34 @@ class AboutSubmission(_Sent):
 
 
 class Freeze(_Sent):
-    """Whether votes or submissions are accepted; the reason is shown to everybody."""
+    """The decision whether votes or submissions are accepted; the reason is shown to everyone."""
 
     what: str
     frozen: bool
 
 
 class AboutDimension(_Sent):
-    """Whether new battles are made on a dimension."""
+    """The decision whether new battles are created on a dimension."""
 
     dimension: str
     open: bool
 
 
 class AboutSystem(_Sent):
-    """Whether new battles show a system."""
+    """The decision whether new battles include a system."""
 
     system: str
     shown: bool
 
 
 class Goal(_Sent):
-    """Wanted number of counted votes on each dimension; nothing removes the goal."""
+    """Target number of counted votes on each dimension; no value removes the goal."""
 
     votes: int | None = None
 
 
 async def name_operator(person: Operator) -> str:
-    """The name recorded with a decision."""
+    """Return the name that is recorded with a decision."""
     return "operator" if person.identity == "local" else person.name
 
 
@@ -106,12 +106,12 @@ OperatorName = Annotated[str, Depends(name_operator)]
 
 
 async def get_arena(site: CurrentSite) -> ArenaModeration:
-    """The decisions on the arena."""
+    """Return the object for decisions on the arena."""
     return ArenaModeration(site.services.arena)
 
 
 async def get_board(site: CurrentSite) -> BoardModeration:
-    """The decisions on freezing, and all decisions."""
+    """Return the object for decisions on freezing, and for all decisions."""
     return BoardModeration(site.services.database, site.services.arena.changed)
 
 
@@ -121,7 +121,7 @@ OnBoard = Annotated[BoardModeration, Depends(get_board)]
 
 @routes.get("/admin", dependencies=[Depends(require_operator)])
 def page(request: Request, site: CurrentSite, arena: OnArena, board: OnBoard) -> HTMLResponse:
-    """Show everything that is flagged, waits or was decided."""
+    """Show everything that is flagged, is waiting or was decided."""
     rows = site.services.desk.queue.all()[:NEWEST]
     return site.render(
         request,
@@ -138,21 +138,21 @@ def page(request: Request, site: CurrentSite, arena: OnArena, board: OnBoard) ->
 
 @routes.post("/admin/votes")
 def vote(by: OperatorName, arena: OnArena, sent: AboutVote) -> JSONResponse:
-    """Count a vote, or leave it out."""
+    """Count a vote, or exclude it."""
     arena.count_vote(sent.vote, sent.counted, sent.reason, by)
     return JSONResponse({"vote": sent.vote, "counted": sent.counted})
 
 
 @routes.post("/admin/voters")
 def voter(by: OperatorName, arena: OnArena, sent: AboutVoter) -> JSONResponse:
-    """Count all votes of a voter, or leave them out."""
+    """Count all votes of a voter, or exclude them."""
     changed = arena.count_voter(sent.voter, sent.counted, sent.reason, by)
     return JSONResponse({"voter": sent.voter, "counted": sent.counted, "votes": changed})
 
 
 @routes.post("/admin/sessions")
 def session(by: OperatorName, site: CurrentSite, sent: AboutSession) -> JSONResponse:
-    """Count a listener of a listening test, or leave them out."""
+    """Count a listener of a listening test, or exclude them."""
     site.services.listening.count_session(sent.test, sent.listener, sent.counted, sent.reason, by)
     return JSONResponse({"listener": sent.listener, "counted": sent.counted})
 
@@ -187,13 +187,13 @@ def dimension(by: OperatorName, arena: OnArena, sent: AboutDimension) -> JSONRes
 
 @routes.post("/admin/systems")
 def system(by: OperatorName, arena: OnArena, sent: AboutSystem) -> JSONResponse:
-    """Put a system into the pool of new battles, or take it out."""
+    """Add a system to the pool for new battles, or remove it."""
     arena.pool_system(sent.system, sent.shown, sent.reason, by)
     return JSONResponse({"system": sent.system, "shown": sent.shown})
 
 
 @routes.post("/admin/goal")
 def goal(by: OperatorName, arena: OnArena, sent: Goal) -> JSONResponse:
-    """Set the goal of votes for each dimension, or none."""
+    """Set the target number of votes for each dimension, or remove it."""
     arena.set_goal(sent.votes, sent.reason, by)
     return JSONResponse({"votes": sent.votes})

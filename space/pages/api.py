@@ -40,16 +40,16 @@ RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NUMBER = 2**53
 MOST_SKIPPED = 100_000
-"""Number of votes that an offset skips, because the database counts them; `after` finds its place at once."""
+"""Maximum number of votes that an offset can skip, because the database must count them, unlike with `after`."""
 Families = dict[str, tuple[str, Mapping[str, float]]]
-"""Counts by their name, each with its kind and its samples by their labels."""
+"""Counts by name, each with its kind and its samples by label."""
 _DONE = {"backup": operator_settings.BACKED_UP, "sweep": operator_settings.SWEPT}
 MOST_NAMED = 20
-"""Number of names in the sentence that lists the choices."""
+"""Maximum number of names in the sentence that lists the choices."""
 
 
 class RowsPage(BaseModel):
-    """Some rows of many; `total` counts all matching rows, so the next page can be requested."""
+    """A page of rows; `total` counts all matching rows, so the next page can be requested."""
 
     total: int
     rows: list[dict[str, Any]]
@@ -132,7 +132,7 @@ def health(site: CurrentSite) -> Response:
         with services.database.reading() as session:
             health = read_health(session, datetime.now(UTC))
     except Exception as error:
-        # The place is for the operator only.
+        # Only the operator may see the path.
         _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
         return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
     closed = services.closed or site.services.probe.why_not()
@@ -143,7 +143,7 @@ def health(site: CurrentSite) -> Response:
             "version": __version__,
             "database": "sqlite" if services.database.is_sqlite else "postgresql",
             "taking": closed is None,
-            # The reason for accepting nothing, such as a full disk, and operators' reason for stopping votes or
+            # The reason why nothing is accepted, such as a full disk, and the operators' reason for stopping votes or
             # submissions.
             "closed": closed,
             "frozen": frozen,
@@ -171,7 +171,7 @@ def counts(site: CurrentSite) -> PlainTextResponse:
 
 
 def _count_stored(site: Site) -> Families:
-    """Facts from the database and the disk: read seldom, because the counts process all votes."""
+    """Return facts from the database and the disk, which are rarely read, because the counts process all votes."""
     services, now = site.services, datetime.now(UTC)
     counted, hub = services.arena.counts(), services.evaluation.hub
     with services.database.reading() as session:
@@ -190,7 +190,7 @@ def _count_stored(site: Site) -> Families:
         "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
     }
     for name, at in done.items():
-        # Never is represented by the earliest time, so that a rule on its age needs no special case.
+        # "Never" is represented by the earliest time, so that a rule on its age does not need a special case.
         families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
     if hub is not None:
         families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})
@@ -206,7 +206,7 @@ def _count_requests(requests: RequestCounts) -> Families:
 
 
 def _write_family(name: str, kind: str, samples: Mapping[str, float]) -> Iterator[str]:
-    """The lines of a family: its type, and each sample by its labels; of a histogram, sum and count last."""
+    """Return a metric family's lines: its type and each sample with its labels, a histogram's sum and count last."""
     yield f"# TYPE podeval_{name} {kind}"
     for label, value in samples.items():
         if label in ("sum", "count"):
@@ -217,10 +217,10 @@ def _write_family(name: str, kind: str, samples: Mapping[str, float]) -> Iterato
 
 
 def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.DataFrame:
-    """The rows that have what is wanted; what is empty is not asked for.
+    """Return the rows with the requested values; empty values are ignored.
 
     Raises:
-        Refused: nothing has that name.
+        Refused: nothing has this name.
     """
     for column, name in filters.items():
         if name:
@@ -231,7 +231,7 @@ def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.D
 
 
 def _require_known(folder: RunsFolder, column: str, name: str) -> None:
-    """Whether it has numbers, or is declared."""
+    """Refuse a name that has no numbers and is not declared."""
     declared: dict[str, Callable[[], Iterable[str]]] = {
         "benchmark": benchmarks.list_benchmarks,
         "profile": lambda: PROFILES,
@@ -252,16 +252,16 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
 
 
 def to_records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows in the form of JSON: values that are not numbers are null."""
+    """Return rows as JSON data, with null for values that are not finite."""
     plain = rows.replace([np.inf, -np.inf], np.nan).astype(object)
     records = plain.where(plain.notna(), None).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in records]
 
 
 def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows with parsed JSON columns."""
+    """Return rows with parsed JSON columns."""
     records = to_records(rows)
-    # Rows share protocols, so each is read once.
+    # Rows share protocols, so each protocol is parsed only once.
     read = lru_cache(maxsize=None)(json.loads)
     for row in records:
         for name, key in (("reasons", "reasons"), ("protocol_json", "protocol_content")):
@@ -271,7 +271,7 @@ def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def list_operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Everything that an OpenAPI document documents, in its order."""
+    """List everything that an OpenAPI document documents, in its order."""
     for path, methods in document["paths"].items():
         for method in METHODS:
             if operation := methods.get(method):
@@ -296,7 +296,7 @@ def _list_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Ite
 
 
 def _parameter(name: str, location: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
-    """The parameters or the body of a path: the kind in terms of JSON Schema, and its other facts."""
+    """Describe a parameter or the body of a path: its kind in terms of JSON Schema, and its other properties."""
     kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
     notes = [schema.get("description", "")]
     if "minimum" in schema:

@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 6
-"""Threads for all voters. They mostly wait for the database, so more of them would not finish sooner."""
+"""Number of threads for all voters. They mostly wait for the database, so more threads would not finish sooner."""
 in_turn = ThreadPool(AT_ONCE)
 routes = APIRouter(tags=["arena"])
 routes.include_router(audio_routes.routes)
 LONGEST_QUESTION = 160
-"""Number of letters of a question that is shown as a heading; a longer one is a page of rules."""
+"""Maximum number of letters of a question that is shown as a heading; a longer one is a page of rules."""
 
 
 class Wish(FromPage):
-    """The dimension that a voter wants to judge; any dimension by default, of excerpts if there are any."""
+    """The dimension that a voter wants to judge; by default any dimension, on excerpts if there are any."""
 
     protocol: str | None = None
     dimension: str | None = None
 
 
 _Stretch = Annotated[tuple[StrictFloat, StrictFloat], Strict(False)]
-"""A stretch from one second to another, as a list."""
+"""A list with the start and end of a stretch in seconds."""
 
 
 class BallotSent(FromPage):
-    """A ballot in the form for a page or program; `podeval.arena.Ballot` defines its content."""
+    """A ballot as sent by a page or program; `podeval.arena.Ballot` defines its content."""
 
     id: str
     token: str
@@ -69,7 +69,7 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """The tab's content for this person: the dimensions that can be judged, or why there are none, and its texts."""
+    """Return the tab's content for this person: its texts, and the dimensions to judge or why there are none."""
     texts, closed = _texts(request, site), site.services.closed
     offered = {} if closed else site.services.arena.dimensions_by_protocol()
     state, sentence = "open", ""
@@ -97,7 +97,7 @@ def _texts(request: Request, site: CurrentSite) -> dict[str, Any]:
 
 
 def _show(request: Request, site: CurrentSite, view: BattleView) -> JSONResponse:
-    """A battle as data, with the question in the words of the page: a long question is folded with its task."""
+    """Return a battle as data, with the question in the page's words; a long question is collapsed with its task."""
     language = site.language(request)
     texts = site.texts[language]
     names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
@@ -126,7 +126,7 @@ def battle(request: Request, site: CurrentSite, wish: Wish) -> JSONResponse:
 @routes.get("/arena/battles/{token}", dependencies=[limit("60/minute")])
 @in_turn
 def again(request: Request, site: CurrentSite, token: str) -> JSONResponse:
-    """Return an open battle again, to its voter."""
+    """Return an open battle again to its voter."""
     return _show(request, site, site.services.arena.show(token, _voter(request, site)))
 
 
@@ -155,7 +155,7 @@ def reveal(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
 @routes.get("/arena/votes/{vote}/revealed", include_in_schema=False, dependencies=[limit("60/minute")])
 @in_turn
 def revealed(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
-    """The revealed battle in the words of the page: the systems, and the results of all votes and of the caller's."""
+    """Return the revealed battle in the page's words: the systems, and the results of all votes and of the caller's."""
     who, texts = _voter(request, site), _texts(request, site)
     reveal, mine = site.services.rankings.reveal(who, vote), Personals(site.services.database).of(who)
     content: dict[str, Any] = {"standing": texts["not_told"]}
@@ -183,7 +183,7 @@ def me(request: Request, site: CurrentSite) -> JSONResponse:
 
 @routes.get("/arena/ratings", include_in_schema=False, dependencies=[limit("60/minute")])
 def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: str = "") -> HTMLResponse:
-    """Show the ratings of one dimension with their basis."""
+    """Show the ratings of one dimension and what they are based on."""
     ranking, arena = site.services.rankings.current(), site.services.arena
     by = protocol if protocol in ranking.protocols else next(iter(ranking.protocols), "")
     parts = ranking.protocols.get(by, {})
@@ -199,9 +199,9 @@ def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: 
 
 @routes.get("/arena/ratings.json", dependencies=[limit("60/minute")])
 def ratings_json(site: CurrentSite) -> JSONResponse:
-    """The rankings by public votes, on excerpts and on whole recordings, and by the battles before each judge: ratings
-    with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and the groups of votes that
-    count for less (`lowered`).
+    """The rankings by public votes, on excerpts and on whole recordings, and by the battles that each judge decided:
+    ratings with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and the groups of votes
+    that count for less (`lowered`).
     """
     return JSONResponse(site.services.rankings.current().document())
 
@@ -213,7 +213,7 @@ def ratings_csv(request: Request, site: CurrentSite) -> Response:
 
 
 def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
-    """The effect of this vote on the tally of the two, and their standing, or the sentence that it is unknown yet."""
+    """Describe how this vote changes the tally of the two systems, and their standing, if it is known yet."""
     sides = [(side.title, side.rating) for side in (battle.a, battle.b)]
     tally = texts["pair_tally"].format(battle.a.title, battle.b.title, *battle.between) if battle.between else ""
     if any(rating is None or rating.low is None for _, rating in sides):
@@ -234,7 +234,7 @@ def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
 
 
 def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
-    """The voter's number of battles, the agreement with others, and the votes missing for a personal board."""
+    """Describe the voter's number of battles, agreement with others, and votes missing for a personal board."""
     share = f"{100 * mine.agreed / mine.compared:.0f}" if mine.compared else ""
     sentences = [
         texts["judged"].format(count=mine.judged),
@@ -250,14 +250,14 @@ def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
 
 
 def _battle(view: BattleView) -> dict[str, Any]:
-    """A battle for a browser, whose clock may be wrong: the remaining time, not the end."""
+    """Return a battle for a browser, with the remaining time, because the browser's clock may be wrong."""
     left = (view.expires_at - datetime.now(UTC)).total_seconds()
     plain = asdict(view) | {"seconds_left": max(0.0, left)}
     return plain | {"served_at": view.served_at.isoformat(), "expires_at": view.expires_at.isoformat()}
 
 
 def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:
-    """The template's data for one dimension: the plot, the rows, the matrix, and the undecided pairs."""
+    """Return the template's data for one dimension: the plot, the rows, the matrix, and the undecided pairs."""
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
     ranked = [(about, row) for about, row in entries if row.provisional is None]
     drawn = [
@@ -293,7 +293,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
 
 
 def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
-    """Row against column, best first: share won, battles, and one of nine shades; None if they never met."""
+    """Return the cells of row against column, best first: share won, battles, one of nine shades; None if never met."""
     positions = [part.tally.systems.index(row.system) for row in part.ratings.systems]
     shares, battles = part.tally.shares, part.tally.battles
     return [

@@ -1,4 +1,4 @@
-"""The leaderboard as the JSON that its script draws, and the shown numbers as files."""
+"""The leaderboard as JSON for the script that draws it, and the shown numbers as files."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Number of rows that are written at once, and of rows from which they are packed."""
+"""Number of rows that are written at once, and number of rows from which they are compressed."""
 GZIP_BITS = 31
-"""The form of gzip, as zlib numbers it."""
+"""The gzip format, as numbered by zlib."""
 
 
 @routes.get("/board.json", include_in_schema=False, dependencies=[limit(PAGE_RATE)])
 def view(request: Request, site: CurrentSite, part: str = "") -> Response:
-    """All data of a place for the leaderboard's script; with `part=picture`, only its picture."""
+    """Return all data of a view for the leaderboard's script; with `part=picture`, only its picture."""
     content, whole = describe_view(site, request, part)
     answer = Response(orjson.dumps(content), 200 if whole else 503, media_type="application/json")
     site.keep_language(request, answer)
@@ -72,9 +72,9 @@ def parquet(request: Request, site: CurrentSite) -> Response:
 def badge(
     site: CurrentSite, system: str, board: str = "", profile: str = "", dimension: str = "", metric: str = ""
 ) -> Response:
-    """A badge of a system for its README: its rank range on a board, else `provisional` or `reported`."""
+    """A badge of a system for its README: its rank range on a board, otherwise `provisional` or `reported`."""
     index = site.results.index()
-    # A paper's figures of a whole benchmark are on the boards of its splits, so the beginning of a name is enough.
+    # A paper's figures for a whole benchmark are on the boards of its splits, so the beginning of a name is enough.
     if not any(name.startswith(board) for name in index.boards):
         raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="board", value=f"{board[:80]!r}"))
     try:
@@ -87,17 +87,17 @@ def badge(
 @routes.get("/reported-elsewhere.csv", response_class=Response, dependencies=[limit(RATE)])
 def elsewhere(request: Request) -> Response:
     """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
-    # All of it is shipped and none comes from strangers, so a leading minus may stay as printed.
+    # All of this data is shipped with podeval and none comes from strangers, so a leading minus may stay as printed.
     return stream_csv(request, pd.DataFrame(reported_elsewhere.list_rows()), "podeval-reported-elsewhere.csv")
 
 
 def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[str, Any], bool]:
-    """The view of an address as JSON, and whether the results could be read.
+    """Return the view of an address as JSON, and whether the results could be read.
 
     Args:
         site: the site of the results.
-        request: the request of a reader.
-        part: `picture` for only the picture.
+        request: the reader's request.
+        part: `picture` for the picture alone.
     """
     folder, language, person = site.results, site.language(request), site.person(request)
     words = Words(site.texts[language]["board"], language)
@@ -126,13 +126,13 @@ ADDRESSES = Addresses(write_system_address, _write_sound_address)
 
 
 def _view(request: Request) -> BoardView:
-    """The view of an address; a form without a script repeats a name for each of its values."""
+    """Return the view of an address; a form without a script repeats a name for each of its values."""
     query = request.query_params
     return BoardView.from_query({name: ",".join(query.getlist(name)) for name in query})
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """The view of an address, which must match exactly for a file, because nobody would notice a different one."""
+    """Return the view of an address, which must match exactly for a file, where a change would go unnoticed."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))
@@ -152,18 +152,18 @@ def _name_file(settled: ResolvedView, kind: str) -> str:
 
 
 def attach(name: str) -> dict[str, str]:
-    """The header of an answer that is saved under a name."""
+    """Return the header for an answer that is saved under a name."""
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
 def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\ufeff") -> Response:
-    """A table as a file, written and packed while it is sent, so that its text is never in memory as a whole.
+    """Send a table as a file that is written and compressed while it is sent, so it is never in memory as a whole.
 
     Args:
-        request: the request, which states whether compressed bytes are accepted.
-        table: the table; cells that a spreadsheet would run are made safe.
+        request: the request, which states whether compression is accepted.
+        table: the table; cells that a spreadsheet would execute are made safe.
         name: the name of the file.
-        mark: the mark at the front that tells spreadsheets the encoding; empty for none.
+        mark: the leading mark that tells spreadsheets the encoding; empty for none.
     """
     packed = "gzip" in request.headers.get("accept-encoding", "") and len(table) >= CSV_PACKED
 
@@ -181,7 +181,7 @@ def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\u
 
 
 def compress(request: Request, answer: Response) -> Response:
-    """The compressed answer, if the client accepts compression and it is large."""
+    """Compress an answer if the client accepts compression and the answer is large."""
     if "gzip" in request.headers.get("accept-encoding", "") and len(answer.body) >= SMALLEST_PACKED:
         answer.body = gzip.compress(answer.body, compresslevel=1)
         answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})

@@ -23,7 +23,7 @@ DOCUMENTS = {
     **{"about": "/about", "method": "/method", "judges": "/judges", "ratings": "/arena/ratings"},
     **{"compare": "/compare", "queue": "/queue", "programs": "/api/docs"},
 }
-"""Documents of the list, by the key of their name in the texts `site`."""
+"""Documents in the list, by the key of their name in the texts `site`."""
 OPERATORS_DOCUMENTS = {"admin": "/admin", "listening": "/listening"}
 RATE = "60/minute"
 routes = APIRouter(include_in_schema=False)
@@ -50,7 +50,7 @@ def about(request: Request, site: CurrentSite) -> Response:
     texts = _read_texts(request, site)[0]["about"]
     contact = texts["contact"].format(site.contact) if site.contact else ""
     text = "\n\n".join([texts["content"], texts["security"], contact])
-    # HTML in it would be shown as text.
+    # HTML in the contact would be shown as text.
     content = MarkdownIt("commonmark", {"html": False}).render(text)
     return site.render(request, "about.html", content=Markup(content))
 
@@ -75,13 +75,13 @@ def _read_texts(request: Request, site: Site) -> tuple[dict[str, Any], Words]:
 
 
 def _title(metric: Metric, words: Words) -> str:
-    """Return a metric's name; in a language other than the engine's together with its usual English name."""
+    """Return a metric's name; in languages other than the engine's, together with its usual English name."""
     own = words.title(get_column(metric.name, metric.headline.name, metric.dimension))
     return metric.title if words.language == FIRST or own == metric.title else f"{own}（{metric.title}）"
 
 
 def _list_metric(metric: Metric, words: Words) -> tuple[str, str, str, str]:
-    """Address, title, purpose and name of a metric in the list."""
+    """Return the address, title, purpose and name of a metric for the list."""
     return f"/metrics/{metric.name}", _title(metric, words), translate(metric.purpose, words.language), metric.name
 
 
@@ -104,6 +104,6 @@ def _describe(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, 
         "notes": [
             (texts[f"{part}_title"], texts[part].get(metric.name, text)) for part, text in declared.items() if text
         ],
-        # The formula and how it differs from the original are written in English, as the metric card is.
+        # The formula and how it differs from the original are written in English, like the metric card.
         "documentation": metric.documentation if words.language == FIRST else "",
     }

@@ -1,4 +1,4 @@
-"""Two systems side by side: values with their paired difference, every item, and both to hear at one position."""
+"""Two systems side by side: values with their paired difference, every item, and recordings played in sync."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from podeval.plots.svg import Frame
 from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
-"""Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""
+"""Number of threads that prepare copies, and mostly wait for one; pages, votes and `/health` have others."""
 
 MOST, MOST_EACH = 36, 6
-"""Sounds and peaks that wait or are searched, in total and for one address; a page requests four at once."""
+"""Maximum number of requested sounds and peaks, in total and per address; a page requests four at once."""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
 _WAITING = WaitingRoom(MOST, MOST_EACH)
@@ -64,7 +64,7 @@ def page(
     part: int = 0,
     level: bool = False,
 ) -> HTMLResponse:
-    """Show two systems, and one item that both spoke."""
+    """Show two systems, and one item that both have spoken."""
     board = site.results.board()
     every_text = site.texts[site.language(request)]
     texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
@@ -81,7 +81,7 @@ def page(
     systems = list_sides(board) if len(board) else []
     if comparison is None:
         return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-    # The first item for which both have an output, or else one of them.
+    # The first item for which both have an output, otherwise an item for which one has.
     first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
     shared = comparison.item(item) if item else first
     if item and shared is None:
@@ -108,7 +108,7 @@ def page(
 
 
 def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
-    """The same work in one of our own threads, for a limited number of waiting requests per address."""
+    """Run the work in one of our own threads, for a limited number of waiting requests per address."""
     in_thread = _POOL(work)
 
     @wraps(work)
@@ -125,7 +125,7 @@ def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]
 
 @dataclass
 class SoundWish:
-    """A recording by its address; at the loudness of the same recording of `beside`, if there is one."""
+    """A recording by its address, at the loudness of the same recording of `beside`, if there is one."""
 
     system: str
     where: str
@@ -134,11 +134,11 @@ class SoundWish:
     beside: str = ""
 
     def read(self, site: Site, fact: Callable[..., Any]) -> Any:
-        """A fact about the recording's copy.
+        """Return a fact about the recording's copy.
 
         Args:
             site: the site of the recordings.
-            fact: method of `Recordings`.
+            fact: method of `Recordings` that returns the fact.
 
         Raises:
             ArenaRefused: there is nothing to play.
@@ -160,7 +160,7 @@ Wish = Annotated[SoundWish, Depends()]
 @routes.api_route("/compare/audio", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
-    """Send a recording, at the loudness of the one next to it if that is named."""
+    """Send a recording, at the loudness of the one next to it if it is named."""
     copy = wish.read(site, Recordings.file)
     return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
@@ -175,7 +175,7 @@ def peaks(request: Request, site: CurrentSite, wish: Wish) -> Response:
 def _content(
     comparison: SystemComparison, column: Column | None, shared: Shared | None, texts: dict[str, Any]
 ) -> dict[str, Any]:
-    """The page's content about two systems: their values, items and differences."""
+    """Return the page's content about two systems: their values, items and differences."""
     return {
         "found": comparison,
         "places": comparison.places,
@@ -189,7 +189,7 @@ def _content(
 
 
 def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -> Markup:
-    """The values of both systems by item, of the items that have both."""
+    """Plot the values of both systems by item, for the items that have both."""
     rows = [(item.title, *item.values(column)) for item in comparison.items]
     pairs = [(title, a, b) for title, a, b in rows if a is not None and b is not None]
     title = texts["plot"]["title"].format(column=column.header_in(texts["language"]), items=len(pairs))
@@ -197,7 +197,7 @@ def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -
 
 
 def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
-    """Rows of values by dimension."""
+    """Return the rows of values by dimension."""
     by_dimension: dict[str, list[dict[str, str]]] = {}
     for pair in comparison.pairs:
         by_dimension.setdefault(write_dimension_title(pair.column.dimension, texts["language"]), []).append(
@@ -232,7 +232,7 @@ def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[st
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every score of one item, side by side; unscored ones with their reason and cause."""
+    """Return every score of one item, side by side; unscored ones have their reason and cause."""
     columns = [pair.column for pair in comparison.pairs if pair.column.metric in item.readings]
     cells = [(column, _cells(item, column, texts, reasons=True)) for column in columns]
     return [
@@ -242,7 +242,7 @@ def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -
 
 
 def _cells(item: Shared, column: Column, texts: dict[str, Any], reasons: bool = False) -> list[str]:
-    """The values of both systems on an item, and their difference."""
+    """Return the values of both systems on an item, and their difference."""
     places_, difference = column.choose_decimals(item.values(column)), item.difference(column)
     cells = [
         f"{texts['unscored_by'][reading.cause]}: {translate_reason(reading.reason, texts['reasons'])}"

@@ -1,7 +1,7 @@
-"""The audit of judges: whether each judge with records here is steady, swayed, readable, and agrees with people.
+"""The audit of judges: whether each judge with records here is consistent, unbiased, readable, and like people.
 
-Records are in the folder `judges` of the runs, and in PODEVAL_JUDGES (folders, separated as in PATH); with the
-files `scores.jsonl` and `human.csv` next to them, the agreement with people is shown.
+Records are in the folder `judges` of the runs, and in PODEVAL_JUDGES (folders, separated as in PATH); if the files
+`scores.jsonl` and `human.csv` are next to them, the agreement with people is shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ routes = APIRouter(tags=["board"])
 
 SCORES, HUMAN = "scores.jsonl", "human.csv"
 MOST_OPEN = 2
-"""Number of folders of records whose judges are shown open; if there are more, they are folded."""
+"""Maximum number of folders of records whose judges are shown expanded; if there are more, they are collapsed."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class AuditedRecords:
 
 
 def audit_all(site: CurrentSite) -> list[AuditedRecords]:
-    """The audits of all judges with records here."""
+    """Return the audits of all judges with records on this site."""
     configured = [Path(name) for name in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if name]
     return audit_folders([site.services.runs / JUDGES, *configured])
 
@@ -70,7 +70,7 @@ def documents(audits: Audits) -> JSONResponse:
 
 
 def audit_folders(folders: Sequence[Path]) -> list[AuditedRecords]:
-    """The audits of all folders of records among these and in them, by name; each made again when its files change."""
+    """Audit all folders of records among these and in them, by name; an audit is made again when its files change."""
     parents = {
         path.parent
         for folder in folders
@@ -99,7 +99,7 @@ def _audit(folder: Path, stamp: object) -> AuditedRecords:
 
 
 def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> Report:
-    """Build the report on all judges with records: each next to the papers' figures, then the papers' tables."""
+    """Build the report on all judges with records: each judge next to the papers' figures, then the papers' tables."""
     words, sections = texts["judges"], []
     for audited in audits:
         problem = [Text(f"{words['unreadable']} {audited.problem}", "notice")] if audited.problem else []
@@ -119,6 +119,6 @@ def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> 
 
 
 def _without_address(judge: AuditFindings) -> dict[str, Any]:
-    """The same for everybody, because only the operator needs to know a judge's address."""
+    """Return the judge without its address, which only the operator needs to know."""
     described = {name: value for name, value in judge.judge.items() if name not in ("endpoint", "extra")}
     return to_plain(judge) | {"judge": described}

@@ -1,7 +1,7 @@
-"""Listening tests for listeners: invitation, consent, pages that are stored before they are acknowledged, completion
-code.
+"""Listening tests for listeners: invitation, consent, pages that are stored before they are acknowledged, and
+completion code.
 
-A listener is the person whom the invitation names (`PROLIFIC_PID`, or `pid` for other panels), or else the signed-in
+A listener is the person whom the invitation names (`PROLIFIC_PID`, or `pid` for other panels), otherwise the signed-in
 person.
 """
 
@@ -27,13 +27,13 @@ from podeval.stats.questionnaire_scores import ABOUT
 routes = APIRouter(include_in_schema=False)
 
 FAST, SOUND = "600/minute", "3000/minute"
-"""Limits by address: listeners that an invitation names have no account, and a whole laboratory has one address."""
+"""Limits by address: listeners named in an invitation have no account, and a whole laboratory may share one address."""
 
 Participant = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}$")]
 
 
 class Invitation(FromPage):
-    """The listener that the link names; without a name, the signed-in person."""
+    """The listener whom the link names; without a name, the signed-in person."""
 
     prolific: Participant | None = None
     pid: Participant | None = None
@@ -98,7 +98,7 @@ def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation
 
 @routes.get("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
 def show(request: Request, site: CurrentSite, session: str, number: int) -> JSONResponse:
-    """A page as data, and as the cards and questions that its listener sees."""
+    """Return a page as data, and as the cards and questions that its listener sees."""
     saved, test_page = site.services.listening.answered(session, number), site.services.listening.show(session, number)
     form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
     page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}
@@ -112,7 +112,7 @@ def show(request: Request, site: CurrentSite, session: str, number: int) -> JSON
 
 @routes.post("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
 def save(site: CurrentSite, session: str, number: int, sent: PageSent) -> JSONResponse:
-    """Keep a listener's answers on a page."""
+    """Store a listener's answers on a page."""
     done = site.services.listening.save(session, number, sent.answer, heard_shares=sent.heard, seconds=sent.seconds)
     return JSONResponse(_progress(done))
 
@@ -128,7 +128,7 @@ def finish(site: CurrentSite, session: str) -> JSONResponse:
     "/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"], dependencies=[limit(SOUND)]
 )
 def play(request: Request, site: CurrentSite, session: str, number: int, letter: str) -> Response:
-    """Send the sound of a stimulus, whole or a range of it."""
+    """Send the sound of a stimulus, or a range of it."""
     sound = _open_sounds(site).file(session, number, letter)
     if isinstance(sound, bytes):
         return audio_routes.answer_sound_bytes(sound, request.headers.get("Range", ""))
@@ -143,7 +143,7 @@ def peaks(site: CurrentSite, session: str, number: int, letter: str) -> Response
 
 @routes.get("/listen/sessions/level", dependencies=[limit(FAST)])
 def level() -> Response:
-    """A noise to set the volume by."""
+    """Send a noise for setting the volume."""
     return FileResponse(write_level_noise(open_default_cache().folder.parent), media_type="audio/wav")
 
 

@@ -24,7 +24,7 @@ routes = APIRouter(include_in_schema=False)
 
 
 class ListenerStanding(FromPage):
-    """Whether a listener counts, and why."""
+    """The decision whether a listener counts, and the reason."""
 
     listener: str
     counted: bool
@@ -32,7 +32,7 @@ class ListenerStanding(FromPage):
 
 
 def read_overview(site: CurrentSite, operator: Operator, test: str) -> session_results.Overview:
-    """The test of an address with its results, for an operator."""
+    """Read the test at an address and its results, for an operator."""
     if test not in site.services.listening.tests():
         raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test", code="no-such-listening-test")
     return session_results.read_overview(site.services.database, test)
@@ -79,8 +79,8 @@ def one(request: Request, site: CurrentSite, overview: OperatorsTest, test: str)
 def table(
     site: CurrentSite, overview: OperatorsTest, test: str, part: Literal["marks", "tidy", "results", "webmushra"]
 ) -> Response:
-    """Send a table of a test: its marks, or a questionnaire's answers; a row for each mark and a column for each of its
-    facts, including marks that do not count; the results with and without screening; or webMUSHRA's.
+    """Send a table of a test: its marks, or a questionnaire's answers (a row for each mark and a column for each of its
+    facts, including marks that do not count); the results with and without screening; or webMUSHRA's.
     """
     database, kind = site.services.database, overview.design.kind
     rows: Any = session_results.tabulate_marks_of_test(database, test) if part in ("tidy", "webmushra") else ()
@@ -111,13 +111,13 @@ def standing(site: CurrentSite, person: Operator, test: str, sent: ListenerStand
 
 @routes.post("/listening/{test}/close")
 def close(site: CurrentSite, overview: OperatorsTest, test: str) -> JSONResponse:
-    """Let nobody else begin."""
+    """Close a test, so that nobody else can begin."""
     site.services.listening.close(test)
     return JSONResponse({"closed": True})
 
 
 def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
-    """The results, or the reason why there are none yet."""
+    """Return the results, or the reason why there are none yet."""
     try:
         return summarise(site.services.database, test), ""
     except BadInput as reason:
@@ -125,7 +125,7 @@ def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
 
 
 def _list_returns(completion: Completion | None) -> list[str]:
-    """The addresses for listeners at the end, for the operator to check: of those who finish and those screened out."""
+    """List the addresses to which listeners return if they finish or are screened out, for the operator to check."""
     if completion is None:
         return []
     codes = [completion.code_for("…", screened_out=False)]

@@ -1,5 +1,5 @@
-"""Tools for language models: the board and its metrics, read-only, by the Model Context Protocol over streamable HTTP
-at /mcp. It has no accounts and no sessions, and cannot change anything.
+"""Tools for language models: the board and its metrics, read-only, through the Model Context Protocol over streamable
+HTTP at /mcp. The server has no accounts and no sessions, and cannot change anything.
 """
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ from podeval.submissions.service import Submitter
 from podeval.texts import write_sentence
 
 CHECK_RATE = "20/minute"
-"""Checks of one person or address, of those signed in and others alike."""
+"""Limit on checks for one person or address, whether signed in or not."""
 VISITOR_RATE, VISITORS_RATE = "10/minute", "200/hour"
-"""Checks of one address that is not signed in, and of all of them together."""
+"""Limits on checks for one address that is not signed in, and for all of them together."""
 CHECKS_AT_ONCE = 2
 BUSY_SECONDS = 5
 VISITOR = Submitter("visitor without a name")
-"""Submitter who is not signed in; a name that nobody has on the Hub."""
+"""Submitter who is not signed in, under a name that nobody has on the Hub."""
 
 
 class SubmissionCheck:
-    """Looks submissions of programs over: signed in as in the form, without that a model repo alone.
+    """Checks submissions from programs: for signed-in people as in the form, otherwise only model repos.
 
-    For who is not signed in the Hub is asked as anybody may ask it, so nothing is said of repos that only this
-    board can read; few at a time, few an hour, and nothing is queued or kept.
+    For people who are not signed in, the Hub is queried without this board's token, so that nothing is revealed about
+    repos that only this board can read. The number of checks at a time and per hour is limited, and nothing is queued
+    or stored.
     """
 
     def __init__(self, site: Site) -> None:
@@ -57,16 +58,16 @@ class SubmissionCheck:
         self._places = threading.BoundedSemaphore(CHECKS_AT_ONCE)
 
     def check(self, request: Request, document: Mapping[str, Any] | None, **asked: str) -> dict[str, Any]:
-        """Look a document or a repo over.
+        """Check a document or a repo.
 
         Args:
             request: the request of the program.
-            document: a whole submission document; None for the draft of a repo.
+            document: a complete submission document; None for the draft of a repo.
             asked: arguments of `draft_document`: `repo`, `benchmark`, `track`, `task`.
 
         Raises:
-            BadInput: there is nothing to check, or only for signed-in people.
-            TooMany: more than one address or all may ask for.
+            BadInput: there is nothing to check, or this check requires signing in.
+            TooMany: there were more requests than one address, or all addresses together, may make.
             HubUnavailable: the Hub does not answer.
         """
         self._site.limit(request, CHECK_RATE, "submit check")
@@ -77,7 +78,7 @@ class SubmissionCheck:
             return {**check_document(desk, draft, get_submitter(person)), "document": draft}
         source = document.get("source") if document else None
         if document and not (isinstance(source, Mapping) and source.get("kind") == "model"):
-            # Outputs may be many files, and uploads belong to their owner.
+            # Outputs may consist of many files, and uploads belong to their owner.
             raise BadInput(write_sentence("sign-in-to-check"))
         self._site.limit(request, VISITOR_RATE, "submit check of visitors")
         if wait := self._pace.wait(parse(VISITORS_RATE), "visitors"):
@@ -93,7 +94,7 @@ class SubmissionCheck:
 
 
 def _as_anybody(gate: Gate) -> Gate:
-    """The same gate, which asks the Hub without this board's token and looks into no folder."""
+    """Return the same gate, but without this board's Hub token and without access to folders."""
     from huggingface_hub import HfApi
 
     endpoint = gate.api.endpoint if gate.api is not None else None
@@ -110,7 +111,7 @@ INSTRUCTIONS = (
 )
 
 MOST = 200
-"""Most rows of an answer."""
+"""Maximum number of rows in an answer."""
 FIELDS = {
     "system": "system",
     "system_title": "title",
@@ -119,7 +120,7 @@ FIELDS = {
     **{name: name for name in ("value", "low", "high", "rank_best", "rank_worst", "rankable")},
     **{name: name for name in ("scored", "unscored_system", "unscored_ours", "protocol")},
 }
-"""Columns of the board in a number, with their names there."""
+"""Columns of the board that a number contains, with their names in it."""
 INTERVAL = {"difference": "mean", "low": "low", "high": "high"}
 """Parts of a paired difference, with their names in an interval."""
 Name = Annotated[str, Field(max_length=200)]
@@ -131,7 +132,7 @@ _asking: ContextVar[Request] = ContextVar("asking")
 
 @asynccontextmanager
 async def run_server(app: FastAPI) -> AsyncIterator[None]:
-    """Let the server of the tools live as long as the app."""
+    """Run the server of the tools for as long as the app."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     server = build_tools(BoardTools(app.state.site))
@@ -139,7 +140,7 @@ async def run_server(app: FastAPI) -> AsyncIterator[None]:
         streamable_http_path="/mcp",
         json_response=True,
         stateless_http=True,
-        # The site's own gate checks hosts and origins, because it knows how this site is reached.
+        # The site's own guard checks hosts and origins, because it knows how this site is reached.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     async with server.session_manager.run():
@@ -155,9 +156,9 @@ routes = APIRouter(include_in_schema=False, lifespan=run_server)
 
 @routes.api_route("/mcp", methods=["GET", "POST", "DELETE"], dependencies=[limit(RATE)])
 async def answer(request: Request) -> Response:
-    """Hand a request to the tools."""
+    """Pass a request on to the tools."""
     _asking.set(request)
-    if request.method == "GET":  # There are no sessions, so an endless stream would carry nothing.
+    if request.method == "GET":  # There are no sessions, so an endless stream would not carry anything.
         return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
     if (tools := getattr(request.app.state, "tools", None)) is None:
         return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
@@ -165,11 +166,11 @@ async def answer(request: Request) -> Response:
 
 
 def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
-    """The ratings by public votes, by protocol and dimension, as programs get them.
+    """Build the ratings by public votes, by protocol and dimension, as returned to programs.
 
     Args:
         site: the site of the arena.
-        dimension: only this one; empty for all.
+        dimension: the only dimension; empty for all.
     """
     document: dict[str, Any] = site.services.rankings.current().document()
     if dimension:
@@ -179,21 +180,21 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
 
 
 class BoardTools:
-    """The tools that read a board; nothing is changed, and numbers of two protocols are never mixed."""
+    """The tools that read a board; they do not change anything, and never mix numbers of different protocols."""
 
     def __init__(self, site: Site) -> None:
         self._site, self._folder, self._checks = site, site.results, SubmissionCheck(site)
 
     def arena_ratings(self, dimension: Name = "") -> Answer:
-        """Return the ratings of the arena, of one dimension or all."""
+        """Return the ratings of the arena, for one dimension or all."""
         return build_arena_document(self._site, dimension)
 
     def submit_check(self, repo: Name, benchmark: Name = "real_pod", track: Name = "", task: Name = "") -> Answer:
-        """Look a repo over for a benchmark, a track and a task."""
+        """Check a repo for a benchmark, a track and a task."""
         return self._checks.check(_asking.get(), None, repo=repo, benchmark=benchmark, track=track, task=task)
 
     def search_systems(self, query: Name = "", benchmark: Name = "") -> list[Answer]:
-        """Return the systems whose id or title contains every word of the query; all systems without a query."""
+        """Return the systems whose id or title contains every word of the query, or all systems without a query."""
         board = self._folder.board()
         board = board[board["benchmark"] == benchmark] if benchmark else board
         words, systems = query.casefold().split(), []
@@ -218,10 +219,10 @@ class BoardTools:
     ) -> Answer:
         """Return the numbers of a benchmark, best rank first.
 
-        Without a profile, it is the first of embedded, reference, paper that has numbers.
+        Without a profile, the first of embedded, reference and paper that has numbers is used.
 
         Raises:
-            BadInput: nothing was measured there; the message lists what was.
+            BadInput: nothing was measured for this; the message lists what was.
         """
         board = self._folder.board()
         rows = board[board["benchmark"] == benchmark]
@@ -235,7 +236,7 @@ class BoardTools:
         return _view(rows, benchmark, profiles, profile or profiles[0], slice)
 
     def system_results(self, system: Name, benchmark: Name = "", profile: Name = "", slice: Name = "") -> list[Answer]:
-        """Return all numbers of one system, a view for each benchmark and profile."""
+        """Return all numbers of one system, with a view for each benchmark and profile."""
         rows = self._of(system)
         rows = rows[rows["benchmark"] == benchmark] if benchmark else rows
         return [
@@ -245,12 +246,12 @@ class BoardTools:
         ]
 
     def compare_systems(self, a: Name, b: Name, benchmark: Name = "") -> Answer:
-        """Compare two systems by paired differences over the items they share; null where they share none.
+        """Compare two systems by paired differences over the items that they share; null if they share none.
 
         `says` is the comparison of a with b, `sure` whether the interval supports it.
 
         Raises:
-            BadInput: there is no such system, or the two were not both measured there.
+            BadInput: there is no such system, or not both were measured on the benchmark.
         """
         for system in (a, b):
             self._of(system)
@@ -284,8 +285,8 @@ def _view(rows: pd.DataFrame, benchmark: str, profiles: list[str], profile: str,
     """Return numbers under one profile; only those of one metric and protocol may be compared.
 
     `total` counts all that match; `profiles` lists the available ones. A number has its mean over the scored items with
-    the 95 % interval and the range of ranks that the data allows; `unscored_system` counts items without a score by the
-    system's fault, `unscored_ours` those by the board's.
+    the 95 % interval and the range of ranks that the data allows; `unscored_system` counts items without a score
+    through the system's fault, `unscored_ours` those through the board's fault.
     """
     rows = rows[(rows["profile"] == profile) & (rows["slice"] == slice)]
     rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
@@ -310,7 +311,7 @@ def explain_metric(name: Name) -> Answer:
 
 
 def list_benchmarks() -> list[Answer]:
-    """Return every benchmark: what is asked, and what is measured on which dimensions."""
+    """Return every benchmark: the task, and what is measured on which dimensions."""
     return [
         {
             "name": benchmark.name,
@@ -326,7 +327,7 @@ def list_benchmarks() -> list[Answer]:
 
 
 def build_tools(board: BoardTools) -> Any:
-    """A server of the Model Context Protocol with the read-only tools.
+    """Build a Model Context Protocol server with the read-only tools.
 
     Args:
         board: the tools of a site.
@@ -374,7 +375,7 @@ def _explain_errors() -> Iterator[None]:
 
 
 class _Handed(Response):
-    """Hands a request on to another application, whose answer is the answer."""
+    """Passes a request on to another application, which answers it."""
 
     def __init__(self, app: Any) -> None:
         super().__init__()

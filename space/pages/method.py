@@ -1,4 +1,4 @@
-"""The methodology: rules of the board, the agreement of metrics and judges with people, and dated changes."""
+"""The methodology: the rules of the board, the agreement of metrics and judges with people, and dated changes."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from podeval.validation.paper_runs import list_printed_agreements, recompute_agr
 routes = APIRouter(include_in_schema=False)
 
 NEWEST = 100
-"""Number of changes in the change list."""
+"""Maximum number of changes in the list of changes."""
 
 
 compute_published = cache(recompute_agreement)
-"""This is the same for all boards, and takes seconds to compute."""
+"""This is the same for all boards, and takes several seconds to compute."""
 
 
 def _compute_agreement(site: Site) -> list[Validity]:
-    """This is computed once for each state of the board and of the listening tests."""
+    """Compute the agreement, once for each state of the board and of the listening tests."""
     tests = read_marks_by_test(site.services.database)
 
     def compute() -> list[Validity]:
@@ -49,7 +49,7 @@ def _compute_agreement(site: Site) -> list[Validity]:
 
 
 def _list_changes(site: Site) -> list[Change]:
-    """This is read once for each state of the board and of the submissions; earlier runs are files."""
+    """List the changes, once for each state of the board and of the submissions; earlier runs are files."""
     runs, database = site.services.runs, site.services.database
     with database.reading() as session:
         steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
@@ -99,7 +99,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """The text above a table of agreements, for each human measure: the numbers of keys and systems, and chance."""
+    """Return the text above each human measure's table of agreements: numbers of keys and systems, and chance."""
     return [
         {
             "human": row.human,

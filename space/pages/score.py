@@ -26,14 +26,14 @@ EXAMPLES = ("reader", "readers", "faults")
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)
-"""Gain of the example with faults before it is clipped at full scale, and the part that is missing in it."""
+"""Gain of the example with faults before it is clipped at full scale, and the part that is missing from it."""
 
 
 @cache
 def read_example(name: str) -> tuple[bytes, str, int]:
-    """An example as a FLAC file, with its words and number of speakers.
+    """Read an example as a FLAC file, with its words and number of speakers.
 
-    All are made from LibriTTS-R's recordings in `podeval.benchmarks` (CC BY 4.0), whose words are known.
+    All examples are made from LibriTTS-R's recordings in `podeval.benchmarks` (CC BY 4.0), whose words are known.
 
     Args:
         name: one of `EXAMPLES`.
@@ -72,7 +72,7 @@ def example(request: Request, name: str) -> Response:
 
 @routes.get("/score/reports/{name}.html", dependencies=[limit(RATE, "score reports")])
 def report(site: CurrentSite, name: str) -> Response:
-    """Send a report, to be saved and never opened as a page of this site."""
+    """Send a report as a file to save, which is never opened as a page of this site."""
     content = site.services.score_reports.read(name)
     if content is None:
         raise ArenaRefused(refusal.UNKNOWN, _GONE)

@@ -44,7 +44,7 @@ RATE = "60/minute"
 MOST_ROWS = 5_000
 _STATUS = {"duplicate": 409, "quota": 429, "open": 503}
 OURS = ("operator", "gate", "queue", "worker")
-"""Names under which this installation itself writes into the history."""
+"""Names under which this installation itself writes to the history."""
 
 
 class Sent(FromPage):
@@ -54,10 +54,10 @@ class Sent(FromPage):
 
 
 def get_row(site: CurrentSite, id: str) -> SubmissionRow:
-    """The submission of an address.
+    """Return the submission at an address.
 
     Raises:
-        ArenaRefused: there is none.
+        ArenaRefused: there is no such submission.
     """
     try:
         return site.services.desk.queue.get(id)
@@ -67,11 +67,11 @@ def get_row(site: CurrentSite, id: str) -> SubmissionRow:
 
 
 def require_owner(request: Request, site: CurrentSite, id: str) -> Person:
-    """The person who sent a request about a submission of theirs.
+    """Return the person who sent a request about one of their own submissions.
 
     Raises:
         NotSignedIn: the sender is unknown.
-        ArenaRefused: it belongs to somebody else, or does not exist.
+        ArenaRefused: the submission belongs to someone else, or does not exist.
     """
     person = site.require_person(request)
     if not may(person, get_row(site, id)):
@@ -91,7 +91,7 @@ def schema() -> JSONResponse:
 
 @routes.get("/submit/scripts/{benchmark}/{split}.zip", dependencies=[limit("20/minute", "scripts")])
 def scripts(site: CurrentSite, benchmark: str, split: str) -> Response:
-    """The scripts to be read aloud, named as their recordings must be named."""
+    """The scripts to be read aloud, named as their recordings must be."""
     content = write_scripts(*_spoken(site.services.desk, benchmark, split))
     return Response(content, 200, attach(f"podeval-{benchmark}-{split}-scripts.zip"), "application/zip")
 
@@ -202,31 +202,31 @@ def _describe(site: Site, row: SubmissionRow) -> dict[str, Any]:
 
 
 def get_submitter(person: Person) -> Submitter:
-    """A person's role in the queue; the only user of this machine is its operator.
+    """Return a person's role in the queue; the only user of this machine is its operator.
 
     Raises:
-        Refused: their name is reserved for this installation.
+        Refused: the person's name is reserved for this installation.
     """
     if person.identity == "local":
         return OPERATOR
     if person.name.casefold() in OURS:
         raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("name-is-ours", name=person.name))
     if not person.identity.startswith("hf:"):
-        # Names of another provider are not names on the Hub, so they cannot prove that a repo is theirs.
+        # Names of another provider are not Hub names, so they cannot prove the ownership of a repo.
         return Submitter(f"{person.name} ({person.identity.rpartition(':')[0].partition('://')[2]})")
     return Submitter(person.name, person.orgs)
 
 
 def may(person: Person, row: SubmissionRow) -> bool:
-    """Whether a person decides about a submission."""
+    """Return whether a person may decide about a submission."""
     return person.admin or get_submitter(person).name == row.owner
 
 
 def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:
-    """The run whose scripts are read aloud.
+    """Return the run whose scripts are to be read aloud.
 
     Raises:
-        ArenaRefused: there is no upload of this name here.
+        ArenaRefused: there is no such run, or its scripts are not available.
     """
     for entry, items in list_spoken(desk.gate.data):
         if (entry.benchmark, entry.split) == (benchmark, split):

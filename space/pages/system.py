@@ -1,4 +1,4 @@
-"""A system's page: its description, its standing among others, and every item, for playing and reading."""
+"""A system's page: its description, its standing among other systems, and every item to play and read."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ routes = APIRouter(include_in_schema=False)
 routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))
 
 MOST = 60
-"""Defects that a page lists; the worst if there are more."""
+"""Maximum number of defects that a page lists; if there are more, it lists the worst."""
 
 AROUND = 1.0
 """Seconds before and after a defect that are played with it."""
 
 LONGEST = 15.0
-"""Maximum seconds of a snippet."""
+"""Maximum length of a snippet in seconds."""
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
@@ -99,7 +99,7 @@ def page(
 def _read_chapter(
     site: Site, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
 ) -> tuple[About, list[str], Chapter]:
-    """A system's description, the places of its results, and the chapter on one of them."""
+    """Return a system's description, the places of its results, and the chapter on one of them."""
     try:
         description = describe_system(board, site.results.systems(), system)
     except UnknownReport as error:
@@ -116,7 +116,7 @@ def _link_item(query: dict[str, Any], item: str) -> str:
 
 
 def _first(chapter: Chapter) -> Any:
-    """The first item with an output, or else the first."""
+    """Return the first item with an output, otherwise the first item."""
     return next((line for line in chapter.items if line.item.output), next(iter(chapter.items), None))
 
 
@@ -129,10 +129,10 @@ def _item(
     texts: dict[str, Any],
     reasons: dict[str, Any],
 ) -> dict[str, Any]:
-    """Every score of an item, its defects, and its windowed values over time."""
+    """Return every score of an item, its defects, and its windowed values over time."""
     results, _ = item_results.find_item_results(items, system, where, item)
     defects = item_results.list_defects(results)
-    # Times refer to the only recording; an output of several sounds has none.
+    # Times refer to a single recording; an output of several sounds has no such times.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else _list_defects(defects, audio, texts),
@@ -145,7 +145,7 @@ def _item(
 
 
 def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, Any]:
-    """A picture with its keys, and the drift of each in words."""
+    """Return a picture with its keys, and the drift of each key in words."""
     name = metric.partition(" (")[0]
     keys = list(track.values)[:MOST_KEYS]
     headers = [get_column(name, key, name).header_in(texts["language"]) for key in keys]
@@ -187,6 +187,6 @@ def _describe(defect: TimedDefect, audio: str, texts: Mapping[str, Any]) -> dict
         "script": defect.script,
         "heard": str(phrase).format(heard=_PHRASE.sub("", defect.heard), seconds=f"{defect.end - defect.start:.1f}"),
         "severity": texts["severities"][defect.severity],
-        # A fragment of the address: the browser plays that part, and fetches no more than it needs.
+        # With a fragment in the address, the browser plays that part and fetches no more than it needs.
         "sound": f"{audio}#t={start:.2f},{end:.2f}" if audio else "",
     }

@@ -1,1 +1,1 @@
-"""The tabs of the Gradio app, one file each."""
+"""The tabs of the Gradio app, one file for each."""

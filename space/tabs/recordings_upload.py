@@ -26,7 +26,7 @@ from podeval.texts import write_sentence
 EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
 RATE, SHOW_RATE = "20/hour", "60/minute"
 MOST_NAMED = 12
-"""Number of missing or superfluous recordings that are named; the others are counted."""
+"""Maximum number of missing or superfluous recordings that are named; the others are only counted."""
 
 
 class RecordingsUpload(TabPart):
@@ -36,11 +36,11 @@ class RecordingsUpload(TabPart):
 
     @property
     def uploads(self) -> Uploads:
-        """What people uploaded."""
+        """The uploads of all people."""
         return Uploads(self._site.services.runs)
 
     def list_kits(self) -> str:
-        """The addresses of scripts and notebook, for a system that cannot be run here; those to be entered first."""
+        """List the addresses of scripts and notebooks of the default runs, for systems that cannot be run here."""
         entered = list_runs_of_tracks((name, "voice") for name in benchmarks.list_benchmarks())
         kits = [
             f"{entry.folder}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
@@ -57,7 +57,7 @@ class RecordingsUpload(TabPart):
         self._answer = answer_part("submit-recordings")
 
     def connect(self, tracks: gr.CheckboxGroup) -> None:
-        """Say what happens.
+        """Connect the events to their functions.
 
         Args:
             tracks: the component in which the tracks are chosen.
@@ -67,7 +67,7 @@ class RecordingsUpload(TabPart):
         tracks.change(self.show, tracks, self._answer, **quick)
 
     def token_of(self, owner: str) -> str:
-        """The folder of a person's upload that is not submitted; empty if there is none."""
+        """Return the folder of a person's upload that is not submitted yet; empty if there is none."""
         upload = self.uploads.waiting(owner, self._desk.queue)
         return upload.token if upload is not None else ""
 
@@ -89,7 +89,7 @@ class RecordingsUpload(TabPart):
                 path.unlink(missing_ok=True)
 
     def show(self, request: gr.Request, tracks: Any) -> str:
-        """The same for an earlier upload, when other tracks are chosen."""
+        """Compare an earlier upload when other tracks are chosen."""
         try:
             self._limit(request, SHOW_RATE, "recordings shown")
             person = self._site.person(request.request)
@@ -103,12 +103,12 @@ class RecordingsUpload(TabPart):
         entries = list_runs_of_tracks(chosen) or tuple(entry for entry, _ in list_spoken(self._desk.gate.data))
         runs = [self._compare(entry, upload, alone=len(entries) == 1) for entry in entries]
         of_no_item = sorted(set(upload.recordings) - {name for run in runs for name in run["names"]})
-        # If no track is chosen, runs without any recording are not listed.
+        # If no tracks are chosen, runs without recordings are not listed.
         listing = [run for run in runs if run["names"]] or runs[:1] if not chosen else runs
         return self._show(request, upload=upload, runs=listing, of_no_item=of_no_item)
 
     def _compare(self, entry: RunEntry, upload: Upload, *, alone: bool) -> dict[str, Any]:
-        """The existing and the missing recordings of a run."""
+        """Describe the existing and the missing recordings of a run."""
         try:
             choices = list_expected_names(entry, entry.items(self._desk.gate.data))
         except BadInput:

@@ -1,4 +1,4 @@
-"""Score: any metric of this machine on a visitor's recording or script, if the operator allows it."""
+"""Score: any metric on this machine for a visitor's recording or script, if the operator allows it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Anyone who measures waits in our line and not in Gradio's, which is one per language and has its own words."""
+"""Options that make visitors wait in our queue and not in Gradio's, which has one per language and its own texts."""
 
 
 OWN = "own"
@@ -44,19 +44,19 @@ PARTS_ID = "score-tabs"
 
 
 def list_offered(part: str) -> list[Metric]:
-    """Metrics of the embedded profile for which the inputs in a part of the tab suffice."""
+    """List the metrics of the embedded profile for which the inputs in a part of the tab are sufficient."""
     return [metric for metric in catalogue.load_all_metrics() if find_score_part(metric) == part]
 
 
 def name_metric(metric: Metric, language: str) -> str:
-    """A metric's name in a reader's language."""
+    """Return a metric's name in a reader's language."""
     if language == FIRST:
         return metric.title
     return get_column(metric.name, metric.headline.name, metric.dimension).title_in(language)
 
 
 def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
-    """The component that offers the metrics of a part; links to the tab choose one by its element id.
+    """Make the component that offers the metrics of a part; links to the tab choose a metric by its element id.
 
     Args:
         part: the part of the tab.
@@ -69,7 +69,7 @@ def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
 
 
 def check_names(names: Sequence[str], part: str) -> list[str]:
-    """The named metrics that a part of the tab offers, each once.
+    """Return the named metrics that a part of the tab offers, each once.
 
     Raises:
         BadInput: one of them is not measured here, or there are more names than metrics.
@@ -83,19 +83,19 @@ def check_names(names: Sequence[str], part: str) -> list[str]:
 
 
 def render_problem(sentence: str) -> str:
-    """A sentence as the place shows it."""
+    """Render an error sentence for its place in the tab."""
     return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
 
 
 def render_work(texts: Mapping[str, Any], what: str, at: float | None = None) -> str:
-    """The one line on the current step; `at` is the finished share of the work."""
+    """Render the line about the current step; `at` is the finished share of the work."""
     label = escape(texts["working"]["label"])
     bar = "" if at is None else f'<progress id="progress" value="{at:.3f}" aria-label="{label}"></progress> '
     return f"<p>{bar}{escape(what)} …</p>"
 
 
 def make_answers(part: str) -> list[gr.HTML]:
-    """The places for what is being done, for what is wrong, and for what was measured."""
+    """Make the places for the current step, for errors, and for the results."""
     roles = {"progress": "status", "problem": "alert", "values": "group"}
     return [answer_part(f"{part}-{name}", role) for name, role in roles.items()]
 
@@ -104,17 +104,17 @@ NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "refe
 
 
 class ScorePart(TabPart):
-    """One part of the tab, which measures something."""
+    """A part of the tab that measures recordings or scripts."""
 
     TEXTS = "score"
 
     def _wait_in_line(self, turn: MeasuringTurn) -> Iterator[tuple[str, str, str]]:
-        """Report the number of people before a visitor, until there is nobody."""
+        """Report the number of people ahead of a visitor, until there is nobody."""
         while before := turn.wait():
             yield render_work(self._texts, self._texts["working"]["turn"].format(before)), "", ""
 
     def _show(self, request: gr.Request, lines: Sequence[Mapping[str, Any]], title: str, report: str = "") -> str:
-        """The results so far, in the texts of `podeval score`: the verdict, defects, values, folded details.
+        """Show the results so far with the texts of `podeval score`: the verdict, defects, values, collapsed details.
 
         Args:
             request: the visitor's request.
@@ -179,7 +179,7 @@ class RecordingPart(ScorePart):
         )
 
     def choose(self, request: gr.Request, which: str) -> tuple[Any, str]:
-        """The fields for the visitor's own recording, or the chosen example, with a player."""
+        """Show the fields for the visitor's own recording, or the chosen example with a player."""
         if which not in EXAMPLES:
             return gr.Column(visible=True), ""
         _, words, _ = read_example(which)
@@ -187,7 +187,7 @@ class RecordingPart(ScorePart):
         return gr.Column(visible=False), example
 
     def look_at(self, audio: str | None) -> str:
-        """The fault of a newly chosen recording; empty if none is known."""
+        """Return the fault of a newly chosen recording; empty if none is known."""
         return render_problem(self._too_large(audio) if audio else "")
 
     def measure(
@@ -200,7 +200,7 @@ class RecordingPart(ScorePart):
         names: list[str],
         upsample: bool = False,
     ) -> Iterator[tuple[Any, ...]]:
-        """The current step, errors, and results so far; whenever there are more."""
+        """Yield the current step, errors, and results so far, whenever there are more."""
         if missing := self._missing(which, audio, words, names):
             yield "", render_problem(missing), ""
             return
@@ -215,7 +215,7 @@ class RecordingPart(ScorePart):
                     count_sent, script = 0, known_words or words
                     inputs = (copy, title, script, count or speakers, names, self._language)
                     for session in score_apart(*inputs, upsample=bool(upsample)):
-                        # Unchanged parts are not sent again: a fold that somebody opened stays open.
+                        # Unchanged parts are not sent again, so a section that someone expanded stays expanded.
                         is_new, count_sent = len(session.lines) > count_sent, len(session.lines)
                         so_far = self._texts["so_far"].format(title)
                         values = self._show(request, session.lines, so_far) if is_new else gr.skip()
@@ -228,7 +228,7 @@ class RecordingPart(ScorePart):
             yield "", render_problem(self._explain(error)), self._show(request, session.lines, title)
             return
         finally:
-            # It may be measured again with other metrics.
+            # The file may be measured again with other metrics.
             self._site.files.keep(str(audio), UNUSED_SECONDS)
         report = self._site.services.score_reports.keep(session.report)
         yield (
@@ -239,7 +239,7 @@ class RecordingPart(ScorePart):
 
     @contextmanager
     def _chosen(self, which: str, audio: str | None) -> Iterator[tuple[Path, str, int]]:
-        """The file to measure, with its words and number of speakers if known."""
+        """Return the file to measure, with its words and number of speakers if known."""
         if which not in EXAMPLES:
             yield Path(str(audio)), "", 0
             return
@@ -250,7 +250,7 @@ class RecordingPart(ScorePart):
             yield path, words, count
 
     def _missing(self, which: str, audio: str | None, words: str, names: Sequence[str]) -> str:
-        """The missing choice or input of a visitor; empty if nothing is missing."""
+        """Return a visitor's missing choice or input; empty if nothing is missing."""
         texts = self._texts
         if which not in EXAMPLES:
             if not audio:
@@ -280,7 +280,7 @@ class ScriptPart(ScorePart):
         run.click(self.measure, [text, names], make_answers("script"), concurrency_id="script", **IN_TURN)
 
     def measure(self, request: gr.Request, text: str, names: list[str]) -> Iterator[tuple[str, str, str]]:
-        """The current step, errors, and the values of all chosen metrics."""
+        """Yield the current step, errors, and the values of all chosen metrics."""
         texts = self._texts
         if not text.strip():
             yield "", render_problem(texts["enter_script"]), ""
@@ -299,7 +299,7 @@ class ScriptPart(ScorePart):
 
 
 def build(site: Site, language: str, measuring: bool) -> None:
-    """Put the tab's components where they are called for.
+    """Place the tab's components.
 
     Args:
         site: the site of the texts and templates.

@@ -1,4 +1,4 @@
-"""Submit: the document's fields as Gradio's, filled in from the Hub by a repo's name, looked over, and handed in."""
+"""Submit: the document's fields as Gradio components, filled in from a repo on the Hub, checked and submitted."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from tabs.recordings_upload import RecordingsUpload
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
 CHECK_RATE, SUBMIT_RATE, SHOW_RATE = "20/minute", "20/hour", "60/minute"
 MOST_OWN = 50
-"""Submissions of a person that the tab lists; the queue has all."""
+"""Maximum number of a person's submissions that the tab lists; the queue lists all."""
 SYSTEM, DRAFT = "system", "podeval-submission"
 RECOMMENDED = "real_pod.voice"
-"""The track that is ticked from the beginning: scripts read aloud."""
+"""The track that is selected at the beginning: scripts read aloud."""
 _FIELD_OF_RULE = {
     "duplicate": "system.id",
     "licence": "system.licence",
@@ -52,7 +52,7 @@ _FIELD_OF_RULE = {
 }
 """Rules of the gate that concern the content of one field."""
 WRONG = "wrong"
-"""The class of a field whose help describes its mistake."""
+"""The CSS class of a field whose help describes its mistake."""
 _MARK = f"""() => {{
   for (const each of document.querySelectorAll("#tab-submit :is(input, textarea)"))
     each.setAttribute("aria-invalid", String(each.closest(".{WRONG}") !== null));
@@ -64,9 +64,9 @@ _RESTORE = (
     " return kept.length === values.length ? kept : values; }"
 )
 _FORGET = f"""(answer) => {{ if (answer?.includes('href="/submissions/')) sessionStorage.removeItem('{DRAFT}'); }}"""
-"""Only the answer to an accepted submission contains its address."""
+"""Clears the draft once a submission is accepted; only that answer contains the submission's address."""
 _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""Settings of events without a function on the server, so the typed text never leaves the browser."""
+"""Settings of events without a function on the server, so typed text does not leave the browser."""
 
 
 class SubmitTab(TabPart):
@@ -81,7 +81,7 @@ class SubmitTab(TabPart):
         self._recordings = RecordingsUpload(site, language)
 
     def build(self, app: gr.Blocks) -> None:
-        """Put the components where they are called for, and say what happens."""
+        """Place the components, and connect their events."""
         texts = self._texts
         gr.Markdown(f"# {texts['title']}\n\n{texts['intro']}", elem_id="submit-head")
         stranger = answer_part("submit-stranger", "group")
@@ -104,7 +104,8 @@ class SubmitTab(TabPart):
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
         lists = answer_part("submit-queue", "group", "submit")
         refresh = gr.Button(texts["refresh"], elem_id="queue-refresh")
-        # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
+        # Stored in the browser, it survives a reload and a change of language together with the values that it
+        # concerns.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
         # The repo of a model comes first.
         repo, marked = self._fields[0], [tracks, *self._fields]
@@ -121,8 +122,8 @@ class SubmitTab(TabPart):
             event.then(js=_MARK, **_IN_BROWSER)
         gr.on([lists.select, refresh.click], self.show_queue, None, [stranger, lists], **quiet)
         self._recordings.connect(tracks)
-        # Input stays in the browser tab until it is accepted: when the server was away and answers again, Gradio loads
-        # its page again, and a language is chosen by loading it, too.
+        # Input stays in the browser tab until it is accepted, because Gradio reloads its page when the server is back
+        # after an interruption, and choosing a language also reloads it.
         app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
         gr.on([each.change for each in draft], inputs=draft, js=_KEEP, **_IN_BROWSER)
         sent.then(inputs=answer, js=_FORGET, **_IN_BROWSER)
@@ -145,7 +146,7 @@ class SubmitTab(TabPart):
         return column
 
     def _place_fields(self, declared: list[FormField], more: str) -> None:
-        """Fields in their order, with rarely used ones folded below the others."""
+        """Place the fields in order, with rarely used ones collapsed below the others."""
         for field in declared:
             if not field.folded:
                 self._place(field)
@@ -168,14 +169,14 @@ class SubmitTab(TabPart):
         self._fields.append(component)
 
     def choose_kind(self, kind: Any) -> list[Any]:
-        """Only the fields of this kind of source; messages about another kind are removed."""
+        """Show only the fields of this kind of source, and remove messages about another kind."""
         columns = [*(gr.Column(visible=name == kind) for name in KINDS), gr.Column(visible=kind != "model")]
         return ["", *columns, *self._mark("", {})]
 
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
-        """The filled-in form, as a document for `podeval submit`.
+        """Return the filled-in form as a document for `podeval submit`.
 
-        Outputs without a repo are those that their owner uploaded.
+        Outputs without a repo are the ones that their owner uploaded.
         """
         rows = zip(self._declared, given, strict=True)
         used = [(field, value) for field, value in rows if field.group in (SYSTEM, kind)]
@@ -187,20 +188,20 @@ class SubmitTab(TabPart):
         return document
 
     def fill_new(self, request: gr.Request, kind: Any, tracks: Any, written: Any, *given: Any) -> list[Any]:
-        """Do the same as `fill`, if the repo has changed when the field is left."""
+        """Do the same as `fill` if the repo has changed when the field loses focus."""
         repo = read_repo_name(str(self.document(kind, tracks, given)["source"].get("repo", "")))
         if not repo or (isinstance(written, dict) and repo == written.get("source.repo")):
             return [gr.skip()] * (3 + len(self._fields))
         return self.fill(request, kind, tracks, written, *given)
 
     def fill(self, request: gr.Request, kind: Any, tracks: Any, written: Any, *given: Any) -> list[Any]:
-        """The fields of a model as the Hub knows it by its repo; what a visitor entered stays.
+        """Fill in the fields of a model from its repo on the Hub, keeping the visitor's own input.
 
         Args:
             request: the request of the visitor.
             kind: the kind of source.
-            tracks: the tracks that are chosen.
-            written: the values that the form was filled in with before, by path, of another repo perhaps.
+            tracks: the chosen tracks.
+            written: the values with which the form was filled in before, by path, possibly from another repo.
             given: values of the fields.
         """
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
@@ -222,7 +223,7 @@ class SubmitTab(TabPart):
         return [answer, first, *self._merge(draft, written if isinstance(written, dict) else {}, given)]
 
     def _merge(self, draft: dict[str, Any], written: dict[str, Any], given: tuple[Any, ...]) -> list[Any]:
-        """Values to write from a draft now, by path, and the update of each field."""
+        """Return the values to write from a draft, by path, and the update of each field."""
         now, updates = {}, []
         for field, value in zip(self._declared, given, strict=True):
             is_of_model = field.group in (SYSTEM, "model")
@@ -231,7 +232,7 @@ class SubmitTab(TabPart):
                 updates.append(gr.skip())
                 continue
             blank: Any = {"flag": False, "choice": next(iter(field.choices), "")}.get(field.looks, "")
-            # The repo and its commit belong together, and are as the Hub writes them.
+            # The repo and its commit belong together, and are written as on the Hub.
             follows = field.path in ("source.repo", "source.revision")
             if follows or value in ("", None, blank if was is None else was):
                 new = blank if drafted is None else drafted
@@ -242,12 +243,12 @@ class SubmitTab(TabPart):
         return [now, *updates]
 
     def _jobs(self) -> HfJobs | None:
-        """The machines of the Hub on which models are run here, if they are."""
+        """Return the Hub machines on which this site runs models, if it does."""
         hub = self._site.services.evaluation.hub
         return hub.jobs if hub is not None else None
 
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
-        """The gate's answer; nothing is queued."""
+        """Return the gate's answer, without queueing anything."""
         try:
             self._limit(request, CHECK_RATE, "submit check")
             who = get_submitter(self._site.require_person(request.request))
@@ -258,14 +259,14 @@ class SubmitTab(TabPart):
         return self._judge(request, str(kind), result["refusals"], preview=result.get("preview"))
 
     def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
-        """Hand in; the answer comes when it is on the disk, and says where it is shown."""
+        """Submit the document; the answer comes when it is on disk, and contains the address of its page."""
         try:
             self._limit(request, SUBMIT_RATE, "submit")
             who = get_submitter(self._site.require_person(request.request))
             document = self.document(kind, tracks, given, who.name)
             beside = self._folder_beside(document)
             if beside is not None:
-                # Input that is not accepted is not removed either: it can be corrected and sent again.
+                # Input that is not accepted is not removed, so it can be corrected and sent again.
                 self._desk.check(parse_form(document), who, document_folder=beside)
             row = self._desk.submit(parse_form(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
@@ -276,11 +277,11 @@ class SubmitTab(TabPart):
         return [self._answer(request, row=row), self.show_queue(request)[1], *self._mark("", {})]
 
     def show_queue(self, request: gr.Request) -> list[str]:
-        """The sign-in if nobody is signed in; the person's own submissions with their cost, and the whole queue."""
+        """Show the sign-in or the person's own submissions with their cost, and the whole queue."""
         web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)
-        # A visitor whose name is one of ours cannot submit; the form explains this.
+        # A visitor whose name is reserved for us cannot submit; the form explains this.
         submits = person is not None and (person.identity == "local" or person.name.casefold() not in OURS)
         rows = queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
         ledger, log = Ledger(queue.database, 0.0), SubmissionLog(queue.database)
@@ -304,11 +305,11 @@ class SubmitTab(TabPart):
         ]
 
     def _folder_beside(self, document: dict[str, Any]) -> Path | None:
-        """The folder of the uploaded outputs of a document, if it has any."""
+        """Return the folder of a document's uploaded outputs, if it has any."""
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:
-        """Messages about broken rules: next to the field that they concern, and a summary of the others."""
+        """Return the messages about broken rules: next to the field that they concern, and a summary of the others."""
         fields_of_kind = {field.path: field for field in self._declared if field.group in (SYSTEM, kind)}
         names = {path: field.name for path, field in fields_of_kind.items()} | {"benchmarks": self._texts["benchmarks"]}
         wrong: dict[str, str] = {}
@@ -326,12 +327,12 @@ class SubmitTab(TabPart):
         return [self._answer(request, refusals=others, fields=fields, **told), *self._mark(kind, wrong)]
 
     def _word(self, refusal: dict[str, str], name: str) -> str:
-        """A broken rule in the words of its field."""
+        """Describe a broken rule in terms of its field."""
         template = self._texts["in_fields"].get(refusal["code"])
         return str(template).format(name) if template else translate(refusal["message"], self._refused)[0]
 
     def _mark(self, kind: str, wrong: dict[str, str]) -> list[Any]:
-        """The tracks and the fields with what is wrong with each in place of its help."""
+        """Return the tracks and the fields, with the fault of each in place of its help."""
 
         def mark(path: str, help: str, group: str) -> Any:
             sentence = wrong.get(path) if group in (SYSTEM, kind) else None

@@ -1,4 +1,4 @@
-"""Draw values with their intervals, pairs of values by item, boxes with dots, points in a field, and radars."""
+"""Draw values with their intervals, pairs of values by item, boxes with dots, scatter plots, and radars."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from podeval.plots.svg import (
 )
 
 EDGE = 28
-"""Left and right of an axis, where half of its first and last label is."""
+"""Space left and right of an axis, for half of its first and last label."""
 MOST_PAIRS = 120
-"""Highest number of items that are drawn: those with the largest differences on either side."""
+"""Maximum number of items that are drawn: those with the largest differences on either side."""
 _STEP, _PAIR, _TOP = 34, 11, 26
 
 MOST_DOTS = 200
-"""Most values that are drawn as dots; of more, some are drawn, evenly spaced by rank."""
+"""Maximum number of values drawn as dots; if there are more, a selection evenly spaced by rank is drawn."""
 MOST_BARS = 24
 FEWEST = 4
-"""Fewest values for which quartiles are drawn."""
+"""Minimum number of values for which quartiles are drawn."""
 _TALL, _ROW = 64, 36
 
 LEFT, RIGHT = 56, 28
@@ -68,13 +68,13 @@ class IntervalRow:
 def draw_intervals(
     rows: Sequence[IntervalRow], frame: Frame, axis_title: str = "", legend: Mapping[str, str] | None = None
 ) -> str:
-    """Draw every row as a dot with its interval, its name above.
+    """Draw every row as a dot with its interval, and its name above it.
 
     Args:
-        rows: the rows, in the order from top to bottom.
+        rows: the rows, from top to bottom.
         frame: the frame of the picture.
         axis_title: the name of the value.
-        legend: words for the kinds; without it there is no legend.
+        legend: words for the kinds; without them, there is no legend.
     """
     bounds = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
     axis = Axis.over(bounds, EDGE, frame.width - EDGE, percent=frame.percent)
@@ -96,12 +96,12 @@ def draw_intervals(
 
 
 def draw_pairs(pairs: Sequence[tuple[str, float, float]], frame: Frame, some: str = "") -> str:
-    """Draw a line for each item from the value of `a` to that of `b`; the item with `b` furthest above `a` comes last.
+    """Draw a line for each item from the value of `a` to that of `b`, ordered by how far `b` is above `a`.
 
     Args:
-        pairs: the title of an item, the value of `a`, the value of `b`.
+        pairs: title of the item, value of `a`, value of `b`.
         frame: the frame of the picture.
-        some: sentence for a picture without all items, with places `{shown}` and `{items}`.
+        some: sentence for a picture that omits some items, with the placeholders `{shown}` and `{items}`.
     """
     rows = sorted(pairs, key=lambda pair: pair[2] - pair[1])
     if len(rows) > MOST_PAIRS:
@@ -122,7 +122,7 @@ def draw_pairs(pairs: Sequence[tuple[str, float, float]], frame: Frame, some: st
 
 @dataclass(frozen=True)
 class BoxRow:
-    """A name with its values; the class and the shape of their dots; and a note at the right end of the line."""
+    """A name with its values, the class and shape of their dots, and a note at the right end of the line."""
 
     name: str
     values: Sequence[float]
@@ -145,15 +145,15 @@ def draw_boxes(
     ends: tuple[float, float] | None = None,
     heading: str = "",
 ) -> str:
-    """Draw a box with dots for each row, its name above.
+    """Draw a box with dots for each row, and its name above it.
 
     Args:
         rows: the rows, from top to bottom; a row without values has only a name.
         frame: the frame of the picture.
         axis_title: the name of the value.
-        histogram: values for bars with a box above the rows; its note is the text above them.
+        histogram: values drawn as bars with a box above the rows; its note is the text above them.
         ends: the ends of the axis; by default those of the values.
-        heading: a text above all.
+        heading: a text at the top.
     """
     every = [*rows, *([histogram] if histogram else [])]
     values = [value for row in every for value in row.values]
@@ -194,7 +194,7 @@ def _box(values: Sequence[float], axis: Axis, y: float) -> str:
 
 
 def _dots(row: BoxRow, axis: Axis, y: float) -> str:
-    """Draw dots on three levels in turn, so that equal values are seen as several."""
+    """Draw dots on three levels in turn, so that equal values remain distinguishable."""
     ordered = np.sort(np.asarray(row.values, dtype=np.float64))
     sample = ordered[np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_DOTS)).round().astype(int)]
     return "".join(
@@ -205,7 +205,7 @@ def _dots(row: BoxRow, axis: Axis, y: float) -> str:
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """One system: its place on both axes, its kind (of `SHAPES`), its tooltip; and its name if that is written.
+    """One system: its place on both axes, its kind (of `SHAPES`), its tooltip, and its name if it is shown.
 
     `span` is the interval of its vertical value, `link` the target of its mark, if any.
     """
@@ -232,13 +232,13 @@ def draw_scatter(
     """Draw the points.
 
     Args:
-        points: the points; the first is in front.
+        points: the points; the first is drawn in front.
         across: the horizontal axis, from `LEFT` to the width of the frame less `RIGHT`.
         frame: the frame of the picture.
         titles: the titles of the horizontal and of the vertical axis.
         height: the height of the field.
         legend: words for the kinds.
-        steps: places on both axes at which a line of steps, such as the best so far, begins and changes.
+        steps: places on both axes at which a step line, such as the best so far, begins and changes.
     """
     bounds = [end for point in points for end in (point.y, *point.span) if end is not None]
     up = Axis.over(bounds, height, _FIELD_TOP, percent=frame.percent)
@@ -268,7 +268,7 @@ def draw_scatter(
 
 @dataclass(frozen=True)
 class RadarLayout:
-    """Size of a radar: the width of its picture, its middle, its radius, its height, its letters."""
+    """Size of a radar: the width of its picture, its centre, its radius, its height, its font size."""
 
     width: int
     middle: tuple[float, float]
@@ -284,10 +284,10 @@ ON_PAPER = RadarLayout(480, (240.0, 170.0), 118.0, 340.0, 13)
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a radar: its name, its value on each axis, None if it has none, and its style.
+    """A line of a radar: its name, its value on each axis (None if it has none), and its style.
 
-    `spans` are the intervals, if there are some. `group`, `line` and `mark` are classes in a page's style;
-    `shape` is one of those of `plots.svg`.
+    `spans` are the intervals, if there are any. `group`, `line` and `mark` are classes in a page's style; `shape` is
+    one of the shapes of `plots.svg`.
     """
 
     name: str
@@ -302,7 +302,7 @@ class Series:
     def of_systems(
         cls, systems: Sequence[tuple[str, tuple[float | None, ...], tuple[Span | None, ...]]]
     ) -> list[Series]:
-        """One series per system with its values and intervals, each with its own shape and class."""
+        """Return one series per system, with its values and intervals and its own shape and class."""
         looks = zip(systems, SERIES, strict=False)
         return [
             cls(name, values, shape, f"series s{number}", spans=spans)
@@ -316,8 +316,8 @@ def draw_radar(
     """Draw a radar.
 
     Args:
-        names: names of the axes, at least three, clockwise from the top.
-        series: series, at most six; those with a name are also named below the radar.
+        names: names of the axes (at least three), clockwise from the top.
+        series: series, at most six; those with a name also appear in the legend below the radar.
         title: text for screen readers.
         layout: size of the picture.
         css_class: class of the picture.
@@ -342,24 +342,24 @@ class _Rays:
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """The position of a value on an axis; the worst is slightly off the middle, so systems also differ there."""
+        """The position of a value on an axis; the worst is slightly off the centre, so systems differ even there."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle
         return round(x + reach * math.cos(angle), 1), round(y + reach * math.sin(angle), 1)
 
     def point(self, number: int, value: float) -> str:
-        """The position in the notation of a path."""
+        """The position in SVG path notation."""
         x, y = self.locate(number, value)
         return f"{x:g} {y:g}"
 
     def render_grid(self) -> str:
-        """Rings at the quarters, rays, and the scale next to the edge before the first axis."""
+        """Render the rings at the quarters, the rays, and the scale next to the edge before the first axis."""
         numbers = range(self.count)
         rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (0.0, *RINGS))
         x, y = self.layout.middle
         rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, 1.0)}"/>' for n in numbers)
-        # Next to the edge between the last axis and the first, if there is no name and no mark.
+        # The scale is next to the edge between the last axis and the first, where there is no name and no mark.
         ends = [(self.locate(0, ring), self.locate(-1, ring), f"{ring:.0%}") for ring in (0.5, 1.0)]
         scale = "".join(
             render_text((3 * first[0] + last[0]) / 4 - 4, (3 * first[1] + last[1]) / 4 + 4, label, "halo", "end")
@@ -384,7 +384,7 @@ class _Rays:
         return f'<g class="{one.group}"><path class="{one.line}" d="{path}"/>{spans}{marks}</g>'
 
     def render_name(self, name: str, number: int) -> str:
-        """The name of an axis next to its end, in the necessary number of lines."""
+        """Render the name of an axis next to its end, on as many lines as necessary."""
         width, middle = self.layout.width, self.layout.middle
         x, y = self.locate(number, 1.0, 12.0)
         side = x - middle[0]

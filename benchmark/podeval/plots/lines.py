@@ -22,16 +22,16 @@ from podeval.plots.svg import (
 )
 
 LEFT, RIGHT = 48, 12
-"""Margins of the field, from which a page computes the time of a click."""
+"""Margins of the field, which a page needs to compute the time of a click."""
 _MOST_MARKS = 60
 _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 
 
 @dataclass(frozen=True)
 class Line:
-    """One value over time: points of time and value, None in a gap; their intervals if there are some; how it looks.
+    """One value over time: points of time and value (None in a gap), their intervals if there are any, and its style.
 
-    `css_class` is that of its line, marks and band; `shape` is that of its marks; lines of many points have none.
+    `css_class` applies to its line, marks and band; `shape` applies to its marks, which lines of many points lack.
     """
 
     points: Sequence[tuple[float, float | None]]
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Highlight:
-    """A stretch of time that is marked, in seconds, with a tooltip."""
+    """A marked stretch of time, in seconds, with a tooltip."""
 
     start: float
     end: float
@@ -66,16 +66,16 @@ def draw_lines(
     """Draw lines.
 
     Args:
-        lines: the lines; those drawn later are in front.
+        lines: the lines; later ones are drawn in front.
         along: the axis of time, from `LEFT` to the width of the frame less `RIGHT`.
         frame: the frame of the picture.
         height: the height of the picture.
         title: the text above the vertical axis: a name or a unit.
-        unit: the unit of the horizontal axis, if it is not plain.
+        unit: the unit of the horizontal axis, if it is not obvious.
         usual: a band of values behind the lines, such as people's values.
-        usual_text: its tooltip.
-        highlights: stretches of time with a mark behind the lines.
-        data_length: length of the recording in seconds, if a click on the picture plays it.
+        usual_text: the tooltip of the band.
+        highlights: stretches of time that are marked behind the lines.
+        data_length: length of the recording in seconds, if clicking on the picture plays it.
     """
     values = [value for line in lines for _, value in line.points if value is not None]
     values += [end for line in lines for span in line.intervals if span for end in span] + list(usual or ())
@@ -96,7 +96,7 @@ def draw_lines(
 
 @dataclass(frozen=True)
 class Density:
-    """The values of one system, which are drawn as a curve."""
+    """The values of one system, drawn as a curve."""
 
     name: str
     values: Sequence[float]
@@ -105,13 +105,13 @@ class Density:
 def draw_densities(
     densities: Sequence[Density], frame: Frame, axis_title: str = "", usual: tuple[float, float] | None = None
 ) -> str:
-    """Draw how dense values are, a curve each, by a Gaussian kernel of Silverman's width; each has an area of 1.
+    """Draw a density curve for each system: a Gaussian kernel of Silverman's width; each curve has an area of 1.
 
     Args:
         densities: the curves; at most `SERIES` of them look different.
         frame: the frame of the picture.
         axis_title: the name of the values.
-        usual: a range of values behind the curves, such as the best range; open ends are infinite.
+        usual: a range of values shown behind the curves, such as the best range; open ends are infinite.
     """
     ends = [end for one in densities for end in (min(one.values), max(one.values))]
     across = max(max(ends) - min(ends), 1e-6)
@@ -131,7 +131,7 @@ def draw_densities(
     for number, (one, curve, shape) in enumerate(zip(densities, curves, SERIES, strict=False), 1):
         y += 18
         outline = [(along.at(float(x)), up.at(float(height))) for x, height in zip(grid, curve, strict=True)]
-        # The mark is at the top of the curve, and next to its name.
+        # A mark is drawn at the peak of the curve and next to its name.
         places = (min(outline, key=lambda at: at[1]), (14.0, y))
         marks = "".join(render_mark(shape, left, height, 4.5, "mk") for left, height in places)
         path = "L".join(f"{x:g} {height:g}" for x, height in outline)
@@ -147,11 +147,11 @@ def estimate_density(values: Sequence[float], width: float, grid: NDArray[np.flo
 
 
 def draw_waveform(heights: Sequence[float], marks: Sequence[tuple[float, float]], label: str) -> str:
-    """Draw a waveform that is as wide as its place.
+    """Draw a waveform that fills the available width.
 
     Args:
         heights: the peaks, from 0 to 1, over equal parts of the recording.
-        marks: stretches that are marked, as shares of the recording.
+        marks: marked stretches, as shares of the recording.
         label: the text for screen readers.
     """
     step, scale = 900 / len(heights), 48 / max(*heights, 1e-6)

@@ -1,4 +1,4 @@
-"""The parts of pictures as SVG text: frames, texts, marks, axes with round ticks, legends; and layers of boxes."""
+"""The parts of pictures as SVG text: frames, texts, marks, axes with round ticks, legends, and layers of boxes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from datetime import UTC, datetime
 from html import escape
 
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
-"""Round distances between marks in time."""
+"""Round distances between the ticks of a time axis, in seconds."""
 
 WIDTH = 360
-"""Units across a picture for a phone; the letters of 12 units are never below 11 px there."""
+"""Width of a picture for a phone, in units; text of 12 units is never smaller than 11 px on one."""
 WIDE = 1080
-"""Units across a picture for a page."""
+"""Width of a picture for a page, in units."""
 SHAPES = {
     "ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down",
     "own": "circle", "people": "diamond", "median": "square",
 }  # fmt: skip
-"""The shape of a mark, by the kind of its system; in a report, by its owner."""
+"""The shape of a mark, by the kind of its system; in a report, by the owner of its values."""
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
-"""The shapes of several systems in one picture, in order."""
+"""The shapes for several systems in one picture, in order."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-"""The colours of Okabe and Ito, which people with any colour vision can distinguish."""
+"""Okabe and Ito's colours, which people with any colour vision can distinguish."""
 
 STYLE = (
     "<style>text{fill:#111;font-family:system-ui,sans-serif}.quiet,.axis text{fill:#57606a}.strong{font-weight:600}"
@@ -34,10 +34,10 @@ STYLE = (
     ".c0{fill:#0072B2;stroke:#0072B2}.c1{fill:#D55E00;stroke:#D55E00}.c2{fill:#009E73;stroke:#009E73}"
     ".c3{fill:#CC79A7;stroke:#CC79A7}text.c0,text.c1,text.c2,text.c3{stroke:none}.room{fill:#eef3fa;stroke:#35608f}.wire{stroke:#8a9bb0}</style>"
 )
-"""The style of a picture on its own; its ground is white, so that it can be read on dark pages."""
+"""The style of a standalone picture; its background is white, so that it can be read on dark pages."""
 
 _LAYER, _HEIGHT = 88, 34
-"""Height of a layer with the space above it, and of a box."""
+"""Height of a layer including the space above it, and height of a box."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Sequence[float], start: float, end: float, marks: int = 5, *, percent: bool = False) -> Axis:
-        """Create an axis that covers all values with about `marks` round ticks; from 0 to 1 if there are no values."""
+        """Create an axis over all values with about `marks` round ticks, or from 0 to 1 if there are no values."""
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
         step = _round_step((high - low) / marks if high > low else max(abs(high), 1.0) / 10)
         least = step * math.floor(low / step + 1e-9)
@@ -69,7 +69,7 @@ class Axis:
         least, most = min(values) / 1.15, max(values) * 1.15
         powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
         inside: list[float] = []
-        # Only powers of ten, or as many multiples between them as needed.
+        # Powers of ten only, or with as many multiples between them as needed.
         for factors in ((1,), (1, 3), (1, 2, 5), range(1, 10), (1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9)):
             ticks = [factor * 10.0**power for power in powers for factor in factors]
             inside = [tick for tick in ticks if least <= tick <= most]
@@ -89,7 +89,7 @@ class Axis:
 
     @classmethod
     def over_length(cls, length: float, start: float, end: float, *, seconds: bool = True) -> Axis:
-        """Create an axis from 0 to the length of a recording, in seconds as `1:30`, or in another unit as numbers."""
+        """Create an axis from 0 to the length of a recording: seconds are shown as `1:30`, other units as numbers."""
         step = float(next((step for step in _SECONDS if length / step <= 8), max(3600.0, length / 8)))
         if not seconds:
             step = _round_step(length / 8)
@@ -125,10 +125,10 @@ def _round_step(raw: float) -> float:
 
 @dataclass(frozen=True)
 class Frame:
-    """The surroundings of a picture: its title for screen readers, its width in units, its letters, its class.
+    """The frame of a picture: its title for screen readers, its width in units, its font size, its class.
 
-    `alone` is a picture outside our pages, which includes a style and a background. `percent` means that the values
-    are shares, shown in percent.
+    `alone` means that the picture is shown outside our pages and includes a style and a background. `percent` means
+    that the values are shares and shown in percent.
     """
 
     title: str
@@ -144,7 +144,7 @@ class Frame:
         length = f' data-length="{data_length:g}"' if data_length is not None else ""
         size = f' width="{self.width}" height="{height:g}"' if self.alone else ""
         ground = f'{STYLE}<rect width="{self.width}" height="{height:g}" fill="#fff"/>' if self.alone else ""
-        # An image contains no links for people who do not see it.
+        # To a screen reader, an image contains no links.
         role = "group" if "<a href=" in content else "img"
         return (
             f'<svg{css} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height:g}"{size}{length} '
@@ -165,7 +165,7 @@ def stack_pictures(pictures: Sequence[str], title: str, columns: int = 1) -> str
 
 
 def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str = "start", size: float = 0) -> str:
-    """Render a text; `size` is the size of its letters if it differs from that of the picture."""
+    """Render a text; `size` is its font size if it differs from the picture's."""
     css = f' class="{css_class}"' if css_class else ""
     end = f' text-anchor="{anchor}"' if anchor != "start" else ""
     letters = f' font-size="{size:.1f}"' if size else ""
@@ -173,7 +173,7 @@ def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str 
 
 
 def render_tooltip(text: str) -> str:
-    """Render the tooltip of the surrounding shape; empty without a text."""
+    """Render the tooltip of the enclosing shape; empty without a text."""
     return f"<title>{escape(text)}</title>" if text else ""
 
 
@@ -205,7 +205,7 @@ def render_mark(shape: str, x: float, y: float, radius: float, css_class: str, t
 
 
 def render_axis_below(axis: Axis, top: float, bottom: float, title: str = "") -> str:
-    """Render a horizontal axis: a line from `top` to `bottom` at each tick, the labels below, the title last."""
+    """Render a horizontal axis: a line from `top` to `bottom` at each tick, the labels below it, and then the title."""
     lines = "".join(f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>' for at, _ in axis.marks)
     texts = "".join(render_text(at, bottom + 13, text, anchor="middle") for at, text in axis.marks)
     caption = render_text(axis.end, bottom + 28, title, anchor="end") if title else ""
@@ -230,8 +230,8 @@ def render_legend(kinds: Iterable[str], words: Mapping[str, str], y: float, font
 
 
 def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float, size: float) -> str:
-    """Render names next to points of a field: place, name, whether it must be there. A text that would overlap another
-    is left out.
+    """Render names next to points, each with its place, name, and whether it is required; an overlapping name is
+    omitted.
     """
     labels, boxes = "", list[tuple[float, float, float]]()
     for x, y, name, needed in places:
@@ -245,7 +245,7 @@ def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float
 
 
 def measure_text(text: str, size: float) -> float:
-    """Estimate how wide a text is: Chinese characters are as wide as high, Latin letters about half as wide."""
+    """Estimate how wide a text is: Chinese characters are square, Latin letters about half as wide."""
     return size * sum(1.1 if ord(letter) > 0x2E80 else 0.6 for letter in text)
 
 

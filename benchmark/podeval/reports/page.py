@@ -1,6 +1,6 @@
-"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and fetches nothing.
+"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and loads nothing.
 
-Names and words of strangers are text and never markup; the page's policy runs only the player's script.
+Text from strangers is never treated as markup, and the page's policy allows only the player's script.
 """
 
 import base64
@@ -23,12 +23,12 @@ from podeval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")
-"""Languages of reports, with the language of the engine first."""
+"""Languages of reports; the first is the language of the engine."""
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of a table that is more than a text: with a quiet line below, a link, a class, a tooltip."""
+    """A table cell that is more than text: it can have a muted line below, a link, a class and a tooltip."""
 
     text: str
     note: str = ""
@@ -39,7 +39,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class RowOfCells:
-    """A row of a table, its first cell the heading; with a `span` (`group` or `why`) one cell across the table."""
+    """A table row whose first cell is the heading; with a `span` (`group` or `why`), one cell spans the table."""
 
     cells: Sequence[str | TableCell]
     span: str = ""
@@ -47,7 +47,7 @@ class RowOfCells:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the class of a header (`number`) is that of its column. One with a `summary` is folded behind it."""
+    """A table; a header's class (`number`) applies to its column. A table with a `summary` is collapsed under it."""
 
     label: str
     headers: Sequence[TableCell]
@@ -57,13 +57,13 @@ class Table:
 
 
 def make_heads(texts: Mapping[str, str], names: Sequence[str], numbers: Sequence[str] = ()) -> list[TableCell]:
-    """Make the headers of a table from their texts, with that class for columns of numbers."""
+    """Make the headers of a table from their texts, with the class `number` for columns of numbers."""
     return [TableCell(texts[name], css="number" if name in numbers else "") for name in names]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, quiet unless another class is given; `lead` is a strong beginning, `sample` is code at the end."""
+    """A paragraph, muted unless another class is given; `lead` is bold text before it, `sample` is code after it."""
 
     text: str
     css: str = "quiet"
@@ -73,9 +73,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a list: a strong beginning, a text, code; with a `start`, a button that plays from that second.
+    """A line of a list: bold text, plain text, code; with a `start`, a button that plays from that second.
 
-    A line with a `sound`, an address that contains an excerpt, has its own player.
+    A line with a `sound`, a data address that contains an excerpt, has its own player.
     """
 
     text: str
@@ -87,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Listing:
-    """A list; one with a `summary` is folded behind it."""
+    """A list; a list with a `summary` is collapsed under it."""
 
     entries: Sequence[Entry]
     summary: str = ""
@@ -103,7 +103,7 @@ class FactList:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures with captions; `legend` is the class and the name of each kind of mark."""
+    """Pictures with captions; `legend` has the class and the name of each kind of mark."""
 
     pictures: Sequence[tuple[str, Markup]]
     css: str = "courses"
@@ -113,7 +113,7 @@ class Pictures:
 
 @dataclass(frozen=True)
 class Player:
-    """A recording that is inside the report, with its waveform to be clicked."""
+    """A recording embedded in the report, with a clickable waveform."""
 
     sound: str
     waveform: Markup
@@ -122,7 +122,7 @@ class Player:
 
 @dataclass(frozen=True)
 class Transcription:
-    """Turns that play from a word that is clicked: speaker, start in seconds and as text, words with their starts."""
+    """Turns that play from the clicked word: speaker, start in seconds and as text, words with their starts."""
 
     label: str
     turns: Sequence[tuple[str, float, str, Sequence[tuple[float, str]]]]
@@ -130,7 +130,7 @@ class Transcription:
 
 @dataclass(frozen=True)
 class Protocols:
-    """The way in which values were made: the metric, the protocol's id, and its content line by line."""
+    """The protocols behind the values: the metric, the protocol's id, and its content line by line."""
 
     entries: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]
 
@@ -140,7 +140,7 @@ Part = Table | Text | Listing | FactList | Pictures | Player | Transcription | P
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of level 2 or 3 with its parts, which may be folded; one of level 3 without parts is left out."""
+    """A heading of level 2 or 3 with its parts, which may be collapsed; a level 3 section without parts is omitted."""
 
     title: str
     parts: Sequence[Part]
@@ -150,12 +150,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A report on one thing.
+    """A report on recordings, a system or a judge.
 
     Attributes:
-        id: its name in addresses.
+        id: name of the report in addresses.
         title: the heading.
-        about: the quiet line below the heading, and `kicker` the one above.
+        about: the muted line below the heading; `kicker` is the one above it.
         sections: the sections.
         head: the parts above the contents.
         seconds: length of the recording that its player plays.
@@ -184,10 +184,10 @@ def read_report_texts(language: str) -> dict[str, Any]:
 
 
 def render_document(reports: Sequence[Report], language: str = "en") -> str:
-    """Render some reports as one self-contained HTML file.
+    """Render reports as one self-contained HTML file.
 
     Args:
-        reports: the reports, in their order.
+        reports: the reports, in order.
         language: `en` or `zh`.
 
     Raises:
@@ -214,16 +214,16 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
 
 
 def render_parts(parts: Iterable[Part]) -> str:
-    """Render only parts, such as a table for a notebook."""
+    """Render parts on their own, such as a table for a notebook."""
     module: Any = _open_templates().get_template("parts.html").module
     return "".join(str(module.render(part)) for part in parts)
 
 
 def write_page(page: str, path: Path) -> Path:
-    """Write a page; an existing file is replaced.
+    """Write a page, replacing an existing file.
 
     Raises:
-        BadInput: it cannot be written.
+        BadInput: the file cannot be written.
     """
     try:
         path.write_text(page, encoding="utf-8", errors="backslashreplace")

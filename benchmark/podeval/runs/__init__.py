@@ -1,4 +1,4 @@
-"""One system on one benchmark: plan, generate, measure, aggregate; resumable at any point."""
+"""Runs of one system on one benchmark: plan, generate, measure, aggregate. A run can be resumed at any point."""
 
 __all__ = [
     "aggregate",

@@ -1,4 +1,4 @@
-"""A run's summary, from finished measurements: means with intervals, over all items and over each slice."""
+"""Summarise a run's finished measurements: means with intervals, over all items and over each slice."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -48,7 +48,7 @@ def summarise(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance={**describe_provenance(profile), **({"judge_usage": usage} if usage else {})},
         protocols={
-            # A judge's refusals are noted next to the content, and change no id.
+            # A judge's refusals are noted next to the content; they do not change the id.
             protocol.id: {**protocol.to_json(), **unsent.get(protocol.metric, {})}
             for protocol in current.values()
         },
@@ -75,7 +75,7 @@ def _summarise_metric(
 def _summarise_set(
     folder: RunFolder, profile: str, benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item]
 ) -> MetricSummary:
-    """Summarise a metric of all recordings of a run together: one row over all items, with the intervals it gives."""
+    """Summarise a metric of all recordings of a run: one row over all items, with the metric's own intervals."""
     outputs = [folder.output(item.id) for item in items]
     paths = [folder.audio_path(output) if output else None for output in outputs]
     present = [path for path in paths if path and path.exists()]
@@ -94,7 +94,7 @@ def _summarise_set(
 def _summarise_parts(
     benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
 ) -> list[MetricSummary]:
-    """Summarise each group of the parts of items; an item without a score counts as unscored in each."""
+    """Summarise each group of item parts; an item without a score counts as unscored in each group."""
     rows = []
     for breakdown in benchmark.breakdowns:
         for group in breakdown.groups if breakdown.within else ():
@@ -110,7 +110,7 @@ def _summarise_parts(
 
 
 def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list[int]]]:
-    """List all items under the name "", then the items of each group of each breakdown that has any."""
+    """List all items under the name "", then the items of each group that has any, by breakdown."""
     slices = [("", list(range(len(items))))]
     for breakdown in benchmark.breakdowns:
         for group in benchmark.groups(breakdown, items):
@@ -120,7 +120,7 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 
 def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
-    """Collect the declarations of all metrics that are or can be measured on a track, including composite figures."""
+    """Collect the declarations of all metrics that are measured or can be measured on a track, including composites."""
     presets = (dimension for preset in PRESETS.values() for dimension in preset.adds)
     added = (dimension for dimension in (LIKENESS, *presets) if track in dimension.tracks)
     uses = (*benchmark.metrics(track), *(use for dimension in added for use in dimension.metrics))
@@ -133,7 +133,7 @@ def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
 
 
 def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> MetricSummary:
-    """Add to the first row, over all items, the spread of the others' means over their groups."""
+    """Add the spread over the groups' means to the first row, which covers all items."""
     whole, name = rows[0], rows[0].metric
     means: dict[str, dict[str, float]] = {}
     for row in rows[1:]:

@@ -1,4 +1,4 @@
-"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, next to their runs."""
+"""The tables that the board reads: `board.parquet`, `items.parquet` and `systems.parquet`, next to the runs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from podeval.metrics.declaration import Metric
 BOARD, ITEMS, SYSTEMS = "board.parquet", "items.parquet", "systems.parquet"
 
 STRATEGIES = ("whole", "turns", "chunks")
-"""Ways of making outputs: in one piece, turn by turn, or in parts that podeval joins."""
+"""Ways of generating outputs: in one piece, turn by turn, or in parts that podeval joins."""
 PROVENANCES = ("run by us", "outputs supplied", "reported")
 KIND_MARKS = {"control": " (control)", "human": " (human)"}
 
 Stamp = tuple[int, int]
 
 NOT_RANKED = "not ranked"
-"""Beginning of a reason that concerns a row without a rank, and not items without a score."""
+"""Beginning of a reason that explains why a row has no rank, rather than why items have no score."""
 ALONE = f"{NOT_RANKED}: there is no other system to compare it with"
-# Reasons that a reader can see from the column or the kind of row, so that tables need not repeat them.
+# Reasons that a reader can see from the column or the kind of row, so tables do not repeat them.
 EVIDENT: Mapping[str, str] = {
     "control": f"{NOT_RANKED}: it is a control",
     "direction": f"{NOT_RANKED}: neither more nor less of it is better",
@@ -78,13 +78,13 @@ class BoardRow(FactSheet):
     protocol_json: str
     source: str  # run folder, or the paper's table
     created: str  # ISO 8601, UTC
-    spot_check: str = ""  # of supplied outputs some of which were made again: agrees, differs, not told; else empty
+    spot_check: str = ""  # for supplied outputs, the result of the spot check: agrees, differs, not told; else empty
     values: int | None = None  # items that have a value of this key
-    clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank; without one, the interval
+    clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank or else the interval
 
 
 class ItemRow(FactSheet):
-    """One result on one item, with the facts for a system page."""
+    """One result on one item, with the facts that a system page shows."""
 
     benchmark: str
     split: str  # "" for a figure of the whole benchmark, as papers report them
@@ -100,7 +100,7 @@ class ItemRow(FactSheet):
 
 
 class SystemRow(FactSheet):
-    """A submission document's facts about a system; empty or None for missing ones."""
+    """Facts about a system from its submission document; missing facts are empty or None."""
 
     system: str
     description: str
@@ -108,7 +108,7 @@ class SystemRow(FactSheet):
     licence: str  # SPDX id, or "proprietary"
     open: bool | None  # whether anyone can download and run it
     size_parameters: float | None
-    languages: str  # codes with a space between
+    languages: str  # codes separated by spaces
     links: str  # JSON object, name -> address
     source: str  # kind of source: model, outputs, human, builtin, reported
     revision: str  # owner/name@commit of a Hub repo
@@ -122,7 +122,7 @@ def write_table(rows: Sequence[BaseModel], path: Path) -> None:
     model = _ROWS[path.name]
     frame = pd.DataFrame([row.model_dump() for row in rows], columns=list(model.model_fields))
     for name, field in model.model_fields.items():
-        # A column without any value yet would be stored without a type.
+        # A column that has no values yet would be stored without a type.
         if frame[name].isna().all() and field.annotation in (float | None, int | None):
             frame[name] = frame[name].astype("float64")
         if frame.empty and field.annotation is str:
@@ -136,7 +136,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read what `write_table` wrote.
 
     Raises:
-        BadInput: it contains other data, or is damaged.
+        BadInput: the file contains other data, or is damaged.
     """
     try:
         return pd.read_parquet(path)
@@ -145,7 +145,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
+    """Group rows by the texts of some columns, with groups in the order of their first rows."""
     for texts, rows in numbers.groupby(list(names), sort=False, observed=True):
         yield tuple(map(str, texts)), rows
 

@@ -1,12 +1,12 @@
-"""Two runs are compared pair by pair, where a pair is one item and one seed; differences are those of the second run.
+"""Compare two runs pair by pair. A pair is one item with one seed; a difference is the second run minus the first.
 
-Pairs of one cluster (the topic in Real-Pod) are averaged first, so that a cluster counts once however many items and
-seeds it has. Only figures of one protocol are compared. An item on which one of the two has no scorable output counts
-as the greatest possible difference, so silence never pays.
+Pairs of one cluster (the topic in Real-Pod) are averaged first, so a cluster counts once regardless of its number of
+items and seeds. Only figures of the same protocol are compared. An item for which one of the two runs has no scorable
+output counts as the largest possible difference, so silence never pays off.
 
 The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
-also tested one by one: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at most
-5 % of comparisons of equal systems, however many metrics are watched.
+also tested one by one with a permutation test over the seeds, corrected for the number of items (Holm). Together, the
+two tests fail at most 5 % of comparisons of equal systems, regardless of the number of watched metrics.
 """
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ from podeval.stats.sequential import (
 )
 
 LEVEL = 0.05
-"""Chance, at most, that a comparison of equal systems fails."""
+"""Maximum probability that a comparison of equal systems fails."""
 Verdict = Literal["worse", "no worse", "undecided"]
 
 
@@ -55,8 +55,8 @@ class QuarantinedItem:
 
     Attributes:
         item: the item's id.
-        reason: the stated reason; may be empty.
-        means: means of each watched column before and after, if both runs have values.
+        reason: the stated reason, which may be empty.
+        means: means of each watched column in the first and the second run, if both have values.
     """
 
     item: str
@@ -70,20 +70,20 @@ class ColumnComparison:
 
     Attributes:
         column: `metric.key`.
-        key: its declaration.
+        key: declaration of the column.
         before, after: means of the pairs that both runs have.
-        difference: difference of the means, with the clustered 95 % interval of one look.
-        anytime: the interval of the difference's centre that is valid at every look; None for too few pairs.
+        difference: difference of the means, with a clustered 95 % interval that is valid for a single look.
+        anytime: the interval of the mean difference that is valid at every look; None for too few pairs.
         pairs: number of pairs with a value in both runs.
         lost, won: pairs with a value in only the first or only the second run, through the other system's fault.
         margin: margin by which the mean may become worse; None if it is not watched.
-        evidence: evidence that it became worse by more than the margin, or with `verdict` "no worse" that it did not.
-        needed: evidence that decides.
+        evidence: evidence that it became worse by more than the margin or, if `verdict` is "no worse", that it did not.
+        needed: evidence required for a decision.
         verdict: None if it is not watched.
-        worse_items: items that are worse by their seeds.
-        more_items, more_seeds: additional number that would decide, estimated from these; None if unknown.
+        worse_items: items whose seeds show that they are worse.
+        more_items, more_seeds: estimated number of additional items or seeds that would decide; None if unknown.
         size: the size of a difference of interest; None if there is none.
-        items_to_show: number of items like these that show it in four of five comparisons; None if unknown.
+        items_to_show: number of items like these that would show it in 80 % of comparisons; None if unknown.
     """
 
     column: str
@@ -107,7 +107,7 @@ class ColumnComparison:
 
     @property
     def failed(self) -> bool:
-        """Whether it is watched and became worse, as a whole or on an item."""
+        """Whether it is watched and became worse, overall or on an item."""
         return self.verdict == "worse" or bool(self.worse_items)
 
 
@@ -116,14 +116,14 @@ class RunComparison:
     """Two runs side by side.
 
     Attributes:
-        first, second: their plans.
+        first, second: plans of the runs.
         items: items of both runs.
         seeds: seeds of both runs.
         columns: columns in the order of the board.
-        apart: columns without a common protocol, which are not compared.
+        apart: columns without a shared protocol, which are not compared.
         tested_items: whether items were tested separately.
-        seeds_for_items: number of seeds that such a test needs here.
-        quarantined: items that decide nothing.
+        seeds_for_items: number of seeds that testing items separately needs here.
+        quarantined: items that do not affect the verdict.
     """
 
     first: RunPlan
@@ -138,13 +138,13 @@ class RunComparison:
 
     @property
     def failed(self) -> bool:
-        """Whether any column that is watched became worse."""
+        """Whether any watched column became worse."""
         return any(column.failed for column in self.columns)
 
 
 @dataclass
 class _Measured:
-    """All results of one run under a profile: by protocol, then by pair; and the metric of each protocol."""
+    """All results of one run under a profile, by protocol and then by pair, and the metric of each protocol."""
 
     plan: RunPlan
     items: tuple[Item, ...]
@@ -167,15 +167,15 @@ def compare_runs(
 
     Args:
         first: folder of a run, RUNS/BENCHMARK/SPLIT/NAME.
-        second: the same of the other.
-        watched: columns that must not become worse, with the margin of each in its own unit.
+        second: folder of the other run.
+        watched: columns that must not become worse, each with its margin in the column's unit.
         profile: the profile of the measurements.
-        quarantine: items that decide nothing, each with the reason.
-        sizes: columns and the size of a difference, to count the items that would show it.
+        quarantine: items that must not affect the verdict, each with the reason.
+        sizes: columns with the size of a difference, for an estimate of the number of items that would show it.
 
     Raises:
-        BadInput: there is no run, the runs have different splits or tracks or no item or seed in common, a column has
-            no common protocol or no direction, or an item in quarantine is in neither.
+        BadInput: a run does not exist, the runs have different splits or tracks or share no item or seed, a column has
+            no shared protocol or no direction, or a quarantined item is in neither run.
     """
     a, b = _read(first, profile), _read(second, profile)
     _require_one_split(a, b, quarantine)
@@ -187,7 +187,7 @@ def compare_runs(
         missing = "seed" if items else "item outside quarantine" if both else "item"
         raise BadInput(f"{first} and {second} have no {missing} in common, so nothing can be paired")
     keys = _columns(benchmark, a.plan.track)
-    # If both have several, the benchmark's own one is used.
+    # If the runs share several protocols of a metric, the benchmark's own is used.
     shared = sorted((one for one in a.results if one in b.results), key=lambda one: one in a.usual)
     protocols = {a.metrics[one]: one for one in shared}
     apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())
@@ -195,7 +195,7 @@ def compare_runs(
         {_resolve(name, keys, protocols, apart): value for name, value in values.items()} for values in (watched, sizes)
     )
     share = LEVEL / max(1, len(limits))
-    # The number of seeds that a test of single items needs to find one among so many.
+    # The number of seeds needed for a test to detect a single item among this many.
     enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
     test_items = len(seeds) >= enough
     share /= 2 if test_items else 1
@@ -217,10 +217,10 @@ def compare_runs(
 
 
 def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) -> None:
-    """Refuse runs of different material, and a quarantine of items in neither run.
+    """Refuse runs on different material, and quarantined items that are in neither run.
 
     Raises:
-        BadInput: the message names the differences, or the unknown items.
+        BadInput: the runs differ, or items are unknown; the message names the differences or the items.
     """
     for name in ("benchmark", "split", "track", "dataset"):
         if getattr(a.plan, name) != getattr(b.plan, name):
@@ -249,7 +249,7 @@ def _read(path: Path, profile: str) -> _Measured:
 
 
 def _columns(benchmark: Benchmark, track: str) -> dict[str, Key]:
-    """Collect the declaration of every column of a track that has a better end, in the order of the board."""
+    """Collect the declaration of every column of a track that has a direction, in the order of the board."""
     declared = {
         f"{name}.{key.name}": key for name, metric in collect_metrics(benchmark, track).items() for key in metric.keys
     }
@@ -259,10 +259,10 @@ def _columns(benchmark: Benchmark, track: str) -> dict[str, Key]:
 
 
 def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], apart: Sequence[str]) -> str:
-    """Find the column of a name: `metric.key`, or a metric for the first of its keys.
+    """Find a column by name: `metric.key`, or just the metric for its first key.
 
     Raises:
-        BadInput: there is none, or it was measured differently in the two runs.
+        BadInput: the column does not exist, or was measured differently in the two runs.
     """
     column = next((one for one in keys if name in (one, one.partition(".")[0])), None)
     if column is not None and column.partition(".")[0] in protocols:
@@ -282,7 +282,7 @@ def _compare(
     test_items: bool,
     size: float | None,
 ) -> ColumnComparison | None:
-    """Compare one column; None if no pair has it in both runs."""
+    """Compare one column; return None if no pair has it in both runs."""
     if not paired.before:
         return None
     names = {pair: f"{pair[0]} {pair[1]}" for pair in paired.clusters}
@@ -315,7 +315,7 @@ def _judge(
     share: float,
     test_items: bool,
 ) -> ColumnComparison:
-    """Say whether a watched column became worse."""
+    """Decide whether a watched column became worse."""
     needed = 1 / share
     against = float(evidence_of_increase(increases, margin)[-1])
     in_favour = float(evidence_of_increase([-value for value in increases], -margin)[-1])

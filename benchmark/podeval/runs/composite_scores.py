@@ -1,4 +1,4 @@
-"""A benchmark computes figures from others, item by item: the mean of some columns, and its spread over groups."""
+"""Compute composite figures from other figures, item by item: the mean of some columns, and its spread over groups."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from podeval.metrics.protocol import Protocol
 
 VERSION = "1.0"
 SPREAD = "spread_"
-"""Beginning of the key of a spread over the groups of a breakdown; lower is better."""
+"""Prefix of the key of a spread over the groups of a breakdown; lower is better."""
 
 
 def list_composites(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
@@ -18,9 +18,9 @@ def list_composites(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
 
 
 def declare(benchmark: Benchmark, composite: Composite) -> Metric:
-    """Declare a composite as a metric: its keys are itself and the spread over the groups of each robust breakdown.
+    """Declare a composite as a metric, whose keys are the composite and its spread over each robust breakdown.
 
-    The spread is the sample standard deviation over the groups' means, unweighted, as PodBench's tables have it.
+    The spread is the unweighted sample standard deviation of the groups' means, as in PodBench's tables.
     """
 
     def made_of_others() -> Result:
@@ -62,7 +62,7 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
 
 
 def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
-    """Describe how a composite was made: by the protocols of its parts."""
+    """Describe how a composite was computed, by the protocols of its parts."""
     metrics = {column.partition(".")[0] for column in composite.columns}
     first = parts[min(metrics)]
     return Protocol(
@@ -78,7 +78,7 @@ def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol])
 
 
 def compose(composite: Composite, results: Mapping[str, Result | None]) -> Result:
-    """Compute a composite of one item from its results by metric; a missing part makes it missing as well."""
+    """Compute a composite of one item from its results by metric; if a part is missing, so is the composite."""
     values = []
     for column in composite.columns:
         metric, _, key = column.partition(".")

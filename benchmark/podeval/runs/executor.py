@@ -1,8 +1,8 @@
-"""Measurements run in this process, or in worker processes that share the cores.
+"""Run measurements in this process, or in worker processes that share the cores.
 
-Tasks are taken one by one while earlier ones are in progress, so a system speaks its next item while podeval measures
-the last. Tasks lost with a dying worker are tried once more, each in a separate process. If a task does not fit
-into memory next to the others, one worker is removed and it is tried again.
+Tasks are taken one by one while earlier ones are in progress, so a system can generate its next item while podeval
+measures the previous one. Tasks lost when a worker dies are tried once more, each in a separate process. If a task does
+not fit into memory next to the others, one worker is removed and the task is tried again.
 """
 
 import multiprocessing
@@ -26,59 +26,59 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """The work did not fit into memory, but may fit with fewer processes next to it. Raised in workers."""
+    """The work did not fit into memory, but may fit next to fewer processes. It is raised in workers."""
 
 
 def count_workers(profile: str) -> int:
     """Return how many processes measure by default: one per core, or fewer if a GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
-    # A name that is not a profile is refused where its models are looked up.
+    # An unknown profile is refused later, when its models are looked up.
     needed = {name: PROFILES[name].gigabytes for name in MEASURING}
     return min(cores, count_copies(needed.get(profile.partition(",")[0], max(needed.values()))) or cores)
 
 
 class Executor(Protocol):
-    """Does work on tasks."""
+    """Runs a function on tasks."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None if the process died twice on it.
+        """Yield each task with its result, in order of completion; None if its process died twice.
 
         Args:
-            work: the work on each task.
-            tasks: the tasks, taken one by one.
+            work: the function to run on each task.
+            tasks: the tasks, which are taken one by one.
         """
 
 
 @runtime_checkable
 class Carried(Protocol):
-    """A task that reads files, which have to go along to a machine that does not share the disk."""
+    """A task that reads files, which must be sent along to a machine that does not share the disk."""
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files it reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
-        """Return the same task with its files in other folders, given by their present folders."""
+        """Return the same task with its files in other folders, which are keyed by the current folders."""
 
 
 class InProcess:
-    """One task after the other, here."""
+    """Runs one task after the other in this process."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in order; None if it did not fit into memory twice."""
+        """Yield each task with its result, in order; None if memory ran out twice."""
         for task in tasks:
             yield task, try_twice(work, task)
 
 
 class Workers(AbstractContextManager["Workers"]):
-    """Worker processes, started with the first task and kept, together with their models, until the block ends."""
+    """Worker processes, which start with the first task and are kept, with their models, until the block ends."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None if the process died twice on it.
+        """Yield each task with its result, in order of completion; None if its process died twice.
 
         There are never more tasks in progress than processes, because all of them fail when a process dies.
         """
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # Items that had no room next to the others are run with fewer processes.
+        # Items that did not fit into memory next to the others are run with fewer processes.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())
@@ -124,13 +124,13 @@ class Workers(AbstractContextManager["Workers"]):
                     self._leave_one_out(pool)
 
     def _leave_one_out(self, pool: ProcessPoolExecutor) -> None:
-        """Continue with one process fewer, once those at work have finished; the next pool starts empty."""
+        """Continue with one process fewer once the busy ones have finished; the next pool starts empty."""
         self.processes = max(1, self.processes - 1)
         self._pool = None
         pool.shutdown()
 
     def _submit(self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], work: Callable[[T], R], task: T) -> None:
-        """Hand a task to the pool, or to a new one if a process of the present one has died."""
+        """Submit a task to the pool, or to a new pool if a process of the current one has died."""
         self._pool = pool = self._pool or _pool(self.processes)
         try:
             running[pool.submit(work, task)] = task, pool
@@ -141,7 +141,7 @@ class Workers(AbstractContextManager["Workers"]):
     def _stop(self, pool: ProcessPoolExecutor) -> None:
         """Stop a pool without waiting for tasks that have not begun.
 
-        A late report of a death in an earlier pool does not end the present one.
+        A late report of a dead process in an earlier pool does not stop the current one.
         """
         pool.shutdown(cancel_futures=True)
         if self._pool is pool:
@@ -149,7 +149,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def _run_alone(work: Callable[[T], R], task: T) -> R | None:
-    """Run a task again after its process died, in a separate one, so that it cannot take others with it."""
+    """Run a task again after its process died, in a separate one, so that it cannot take other tasks down with it."""
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()
@@ -158,7 +158,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def try_twice(work: Callable[[T], R], task: T) -> R | None:
-    """Do work in this process; if memory was insufficient, free it and try once more."""
+    """Run a task in this process; if memory runs out, free it and try once more."""
     for _ in range(2):
         try:
             return work(task)
@@ -168,7 +168,7 @@ def try_twice(work: Callable[[T], R], task: T) -> R | None:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
-    """Start processes that share the cores: one thread pool each would fight over them."""
+    """Start processes that share the cores; a full thread pool in each would oversubscribe them."""
     threads = max(1, len(os.sched_getaffinity(0)) // processes)
     return ProcessPoolExecutor(
         max_workers=processes,
@@ -178,7 +178,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def limit_threads(threads: int) -> None:
-    """Let this process use this many threads, before its numerical libraries are loaded."""
+    """Set the number of threads of this process; call it before the numerical libraries are loaded."""
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
 
@@ -191,7 +191,7 @@ def _prepare_worker(threads: int) -> None:
 
 
 def _leave_with_parent() -> None:
-    """End with the main process: otherwise a worker would wait for work indefinitely, with its models in memory."""
+    """End with the main process; otherwise a worker would wait for work forever, with its models in memory."""
     parent = multiprocessing.parent_process()
     if parent:
         parent.join()

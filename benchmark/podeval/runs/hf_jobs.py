@@ -1,8 +1,8 @@
 """The executor `hf-jobs` lets a submitted model generate in a separate container on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, the items from a
-private dataset at its commit, no secrets, a time limit, one start, results into a bucket. The highest cost is known
-before it starts. Measuring stays here, on copies that are decoded here.
+private dataset at its commit, no secrets, a time limit, a single start, and results written to a bucket. The maximum
+cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
 """
 
 import re
@@ -19,7 +19,7 @@ from podeval.hub.retry import call_with_retries
 
 PINNED_IMAGE = re.compile(r"^[\w.-]+(:\d+)?(/[\w.-]+)+@sha256:[0-9a-f]{64}$", re.ASCII)
 RUNNING = ("SCHEDULING", "RUNNING")
-"""Stages of a job in progress, in the Hub's terms."""
+"""Stages of a job in progress, as the Hub names them."""
 
 MODEL, BASE, ASKED, RESULTS = "/model", "/base", "/asked", "/results"
 """Paths of the model, the base, the job and the results inside the container."""
@@ -31,20 +31,20 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([mh]?)")
 
 
 class JobGone(PodevalError):
-    """The Hub no longer knows a job, or not in this namespace."""
+    """The Hub has no such job, or none in this namespace."""
 
 
 @dataclass(frozen=True)
 class JobPlan:
-    """One round of a submission's generation as a job.
+    """One round of generation for a submission, as a job.
 
     Attributes:
         submission: its id.
-        run: name of the run among those of the submission, such as `real_pod/demo`.
-        round: number of the round, from 1; a job of the same round is found again, so no second one starts.
+        run: name of the run within the submission, such as `real_pod/demo`.
+        round: number of the round, from 1; an existing job of the same round is found and not started a second time.
         model, revision: the repo, and its commit.
         items_revision, items_folder: commit of the dataset of items, and the folder in it with `job.json` and items.
-        results: folder of the bucket for outputs.
+        results: folder for outputs in the bucket.
         base, base_revision: the repo that the model adapts, and its commit.
     """
 
@@ -67,24 +67,24 @@ class JobPlan:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The mark by which the job is found again."""
+        """The labels by which the job can be found again."""
         return make_labels(self.submission, self.run, self.round)
 
 
 def make_labels(submission: str, run: str, round: int) -> dict[str, str]:
-    """Return the labels of the job of one round; a run's slash is a dash in them."""
+    """Return the labels of the job of one round; a slash in the run's name becomes a dash."""
     names = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
     return {"podeval": "generate", **names}
 
 
 @dataclass(frozen=True)
 class HfJobs:
-    """The place and settings of generation on Hugging Face Jobs.
+    """Where and how generation on Hugging Face Jobs takes place.
 
     Attributes:
-        image: image with its digest; contains podeval and the libraries of the adapters.
+        image: image with its digest, which contains podeval and the libraries of the adapters.
         flavour: flavour of the machine, such as `a10g-large`.
-        namespace: the Hub's account that pays and owns the bucket and the dataset.
+        namespace: the Hub account that pays, and that owns the bucket and the dataset.
         minutes: minutes after which a job is stopped.
         client: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
@@ -118,10 +118,10 @@ class HfJobs:
         return f"{self.namespace}/podeval-asked"
 
     def per_minute(self) -> float:
-        """Return the US dollars that a minute of the machine costs, at the price the Hub states now.
+        """Return the price of the machine in US dollars per minute, as the Hub states it now.
 
         Raises:
-            BadInput: there is no such flavour, or its price is not by time.
+            BadInput: there is no such flavour, or it is not priced by time.
             HubUnavailable: the Hub does not answer.
         """
         offers = {offer.name: offer for offer in _ask(self.client.list_jobs_hardware)}
@@ -133,18 +133,18 @@ class HfJobs:
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:
-        """Return the US dollars that one job costs at most."""
+        """Return the maximum cost of one job in US dollars."""
         return per_minute * self.minutes
 
     def start(self, plan: JobPlan) -> JobInfo:
         """Start a job, or find the one that was started for this round.
 
         Raises:
-            HubUnavailable: the Hub does not answer; doing it again starts no second job.
-            BadInput: the Hub refuses.
+            HubUnavailable: the Hub does not answer; trying again does not start a second job.
+            BadInput: the Hub refuses the request.
         """
         try:
-            # Looked up at every try, because the answer to the last one may have been lost.
+            # Looked up at every attempt, because the answer to the previous one may have been lost.
             return call_with_retries(
                 lambda: self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
             )
@@ -156,17 +156,17 @@ class HfJobs:
         return _ask(lambda: self._find_labelled(labels))
 
     def look(self, job: str) -> JobInfo:
-        """Look how a job stands.
+        """Look up the state of a job.
 
         Raises:
-            JobGone: the Hub no longer knows it.
+            JobGone: the Hub no longer has the job.
             BadInput: the Hub refuses.
             HubUnavailable: the Hub does not answer.
         """
         return _ask(lambda: self.client.inspect_job(job_id=job, namespace=self.namespace))
 
     def stop(self, job: str) -> None:
-        """End a job; a job that has ended is not affected."""
+        """Stop a job; a job that has already ended is not affected."""
         with suppress(JobGone, BadInput):
             _ask(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
 
@@ -201,7 +201,7 @@ class HfJobs:
 
 
 def _ask(call: Callable[[], Found]) -> Found:
-    """Ask the Hub, and turn a refusal into a sentence."""
+    """Send a request to the Hub, and turn a refusal into an error message."""
     try:
         return call_with_retries(call)
     except HfHubHTTPError as error:
@@ -211,10 +211,10 @@ def _ask(call: Callable[[], Found]) -> Found:
 
 
 def parse_minutes(text: str) -> int:
-    """Read a time limit in the forms `90m`, `2h`, or minutes.
+    """Parse a time limit: `90m`, `2h`, or a number of minutes.
 
     Raises:
-        BadInput: it is not a time.
+        BadInput: the text is not a time limit.
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:

@@ -1,4 +1,4 @@
-"""The main figures of a run in the form of the Hub's leaderboards: one value for each dimension."""
+"""The main figures of a run in the format of the Hub's leaderboards: one value for each dimension."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,10 +10,10 @@ from podeval.runs.run_folder import RunFolder, RunSummary
 
 
 def list_summaries(run: RunFolder, profile: str | None = None) -> Sequence[RunSummary]:
-    """List the aggregates of a run, of one profile or of all.
+    """List the aggregates of a run under one profile, or under all.
 
     Raises:
-        BadInput: it was not measured so.
+        BadInput: the run was not measured under the profile.
     """
     summaries = [summary for summary in run.summaries() if profile in (None, summary.profile)]
     if not summaries:

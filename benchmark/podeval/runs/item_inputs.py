@@ -19,11 +19,11 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
     "respond": ("dialogue",),
     "podcast": ("recording", "request"),
 }
-"""Inputs of items by track: part of every protocol, as far as a metric uses them."""
+"""Inputs of items by track; the ones that a metric uses are part of its protocol."""
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Request an item in the form that systems in our own processes take: recordings by their paths on this machine."""
+    """Return the request for an item in our own processes, with recordings by their paths on this machine."""
     match track:
         case "voice" if item.script is not None:
             voices = {
@@ -53,7 +53,7 @@ def write_prompt(item: Item) -> str:
 def gather_inputs(
     item: Item, output: Output, outputs: Path, profile: str, allow_upsampling: bool = False
 ) -> MetricInputs:
-    """The inputs of an item; audio is opened when a metric asks for it, and then once.
+    """Return the inputs of an item; audio is opened only once, when a metric asks for it.
 
     Args:
         item: the item.
@@ -74,7 +74,7 @@ def gather_inputs(
     if item.instruction:
         sources["request"] = {
             "instruction": item.instruction,
-            # Only its maker knows what a podcast was made from.
+            # Only the maker of a podcast knows its sources.
             "sources": list(item.sources or output.details.get(SOURCES, ())),
             "language": item.language,
             "speakers": item.voices,
@@ -88,19 +88,19 @@ def gather_inputs(
     inputs = MetricInputs(sources, profile=profile, allow_upsampling=allow_upsampling, keep=True)
     for name in inputs:
         if name not in ("recording", "reference_voices"):
-            inputs[name]  # read now, so that an unreadable input is the item's failure and not a metric's
+            inputs[name]  # read now, so that an unreadable input counts as a failure of the item and not of a metric
     return inputs
 
 
 def read_dialogues(run: RunFolder, items: Iterable[Item]) -> Iterator[SpokenDialogue]:
-    """Read the dialogues of a run's system, each with the system's name; items without answers have none.
+    """Read the dialogues of a run's system, each with the system's name; items without answers have no dialogue.
 
     Args:
         run: the folder of the run.
         items: the items of its split.
 
     Raises:
-        BadInput: the request to the system was not for answers.
+        BadInput: the system was not asked for answers.
     """
     plan = run.plan()
     if plan.track != "respond":
@@ -119,7 +119,7 @@ def _read_script(output: Output) -> Script:
 
 
 def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict[str, Any]:
-    """The generation log of an item: the measurements of its making, with speech if its turns' times are known."""
+    """Return the generation log of an item: its timing, with speech if the times of its turns are known."""
     log: dict[str, Any] = {"wall_seconds": wall_seconds, "audio_seconds": audio_seconds}
     if output.turns:
         log["speech_seconds"] = sum(turn.end - turn.start for turn in output.turns)
@@ -131,7 +131,7 @@ def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict
 
 
 def _dialogue(item: Item, output: Output, outputs: Path) -> dict[str, Any]:
-    """The dialogue with its rubric: that of the last turn is for the whole, earlier ones for the part up to there."""
+    """Return the dialogue with its rubrics; the last turn's covers the whole, others the part up to their turn."""
     turns = [
         {
             "user": user_turn.words,

@@ -1,9 +1,9 @@
 """Judges' usage for a run: one line per call, stored in the run's folder.
 
-`<profile>/judge_usage.jsonl` has the metric, the id of its protocol, the judge's id, the parameters that the judge
-refuses and the usage of the call, as in `podeval.judges.budget.Account`. It is synced as the call ends, so that a run
+`<profile>/judge_usage.jsonl` contains the metric, the id of its protocol, the judge's id, the parameters that the judge
+refuses and the usage of the call, as in `podeval.judges.budget.Account`. A line is synced when its call ends, so a run
 that is killed and resumed counts every call once. The usage of another protocol, such as a pilot with another judge or
-other prompts, is not added to it. Lines without a protocol are of an earlier version, and count.
+other prompts, is not added to it. Lines without a protocol come from an earlier version, and count.
 """
 
 import threading
@@ -22,7 +22,7 @@ FILE = "judge_usage.jsonl"
 
 @contextmanager
 def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: JudgeClient) -> Iterator[None]:
-    """Record a client's usage under a metric's protocol inside the block, and how many answers the records saved."""
+    """Record a client's usage in the block under a metric's protocol, and how many answers came from the records."""
     path, lock, saved = folder.path / profile / FILE, threading.Lock(), client.account.from_records
 
     def append(used: Account) -> None:
@@ -39,7 +39,7 @@ def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: Judge
 
 
 def sum_usage(folder: RunFolder, profile: str, protocols: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return the usage for each metric under these protocols since the run began, with the last judge."""
+    """Return the usage of each metric under these protocols since the run began, with the most recent judge."""
     accounts: dict[str, Account] = {}
     last: dict[str, Mapping[str, Any]] = {}
     for line in read_lines(folder.path / profile / FILE):

@@ -1,7 +1,7 @@
 """The speed at which a server answered the requests of a run, by the number of requests in flight.
 
 Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ
-only in that number are one system under different loads, and are shown together.
+only in this number show one system under different loads, and are displayed together.
 """
 
 from collections.abc import Mapping
@@ -18,25 +18,25 @@ AT_ONCE = "at_once"
 """Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
-"""File in the folder of a run: one line for each time that a busy server made podeval leave an item for a later run."""
+"""File in a run's folder with a line for each time that podeval left an item because the server was busy."""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """The speed at which the requests of one run were answered.
+    """How fast the requests of one run were answered.
 
     Attributes:
         system: name of the run.
         at_once: number of requests in flight.
         answers: number of timed answers.
-        errors: number of requests without a usable answer: those that were repeated, and the last one of each item that
+        errors: number of requests without a usable answer: repeated requests, and the last request of each item that
             failed or was left for a later run.
         first_audio: median seconds from a request to its first audio.
-        late_first_audio: 95th percentile of the same.
-        rtf: seconds of all answers, from request to end, over the seconds of their audio.
-        undisturbed: share of the answers whose playback would not have stalled, 0..1.
+        late_first_audio: 95th percentile of these seconds.
+        rtf: seconds of all answers, from request to end, divided by the seconds of their audio.
+        undisturbed: share of answers whose playback would not have stalled, 0..1.
         underrun: the longest stall in seconds.
-        continuous: share of the time of playback in which something played, 0..1.
+        continuous: share of the playback time in which something played, 0..1.
         cost: price of the requests as stated by the server; None if not stated.
     """
 
@@ -54,7 +54,7 @@ class Latency:
 
 
 def read_latency(run: RunFolder) -> Latency | None:
-    """Compute how fast the requests of a run were answered; None without timings."""
+    """Compute how fast the requests of a run were answered; return None without timings."""
     outputs = [output for item in run.items() or () if (output := run.output(item.id))]
     logs = [output.details for output in outputs if (output.details.get("playback") or {}).get("pieces")]
     if not logs:
@@ -80,10 +80,10 @@ def read_latency(run: RunFolder) -> Latency | None:
 
 
 def list_latencies(run: RunFolder) -> list[Latency]:
-    """List how fast the system of a run answered under each load, the smallest first; none without timings.
+    """List how fast the system of a run answered under each load, the lowest load first; empty without timings.
 
-    Among several runs under one load, the run itself is used, or else the one with the most answers, because others may
-    be checks.
+    Among several runs under one load, the run itself is used, otherwise the one with the most answers, because the
+    others may be checks.
     """
     if read_latency(run) is None:
         return []

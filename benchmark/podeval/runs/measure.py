@@ -1,7 +1,7 @@
-"""Measure a system's outputs: every metric of the benchmark on every item, each once.
+"""Measure a system's outputs: every metric of the benchmark on every item, once.
 
-An item's recording is opened once and shared by all its metrics. The work may be done in other processes; only this one
-writes, a line for each finished measurement. This process asks the judges, about many items at a time.
+An item's recording is opened once and shared by all its metrics. The work may be done in other processes, but only this
+one writes: a line for each finished measurement. This process also asks the judges, about many items at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,21 +30,21 @@ from podeval.runs.latency import AT_ONCE
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
-"""Conditions that the task sets for every system alike."""
+"""Conditions that the task sets for all systems."""
 
 JOINED = "podeval joined its turns, so the pauses between them are not the system's"
-"""The reason why values of timing are not ranked."""
+"""The reason why timing values are not ranked."""
 
 _ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
 
 
 def list_task_conditions(split: Split) -> dict[str, str]:
-    """Return the conditions of the task: systems are offered the reference voices of a split that has some."""
+    """Return the conditions of the task: systems are offered a split's reference voices, if it has any."""
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 
 def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, Any]:
-    """Return how these outputs of a run were made; without outputs, only the facts in the plan.
+    """Return how these outputs of a run were made; without outputs, return only the facts in the plan.
 
     `cuts` is the number of places at which podeval cut scripts that were too long for a request, if there are any.
     """
@@ -60,7 +60,7 @@ def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, 
 
 
 def mark_joined_timing(plan: RunPlan, output: Output, results: Mapping[str, Result]) -> dict[str, Result]:
-    """Note in the results of an output, by metric, that timing is not ranked if podeval set the pauses."""
+    """Note in the results of an output, by metric, that timing is not ranked because podeval set the pauses."""
     noted = dict(results)
     if plan.provenance == "run by us" and list_conditions(plan, [output])["strategy"] in ("turns", "chunks"):
         for name, result in results.items():
@@ -103,7 +103,7 @@ _NOTHING = "the system produced no "
 
 @dataclass(frozen=True)
 class Task:
-    """A worker's measurements of one item."""
+    """A worker's task: the measurements of one item."""
 
     item: Item
     output: Output
@@ -113,7 +113,7 @@ class Task:
     uses: tuple[MetricUse, ...]
     allow_upsampling: bool = False
     original_folders: Mapping[str, str] = field(default_factory=dict)
-    """Names of the files' folders in results, if the files were moved."""
+    """The folders to name in results, if the files were moved."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -126,7 +126,7 @@ class Task:
         )
 
     def moved(self, folders: Mapping[Path, Path]) -> "Task":
-        """Return the same task with its files in other folders, given by their present folders."""
+        """Return the same task with its files in other folders, given by their current folders."""
         user = tuple(
             turn.model_copy(update={"audio": str(folders[Path(turn.audio).parent] / Path(turn.audio).name)})
             if turn.audio
@@ -176,8 +176,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark the values computed from a log that the supplier of the outputs wrote, and of one of several requests in
-    flight: neither is ranked with our measurements of one request after the other.
+    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight:
+    neither is ranked with our measurements of one request at a time.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -202,9 +202,9 @@ def measure(
         folder: the folder of the run.
         profile: the profile of the models.
         benchmark: the benchmark to measure.
-        items: the items with outputs in the folder, as they arrive.
+        items: the items whose outputs are in the folder, as they arrive.
         executor: the processes that do the work; only this process writes.
-        done: function that gets the number of finished items.
+        done: function that receives the number of finished items.
         bench: the judges.
         allow_upsampling: whether recordings below a model's sampling rate are measured anyway.
     """
@@ -212,10 +212,10 @@ def measure(
     make = cache(lambda *conditions: make_protocols(benchmark, plan, profile, dict(conditions), bench))
 
     def protocols(*outputs: Output) -> dict[str, Protocol]:
-        """The protocols of one output, or of all of a run together."""
+        """Return the protocols of one output, or of all outputs of a run together."""
         return make(*list_conditions(plan, outputs).items())
 
-    protocols()  # Anything that cannot be measured is refused before anything is made.
+    protocols()  # Refuse anything that cannot be measured before anything is generated.
     # Metrics of all outputs together are measured when the run is summarised.
     measured = benchmark.metrics(plan.track, plan.split, profile)
     uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}
@@ -253,13 +253,13 @@ def measure(
         results = results or dict.fromkeys((use.name for use in task.uses), DIED)
         keep(task.item, protocols(task.output), mark_joined_timing(plan, task.output, results))
         done(next(finished))
-    # Answers of judges, which are asked from here, about many items at a time.
+    # Answers of judges, who are asked from this process, about many items at a time.
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, protocols()[name])):
                 keep(task.item, protocols(task.output), {name: result})
-    # A run whose outputs were made in different ways has one protocol; the composite figures come last.
+    # If the outputs of a run were made in different ways, they still have one protocol; composites come last.
     after, current = folder.results(profile), protocols(*(task.output for task in seen))
     for task in seen:
         of_item = protocols(task.output)
@@ -290,7 +290,7 @@ def _read_inputs(task: Task) -> MetricInputs | Unscored:
 
 
 def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Result:
-    """Name files in a result by the caller's names."""
+    """Replace the file names in a result with the caller's names."""
     if isinstance(result, Unscored):
         reason = result.reason
         for here, original in original_folders.items():
@@ -320,7 +320,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """Score in any case: an error of ours is unscored with its cause, and does not stop the run."""
+    """Score an item whatever happens: an error of ours becomes an unscored result and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:
@@ -328,10 +328,10 @@ def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
 
 
 def _describe_failure(error: Exception) -> Unscored:
-    """Describe an error of ours.
+    """Describe an error on our side.
 
     Raises:
-        MemoryRanOut: the error reports insufficient memory, so that the caller that spreads the work can make room.
+        MemoryRanOut: the error reports insufficient memory, so the executor can make room.
     """
     if is_out_of_memory(error):
         raise MemoryRanOut(str(error).partition("\n")[0])
@@ -375,8 +375,8 @@ def _describe_judge_failure(error: Exception) -> Unscored:
 def _is_final(result: Result | None, output: Output, allow_upsampling: bool) -> bool:
     """Return whether a result is final.
 
-    Failures through our fault are tried again on the next run. "Nothing to measure" is final until there is an output,
-    and a sampling rate that is too low until upsampling is allowed.
+    Failures on our side are tried again in the next run. "Nothing to measure" is final until there is an output, and a
+    sampling rate that is too low is final until upsampling is allowed.
     """
     if not isinstance(result, Unscored):
         return result is not None

@@ -1,8 +1,8 @@
-"""`accelerate launch` spreads one run over several processes, one for each GPU: each speaks its share of the items.
+"""Spread one run over several processes, one per GPU, with `accelerate launch`; each speaks a share of the items.
 
-The first process owns the run's folder, measures and sums up. The others put outputs into it and end. They synchronise
-once, when the plan is written; after that the files show everybody's progress, so no process waits in a call that could
-time out, and a killed group resumes.
+The first process owns the run's folder, measures and aggregates. The others put outputs into the folder and end. The
+processes synchronise only once, when the plan has been written; after that, progress is visible in the files, so no
+process waits in a call that could time out, and a killed group can resume.
 """
 
 import os
@@ -17,22 +17,22 @@ from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
 TICK = 0.5
-"""Seconds between two checks of the others' outputs."""
+"""Seconds between two checks for the others' outputs."""
 
 _PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """This process among those that were started together; the process of rank 0 measures."""
+    """This process within the group that was started together; the process of rank 0 measures."""
 
     rank: int
     count: int
     meet: Callable[[], None]
-    """Waits until all processes are here, then parts for good."""
+    """Waits until all processes have arrived, then dissolves the group."""
 
     def share(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """Return the items that this process speaks: every n-th, as long ones often are together."""
+        """Return the items that this process speaks: every n-th, because long items are often next to each other."""
         return items[self.rank :: self.count]
 
 
@@ -51,13 +51,13 @@ def group() -> ProcessGroup | None:
     except ModuleNotFoundError:
         raise ModelMissing("runs of several processes need accelerate; run `pip install accelerate`") from None
     _choose_device(int(os.environ.get("LOCAL_RANK") or 0))
-    # Meeting on the processor: it works with and without GPUs, and several processes may share one.
+    # Synchronise on the CPU, which works with and without GPUs and lets several processes share one.
     state = PartialState(cpu=True)
     for variable in _PLACE:
         os.environ.pop(variable, None)
 
     def meet() -> None:
-        """Synchronise on the processor; accelerate's own way needs a GPU with each process's number."""
+        """Synchronise on the CPU; accelerate's own method needs a GPU with each process's number."""
         from torch import distributed
 
         distributed.monitored_barrier()
@@ -68,14 +68,14 @@ def group() -> ProcessGroup | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares(Voicing):
-    """Speaking in the first process: its own share here, the other shares in their processes."""
+    """Generation as the first process sees it: it speaks its own share, and the other processes speak theirs."""
 
     group: ProcessGroup
 
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
     ) -> Iterator[Item]:
-        """Speak the first share, and pass on every item as soon as its output is in the folder, from any process."""
+        """Speak the first share, and pass on every item as soon as its output, from any process, is in the folder."""
         self.group.meet()
         share = self.group.share(items)
         mine = {item.id for item in share}
@@ -105,7 +105,7 @@ def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup
     """Put this process's share of a run's outputs into its folder, which the first process has begun.
 
     Raises:
-        BadInput: the first process's folder is not on a disk that this one sees.
+        BadInput: the first process's folder is not on a disk that this process can see.
         ModelMissing: the system cannot speak here.
     """
     items = choose_items(request, read_items(request).items)

@@ -1,7 +1,7 @@
-"""Run a system of the user's own: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
+"""Run the user's own system: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
 
-It is for the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every other run, so
-the same call resumes where the last one stopped.
+It runs on the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every other run,
+so the same call resumes where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,19 +34,19 @@ from podeval.systems.speech import (
 from podeval.text.script_format import read_any_script
 
 FINGERPRINT = "sha256"
-"""Key in an output's details: the files from which it was read."""
+"""Key in an output's details for the files from which it was read."""
 
 
 @dataclass(frozen=True)
 class OwnSystem:
-    """A system of the user's own.
+    """The user's own system.
 
     Attributes:
         maker: the maker of its outputs.
-        name: name of its folder and its row.
-        title: name for people.
+        name: name of its folder and its row on the board.
+        title: display name.
         supplied: whether its outputs were made elsewhere.
-        say: function that gets a sentence about items left for a later run.
+        say: function that receives a sentence about items left for a later run.
     """
 
     maker: OwnMaker[Product]
@@ -57,7 +57,7 @@ class OwnSystem:
 
     @property
     def pace(self) -> RequestPace:
-        """The pace of its requests: one after the other, except for a server with several at once."""
+        """The pace of its requests: one after the other, unless a server takes several at once."""
         return self.maker.connection.pace if isinstance(self.maker, ServerSystem) else RequestPace(0)
 
     @property
@@ -71,8 +71,8 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
 
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, the folder
-            of outputs contains nothing of the benchmark, a file changed since it was measured, or a server refuses all
-            requests.
+            of outputs contains no outputs of the benchmark, a file changed since it was measured, or a server refuses
+            all requests.
         DiskFull: nothing more can be written; finished work is kept.
     """
     if not 0 <= request.seed < 2**31:
@@ -105,9 +105,10 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
 def _make_missing(
     system: OwnSystem, request: RunRequest, folder: RunFolder, items: tuple[Item, ...], done: Callable[[int], None]
 ) -> Iterator[Item]:
-    """Make each item's missing output, and pass on each item whose output exists.
+    """Generate each item's missing output, and pass on each item whose output exists.
 
-    With several requests in flight, all outputs are made before any is passed on, so measuring does not slow them down.
+    With several requests in flight, all outputs are generated before any is passed on, so that measuring does not slow
+    them down.
     """
 
     def make(item: Item) -> ServerBusy | None:
@@ -134,7 +135,7 @@ def _make_missing(
 def _make_in_turn(
     items: Sequence[Item], make: Callable[[Item], ServerBusy | None], done: Callable[[int], None]
 ) -> Iterator[tuple[Item, ServerBusy | None]]:
-    """Make one item after the other, on demand."""
+    """Generate one item after the other, on demand."""
     for number, item in enumerate(items):
         done(number)
         yield item, make(item)
@@ -143,7 +144,7 @@ def _make_in_turn(
 def _make_together(
     system: OwnSystem, make: Callable[[Item], ServerBusy | None], items: Sequence[Item], done: Callable[[int], None]
 ) -> list[tuple[Item, ServerBusy | None]]:
-    """Make all items, as many at a time as requests are in flight; return each with the reason if it was left out.
+    """Generate all items, several at a time; return each with the reason if it was left for a later run.
 
     An error that stops the run lets requests in flight finish, and keeps their outputs.
     """
@@ -165,8 +166,8 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     """Make an item's output and store it, or its failure; return the reason if it is left for a later run.
 
     Raises:
-        ServerRefused: no item can be made.
-        PodevalError: the same.
+        ServerRefused: the server refuses all items.
+        PodevalError: no item can be generated.
     """
     ask = ask_of(request.track, item)
     try:
@@ -183,7 +184,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     except PodevalError:
         raise
     except Exception as error:
-        # An unforeseen error costs only this item, and is not the system's fault.
+        # An unforeseen error affects only this item, and is not the system's fault.
         keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
     return None
 
@@ -192,7 +193,7 @@ def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -
     """Return whether an item's output is final.
 
     Raises:
-        BadInput: the file it was read from has changed since.
+        BadInput: the file that the output was read from has changed since.
     """
     output = folder.output(ask.id)
     if output is None or output.failed_by == "ours":
@@ -207,7 +208,7 @@ def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -
 
 
 def describe_streaming(folder: RunFolder) -> str | None:
-    """Describe in a sentence how a server's stream would have played; None without timings."""
+    """Describe in a sentence how a server's stream would have played; return None without timings."""
     latency = read_latency(folder)
     if latency is None:
         return None
@@ -222,7 +223,7 @@ def describe_streaming(folder: RunFolder) -> str | None:
 
 
 def describe_turn_taking(folder: RunFolder) -> str | None:
-    """Describe in a sentence how a system took its turns in live conversations; None without timings."""
+    """Describe in a sentence how a system took turns in live conversations; return None without timings."""
     outputs = [folder.output(item.id) for item in folder.items() or ()]
     logs = [output.details["turn_taking"] for output in outputs if output and "turn_taking" in output.details]
     if not logs:
@@ -253,16 +254,16 @@ def list_notes(folder: RunFolder) -> list[str]:
 
 
 def keep_failure(folder: RunFolder, item: Item, reason: str, cause: Cause | None = None) -> None:
-    """Record that an item has no output, with the reason, and with the party at fault if it is not the system."""
+    """Record that an item has no output, with the reason, and the party at fault if it is not the system."""
     script = tuple(item.script.to_json()) if item.script is not None else ()
     folder.write_output(Output(item=item.id, failed=reason[:2_000], failed_by=cause, script=script))
 
 
 def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: str | None = None) -> None:
-    """Store a system's output for an item; samples that are not numbers count as its failure.
+    """Store a system's output for an item; samples that are not finite numbers count as a failure of the system.
 
     Raises:
-        SpeechFailed: they are.
+        SpeechFailed: the samples are not finite numbers.
     """
     speeches = list_speeches(product)
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):

@@ -1,4 +1,4 @@
-"""Values of one key in two runs, pair by pair (one item and one seed), and the ones that became worse."""
+"""Values of one key in two runs, pair by pair (one item with one seed), and the items that became worse."""
 
 import math
 from collections import defaultdict
@@ -13,7 +13,7 @@ from podeval.stats.pair_comparisons import holm
 from podeval.stats.sequential import count_repeats_needed, permutation_p
 
 LEAST_SEEDS = 5
-"""Seeds of an item that are tested by themselves."""
+"""Minimum number of seeds for testing an item on its own."""
 
 Pair = tuple[str, int]
 """An item and a seed."""
@@ -21,7 +21,7 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True)
 class PairedValues:
-    """Values of one key in two runs: by pair if both have one; and pairs that one lost through its own fault."""
+    """Values of one key for pairs that both runs have, and the pairs that one run lacks through its system's fault."""
 
     before: dict[Pair, float]
     after: dict[Pair, float]
@@ -39,9 +39,9 @@ def pair_values(
     first: Mapping[Pair, Result],
     second: Mapping[Pair, Result],
 ) -> PairedValues:
-    """Pair the values of a key of a metric; `second` has the results of the run that is judged."""
+    """Pair the values of a metric's key; `second` contains the results of the run under test."""
     clusters = {(item.id, seed): benchmark.cluster(item) for item in items for seed in seeds}
-    # Values with their weights, of each side.
+    # The values of each side, with their weights.
     sides = [
         {
             pair: (value, score.weights.get(key, 1.0))
@@ -53,14 +53,14 @@ def pair_values(
     both = [pair for pair in clusters if pair in sides[0] and pair in sides[1]]
     before, after = ({pair: side[pair][0] for pair in both} for side in sides)
     weights = tuple({pair: side[pair][1] for pair in both} for side in sides)
-    # A pair is lost, or won, if only the other side has a value and this one's system is to blame for the gap.
+    # A pair is lost (or won) if only the first (or second) run has a value and the other run's system is to blame.
     lost = tuple(pair for pair in clusters if pair in sides[0] and _is_fault(second.get(pair)))
     won = tuple(pair for pair in clusters if pair in sides[1] and _is_fault(first.get(pair)))
     return PairedValues(before, after, weights, clusters, lost, won)
 
 
 def _is_fault(result: Result | None) -> bool:
-    """Whether a system is to blame that there is no score."""
+    """Return whether a system is to blame for a missing score."""
     return isinstance(result, Unscored) and result.cause == "system"
 
 
@@ -75,7 +75,7 @@ class WorseItem:
 
 
 def list_increases(paired: PairedValues, worse: float) -> list[float]:
-    """How much worse the second run is in each cluster, in order; a pair that one of them lost exceeds all others."""
+    """Return how much worse the second run is in each cluster, in order; a lost pair exceeds all others."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair, cluster in paired.clusters.items():
         if pair in paired.before:
@@ -86,7 +86,7 @@ def list_increases(paired: PairedValues, worse: float) -> list[float]:
 
 
 def _mean_of_cluster(values: Sequence[float]) -> float:
-    """Their mean; if pairs were lost on both sides, the side with more losses counts."""
+    """Return their mean; if pairs were lost on both sides, the side with more losses counts."""
     lost = sum(math.copysign(1, value) for value in values if math.isinf(value))
     if lost:
         return math.copysign(math.inf, lost)
@@ -116,7 +116,7 @@ def find_worse_items(paired: PairedValues, worse: float, margin: float, share: f
 
 
 def count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """Number of additional seeds that would decide, if they only average out the differences between seeds."""
+    """Return the number of additional seeds that would decide if they only average out seed differences."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
         by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))

@@ -1,7 +1,7 @@
-"""A worker of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
+"""A worker of a Ray cluster: a process on a node that does one task at a time and keeps its models loaded.
 
-It shares no disk with its callers. Files arrive by their content, are in the worker's own folder while they are
-read, and are deleted afterwards; the next worker on that machine removes the files of a killed one.
+It does not share a disk with its callers. The contents of files are sent to it; it keeps them in its own folder while
+they are read and deletes them afterwards. The next worker on that machine removes the files of a killed one.
 """
 
 import contextlib
@@ -25,19 +25,20 @@ from podeval.runs.executor import Carried, limit_threads, try_twice
 Content = NDArray[np.uint8]
 
 _KEPT = 2
-"""Number of kinds of work that a worker keeps ready: a system that speaks, and the measuring of earlier outputs."""
+"""Number of functions that a worker keeps ready: one that speaks with a system, and one that measures earlier outputs.
+"""
 
 
 @dataclass(frozen=True)
 class FileRef:
-    """A file in transfer: its original place, and the SHA-256 of its content."""
+    """A file in transfer: its original path, and the SHA-256 of its content."""
 
     path: Path
     sha256: str
 
 
 class RayWorker:
-    """A worker process. As a Ray actor, it starts on a node that has room for it."""
+    """A worker process; as a Ray actor, it starts on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
         limit_threads(threads)
@@ -46,26 +47,26 @@ class RayWorker:
         self._folder = self._make_own_folder()
 
     def meet(self) -> tuple[str, str]:
-        """Return podeval's version here and the machine's name; this is the first call."""
+        """Return podeval's version on this machine and the machine's name; it is called first."""
         from podeval.version import __version__
 
         return __version__, platform.node()
 
     def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[FileRef], *contents: Content) -> Any:
-        """Do one piece of work; `work` is transferred once, so that its loaded models stay.
+        """Run a function on one task; the function is transferred only once, so its models stay loaded.
 
         Args:
-            name: the name of the work.
-            work: the same as a reference of Ray's, in a list, so that Ray does not fetch it with every task.
-            task: the object that the work is done on.
+            name: the name of the function.
+            work: the function as a Ray reference, in a list, so that Ray does not fetch it with every task.
+            task: the argument of the function.
             parcels: files of the task.
-            contents: theirs.
+            contents: contents of these files.
 
         Returns:
-            Result of the work; None if it did not fit into memory twice.
+            The result; None if memory ran out twice.
 
         Raises:
-            Any other error of the work.
+            Any other error that the function raises.
         """
         import ray
 
@@ -80,7 +81,7 @@ class RayWorker:
             return try_twice(self._work[name], task.moved(unpack(parcels, contents, Path(folder))))
 
     def _make_own_folder(self) -> Path:
-        """Make a folder that is locked while this process lives; those of dead ones are removed."""
+        """Make a folder that is locked while this process lives, and remove the folders of dead processes."""
         common = Path(tempfile.gettempdir()) / f"podeval-hands-{os.getuid()}"
         common.mkdir(mode=0o700, exist_ok=True)
         for other in common.iterdir():
@@ -92,7 +93,7 @@ class RayWorker:
 
 
 def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
-    """Read the files of a task; a missing one is not transferred, and causes an error when it is read."""
+    """Read the files of a task; a missing file is not transferred, and causes an error when it is read."""
     if not isinstance(task, Carried):
         return [], []
     paths = [path for path in task.files if path.is_file()]
@@ -101,10 +102,10 @@ def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
 
 
 def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path) -> dict[Path, Path]:
-    """Write files into folders below one, under their names; return the new folder of each original one.
+    """Write files into folders below `parent`, under their names; return the new folder for each original one.
 
     Raises:
-        OSError: a content differs from the one sent.
+        OSError: the content of a file differs from the one sent.
     """
     folders: dict[Path, Path] = {}
     for parcel, content in zip(parcels, contents, strict=True):

@@ -1,9 +1,9 @@
-"""The executor `ray` spreads work over the processes of a Ray cluster, on as many machines as it has.
+"""The executor `ray` spreads work over the processes of a Ray cluster, across all of its machines.
 
-Ray starts the processes if there is room for them, starts those again that died, and moves files and results. This
-module decides the next item and the number of attempts: Ray tries a task again only on its own process, which may wait
-for room forever, and `ActorPool` does not link an error to its task. Nothing is acknowledged before its result has
-arrived: a lost node loses only the current tasks of its processes, which are done again elsewhere.
+Ray starts the processes where there is room, restarts those that died, and transfers files and results. This module
+chooses the next item and the number of attempts, because Ray retries a task only on the same process, which may wait
+for room forever, and `ActorPool` does not link an error to its task. A task is not done until its result has arrived:
+losing a node loses only the current tasks of its processes, which are then repeated elsewhere.
 """
 
 import contextlib
@@ -24,18 +24,19 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 TRIES = 3
-"""Number of times that an item may lose its process before it is given up; a lost node is seldom the item's fault."""
+"""Number of times that an item's process may die before the item is given up; a lost node is seldom the item's fault.
+"""
 
 _ROOM_SECONDS = 900.0
-"""Seconds to wait while no process runs: a cluster may be fetching machines."""
+"""Seconds to wait while no process runs, because a cluster may be adding machines."""
 
 LOCAL = "local"
-"""The address of a cluster that is started here."""
+"""The address that stands for a cluster started on this machine."""
 
 _ANSWER_SECONDS = 5.0
 
 _LOCAL_STARTS = 2
-"""Number of attempts to start a local cluster: Ray gives its parts half a minute, however busy the machine is."""
+"""Number of attempts to start a local cluster: Ray allows its components half a minute, however busy the machine is."""
 
 _OWN_NODE = (
     "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again; it resumes "
@@ -68,9 +69,9 @@ class _Job:
 
 
 class Ray(contextlib.AbstractContextManager["Ray"]):
-    """Processes on a Ray cluster, started with the block and kept, together with their models, until it ends.
+    """Processes on a Ray cluster, started when the block is entered and kept, with their models, until it ends.
 
-    Several `map`s may run at the same time, one feeding another; they share the processes.
+    Several calls of `map` may run at the same time, one feeding another; they share the processes.
     """
 
     def __init__(self, address: str = "", *, workers: int = 0, cpus: float = 1.0, gpus: float = 0.0) -> None:
@@ -78,9 +79,10 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
 
         Args:
             address: the address of the cluster, see `connect`.
-            workers: number of processes; 0 for as many as fit at the start. Additional ones wait for new nodes.
-            cpus: processors of each, which is also its number of threads.
-            gpus: GPUs that each takes; fractions such as 0.5 share one.
+            workers: number of processes; 0 for as many as fit at the start. Processes that do not fit wait for new
+                nodes.
+            cpus: CPUs per process, which is also its number of threads.
+            gpus: GPUs per process; with a fraction such as 0.5, processes share one.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
             raise BadInput("give a Ray worker more than 0 CPUs and at least 0 GPUs")
@@ -120,13 +122,13 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order of completion; None if processes repeatedly died on it.
+        """Yield each task with its result, in the order of completion; None if its process repeatedly died.
 
-        No more tasks are taken than the number of processes plus one.
+        At most one more task than there are processes is taken at a time.
 
         Raises:
-            ClusterFailed: no process can be started, or none is left and there is no room.
-            Anything that the work raises, with its own type.
+            ClusterFailed: no process can be started, or none is left and there is no room for one. Any error that the
+                function raises, with its own type.
         """
         line = _Line(next(self._names), self._ray.put(work))
         try:
@@ -152,7 +154,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         try:
             ready, _ = self._ray.wait(list(self._flights), num_returns=1, timeout=seconds)
         except SystemExit:
-            # Ray ends a program whose own node is gone; here, that is reported.
+            # Ray ends a program whose own node is gone; here, this is reported as an error.
             raise ClusterFailed(_OWN_NODE) from None
         for flight in ready:
             actor, job = self._flights.pop(flight)
@@ -173,7 +175,8 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         while self._queue and self._free:
             actor, job = self._free.popleft(), self._queue.popleft()
             parcels, contents = pack(job.task)
-            # The data is put again at every try, because the node that had it may be the one that failed.
+            # The data is put into Ray again at every attempt, because the node that stored it may be the one that
+            # failed.
             held = [self._ray.put(content) for content in contents]
             self._flights[actor.do.remote(job.line.name, [job.line.work], job.task, parcels, *held)] = (actor, job)
 
@@ -196,7 +199,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             job.line.done.append((job.task, result))
 
     def _take_back(self, actor: Any, job: _Job) -> None:
-        """Have the next free process do a task whose process, or whose result, is gone."""
+        """Give a task whose process or result is lost to the next free process."""
         job.tries += 1
         if job.tries >= TRIES:
             job.line.done.append((job.task, None))
@@ -205,7 +208,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         self._await_start(actor)
 
     def _await_start(self, actor: Any) -> None:
-        """Use a process once Ray has started it, or started it again, if there is room for it."""
+        """Use a process once Ray has started or restarted it, if there is room for it."""
         self._flights[actor.meet.options(max_task_retries=-1).remote()] = (actor, None)
 
     def _receive_start(self, actor: Any, flight: Any) -> None:
@@ -237,15 +240,15 @@ def connect(address: str = "") -> Iterator[Any]:
     """Connect to Ray for the duration of the block; an existing connection is used, and stays open.
 
     Args:
-        address: `host:port` of the head; `auto` for the cluster of this machine; `local` for a new one here, on
-            loopback only. By default RAY_ADDRESS, otherwise `local`.
+        address: `host:port` of the head; `auto` for the cluster of this machine; `local` for a new cluster on this
+            machine, on loopback only. The default is RAY_ADDRESS, otherwise `local`.
 
     Raises:
         ModelMissing: Ray is not installed.
-        BadInput: no cluster answers there, it asks for a token, or it runs another version of Ray or Python.
-        ClusterFailed: none can be started here.
+        BadInput: no cluster answers at the address, or it asks for a token, or runs another version of Ray or Python.
+        ClusterFailed: no cluster can be started on this machine.
     """
-    # Without Ray's reports of usage.
+    # Turn off Ray's usage reports.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     from podeval.datasets.http import is_loopback
 
@@ -259,7 +262,7 @@ def connect(address: str = "") -> Iterator[Any]:
     address = address or os.environ.get("RAY_ADDRESS") or LOCAL
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
-        # Anyone who reaches a cluster can run code on it, and not every Ray asks for a token.
+        # Anyone who reaches a cluster can run code on it, and not every version of Ray asks for a token.
         options |= {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
     elif address != "auto":
         _require_answer(address)
@@ -269,7 +272,7 @@ def connect(address: str = "") -> Iterator[Any]:
         try:
             ray.init(address=address, **options)
             break
-        except (Exception, SystemExit) as error:  # Ray raises many kinds, among them plain ones, and may end programs
+        except (Exception, SystemExit) as error:  # Ray raises many types, including plain exceptions, and may exit
             ray.shutdown()
             if not tries_left:
                 raise _refusal(address, error) from None
@@ -286,7 +289,7 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
         BadInput: there is no room for any process.
     """
     need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
-    # Parts on two nodes do not add up to a whole.
+    # Fractions on two nodes do not add up to a whole.
     count = sum(min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in need.items()) for node in nodes)
     if count < 1:
         needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())
@@ -299,10 +302,10 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
 
 
 def _require_answer(address: str) -> None:
-    """Look whether anything listens, as Ray itself would try for a minute and then end the process.
+    """Check whether anything listens, because Ray itself would try for a minute and then end the process.
 
     Raises:
-        BadInput: there is no answer, or it is not an address.
+        BadInput: there is no answer, or the text is not an address.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
@@ -317,7 +320,7 @@ def _require_outer_answer(address: str) -> None:
     """Check whether the head also listens on this machine's outer address, which Ray uses in place of a loopback one.
 
     Raises:
-        BadInput: it does not, so that Ray would dial it for minutes.
+        BadInput: it does not, and Ray would try to connect for minutes.
     """
     from ray.util import get_node_ip_address
 

@@ -1,13 +1,12 @@
 """The reliability of a system: its mean over seeds, the worst seed, and its failures.
 
 For each item: the mean over the seeds, the worst of them, and their standard deviation (the spread), for the main
-column of each dimension. For the system: the same over items, with 95 % intervals that resample clusters, so that they
+column of each dimension. For the system: the same figures over items, with 95 % intervals that resample clusters and so
 cover items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; no output or no speech; a
-number of speakers that differs from the script's); and the worst window of values that are measured in windows of
-voices.
+number of speakers that differs from the script's); and the worst window of values that are measured in windows.
 
-It is stored next to the summary as `reliability.json`, and is on the board as a group of columns. Different seeds or
-protocols make a different column: the worst of five is not the worst of ten.
+It is stored next to the summary as `reliability.json`, and appears on the board as a group of columns. Different seeds
+or protocols give a different column: the worst of five is not the worst of ten.
 """
 
 import hashlib
@@ -37,10 +36,10 @@ DIMENSION = "reliability.seeds"
 FILE = "reliability.json"
 CATASTROPHIC = "catastrophic"
 CATASTROPHIC_ERRORS = 0.3
-"""Share of wrong words, or characters in Chinese, above which the recognised text counts as another text."""
+"""Share of wrong words (in Chinese, characters) above which the recognised text counts as a different text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
-"""Columns that are next to the main ones, if they were measured."""
+"""Columns that are included in addition to the main ones, if they were measured."""
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {
@@ -54,7 +53,7 @@ Pair = tuple[str, int]
 
 
 class SeedFigures(FactSheet):
-    """One column of one item over its seeds: mean, worst, standard deviation (None for one), and their number."""
+    """One column of one item over its seeds: mean, worst, standard deviation (None for one seed), number of seeds."""
 
     mean: float
     worst: float
@@ -80,7 +79,7 @@ class Reliability(FactSheet):
 
 
 def write_reliability(request: RunRequest, system: str) -> Reliability:
-    """Compute the figures of a run and its repeats, and keep them next to the first one's summary."""
+    """Compute the figures of a run and its repeats, and store them next to the run's summary."""
     run = RunFolder(request.runs, request.benchmark.name, request.split, system)
     reliability = compute_reliability(run, request.benchmark, request.profile)
     write_json(run.locate_measured(request.profile) / FILE, reliability.model_dump())
@@ -88,7 +87,7 @@ def write_reliability(request: RunRequest, system: str) -> Reliability:
 
 
 def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
-    """Read the figures of a run; None if there are none, or if another version wrote them."""
+    """Read the figures of a run; return None if there are none, or if another version wrote them."""
     try:
         return Reliability.model_validate_json((run.locate_measured(profile) / FILE).read_bytes())
     except (OSError, ValidationError):
@@ -141,11 +140,11 @@ def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> R
 
 @cache
 def declare(figure: str, language: str = FIRST) -> Key | None:
-    """Declare the column of a figure by its base figure; None for figures that are not ours.
+    """Declare a figure's column based on its underlying key; return None for figures of other modules.
 
     Args:
         figure: the name of the figure.
-        language: the language of its title and of `about`.
+        language: the language of the title and of `about`.
     """
     if figure == CATASTROPHIC:
         about = "share of outputs, over all seeds, in which nothing is said, most words are wrong or a voice is missing"
@@ -160,7 +159,7 @@ def declare(figure: str, language: str = FIRST) -> Key | None:
 
 
 def _declare_over_seeds(figure: str, metric: Metric, key: Key, suffix: str, said: str, language: str) -> Key:
-    """The declaration of a key's figure over seeds."""
+    """Declare a key's figure over seeds."""
     title, ending = translate(metric.title_of(key), language), translate(suffix.replace("_", " ").strip(), language)
     about, of_seeds = translate(key.about, language), translate(said, language)
     if language == FIRST:
@@ -173,13 +172,13 @@ def _declare_over_seeds(figure: str, metric: Metric, key: Key, suffix: str, said
 
 
 def _short_name(column: str) -> str:
-    """`wer` of `wer.wer`, `dnsmos_ovrl` of `dnsmos.ovrl`."""
+    """Return the short name of a column: `wer` for `wer.wer`, `dnsmos_ovrl` for `dnsmos.ovrl`."""
     metric, _, key = column.partition(".")
     return key if key.startswith(metric) else f"{metric}_{key}"
 
 
 def _main_columns(benchmark: Benchmark, track: str, split: str, protocols: Iterable[str]) -> dict[str, Key]:
-    """The main column of each dimension that was measured and has a better end, by `metric.key`."""
+    """Return the main column, by `metric.key`, of each dimension that was measured and has a direction."""
     keys = {
         f"{name}.{key.name}": key for name, metric in collect_metrics(benchmark, track).items() for key in metric.keys
     }
@@ -213,7 +212,7 @@ def _aggregate(
     results: Mapping[str, Mapping[Pair, Result]],
     clusters: Mapping[str, str],
 ) -> dict[str, KeyAggregate]:
-    """Aggregate over items, with intervals over clusters; values that no item has are left out."""
+    """Aggregate over items, with intervals over clusters; figures that no item has are omitted."""
     figures: dict[str, KeyAggregate] = {}
 
     def add(name: str, values: Mapping[Any, tuple[float, str]], bounds: tuple[float | None, float | None]) -> None:
@@ -241,7 +240,7 @@ def _aggregate(
 
 
 def _find_worst_window(result: Result, key: str) -> float | None:
-    """Find the least value of the timeline of a key, if there is one."""
+    """Find the lowest value in a key's timeline, if it has one."""
     if not isinstance(result, Score) or result.timeline is None:
         return None
     values = [value for value in result.timeline.values.get(key, ()) if value is not None]
@@ -251,7 +250,7 @@ def _find_worst_window(result: Result, key: str) -> float | None:
 def _explain_catastrophe(
     item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
 ) -> str | None:
-    """Return the reason why an output is useless; None if it is useful, or if this is unknown."""
+    """Return the reason why an output is unusable; None if it is usable or if this is unknown."""
     output = folder.output(item.id)
     if output is not None and output.failed:
         return f"no output ({output.failed[:200]})"

@@ -1,6 +1,6 @@
 """Run a system on a benchmark: plan, generate, measure, aggregate.
 
-Every step is on disk when it is done, so the same call resumes after any interruption.
+Every step is written to disk when it is done, so the same call resumes after any interruption.
 """
 
 from collections import Counter
@@ -25,12 +25,12 @@ from podeval.stats.sequential import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 Spoken = tuple[Output, Samples | None, int]
-"""One item's output on its way into the folder, with its samples and their rate; none if the system failed on it."""
+"""An item's output on its way into the folder, with its samples and their rate, which a failed item lacks."""
 
 
 @dataclass(frozen=True)
 class Voicing:
-    """The executor's processes speak, one item each at a time; by default this one, in the order of the items."""
+    """Generation by the executor's processes, one item at a time each; by default in this process, in order."""
 
     executor: Executor = field(default_factory=InProcess)
 
@@ -47,10 +47,10 @@ class Voicing:
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
     ) -> Iterator[Item]:
-        """Make the system speak every item that it has not spoken yet, and pass on each item whose output exists.
+        """Have the system speak every item that has no output yet, and pass on each item whose output exists.
 
-        A failure of the system is stored as its output. An item whose process died twice is left out; the next run
-        tries it again.
+        A failure of the system is stored as its output. An item whose process died twice is skipped; the next run tries
+        it again.
         """
         missing = [item for item in items if folder.output(item.id) is None]
         finished = len(items) - len(missing)
@@ -99,14 +99,14 @@ def _with_script(items: Iterable[Item]) -> Iterator[Item]:
 
 
 _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts with words of their own"}
-"""Outputs of tracks that no system that reads scripts aloud can give."""
+"""Outputs of tracks that a system that reads scripts aloud cannot produce."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
-"""Function that puts outputs of items into a run's folder, and passes on each item whose output is there."""
+"""Function that puts outputs of items into a run's folder and passes on each item whose output is in it."""
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Tells a person that some of all pieces of the step with this title are finished."""
+"""Reports how many pieces, out of how many, of the step with this title are finished."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:
@@ -115,7 +115,7 @@ def tell_nobody(title: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A request for a run: the system, the folder of results, and the place of measuring."""
+    """A request for a run: the benchmark, the folder of results, and the executor."""
 
     benchmark: Benchmark
     split: str
@@ -125,25 +125,25 @@ class RunRequest:
     seed: int = 0
     executor: Executor = field(default_factory=InProcess)
     speaking: Voicing = field(default_factory=Voicing)
-    """Place where built-in systems speak."""
+    """The way in which built-in systems generate their outputs."""
     data: Path | None = None
-    """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""
+    """The folder of the dataset whose rows are the items; the default is where `podeval data build` puts it."""
     bench: JudgeConfig = NOBODY
     """The judges."""
     name: str = ""
     """Name of the run's folder, if it is not the system's own name."""
     repeats: bool = False
-    """Whether the run is an additional seed of a system that has a run; it is then in that run's folder."""
+    """Whether the run is an additional seed of a system that already has a run, and belongs in that run's folder."""
     only: tuple[str, ...] = ()
-    """Ids of the items to run; all if there are none."""
+    """Ids of the items to run; all items if empty."""
     retry: bool = False
     """Whether failed items are spoken and measured again, whatever the cause."""
     allow_upsampling: bool = False
     """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
-    """Number of items to run; the others are left for later; None for all."""
+    """Number of items to run, with the others left for later; None for all."""
     pilot: bool = False
-    """Whether they are a stratified sample, instead of the first."""
+    """Whether these items are a stratified sample instead of the first ones."""
 
 
 def run_system(
@@ -195,16 +195,17 @@ def measure_run(
     progress: RunProgress = tell_nobody,
     making: Making = lambda folder, items: items,
 ) -> RunSummary:
-    """Measure and aggregate a run whose outputs are put into its folder by others.
+    """Measure and aggregate a run whose outputs are put into its folder by other code.
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.
         request: the request, with the metrics to measure; its seed is ignored.
-        progress: reports to a person.
-        making: puts outputs into the folder and passes on each item whose output exists; by default all exist.
+        progress: function that reports progress to a person.
+        making: function that puts outputs into the folder and passes on each item whose output exists; by default, all
+            exist.
 
     Raises:
-        BadInput: the run cannot be made; see `run_system`.
+        BadInput: the run is not possible; see `run_system`.
     """
     return _run(plan, request, read_items(request), progress, making)
 
@@ -217,21 +218,21 @@ def _run(
     making: Making,
     require: Callable[[RunFolder], None] = lambda folder: None,
 ) -> RunSummary:
-    """Run a plan with any maker of outputs: put them into the folder, measure them as they arrive, then aggregate.
+    """Run a plan with any way of making outputs: put them into the folder, measure them as they arrive, then aggregate.
 
     Args:
-        plan: the plan of the run; its dataset is that of the items.
+        plan: the plan of the run; its dataset is the one of the items.
         request: the request, with the metrics to measure.
         data: the items.
-        progress: reports to a person.
-        making: puts outputs into the folder.
-        require: refuses before anything is written.
+        progress: function that reports progress to a person.
+        making: function that puts outputs into the folder.
+        require: function that refuses a bad request before anything is written.
     """
     folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
     folder = folder.repeat(plan.seed) if request.repeats else folder
     with lock_folder(folder.path):
         require(folder)
-        # A system whose outputs are all made again may have changed.
+        # If all outputs are made again, the system may have changed.
         failed = find_failed(folder, request.profile) if request.retry else set()
         replace = request.retry and len(failed) == len(list(folder.readable_outputs()))
         dataset = f"{request.benchmark.dataset.path}@{data.revision}"
@@ -258,7 +259,7 @@ def _run(
 
 
 def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Return the items that are run now: all, the first, or a sample with its share of each group of each breakdown."""
+    """Return the items to run now: all, the first, or a sample stratified by the groups of each breakdown."""
     names = [breakdown.name for breakdown in request.benchmark.breakdowns if not breakdown.within]
     return tuple(
         select_items(
@@ -272,7 +273,7 @@ def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def find_failed(folder: RunFolder, profile: str) -> set[str]:
-    """Find the items without output, or with at least as many metrics unscored by the system's fault as scored."""
+    """Find the items without output, or with at least as many metrics unscored through the system's fault as scored."""
     results = folder.results(profile)
     scored = Counter(item for (item, _), one in results.items() if isinstance(one, Score))
     refused = Counter(item for (item, _), one in results.items() if isinstance(one, Unscored) and one.cause == "system")
@@ -306,7 +307,7 @@ def read_items(request: RunRequest) -> Items:
     """Return the items of a request that can be met.
 
     Raises:
-        BadInput: there is no such split, track or profile, or its dataset is not here.
+        BadInput: there is no such split, track or profile, or its dataset is not on this machine.
     """
     split = request.benchmark.split(request.split)
     if request.track not in split.tracks:

@@ -1,14 +1,14 @@
 """A run on disk: the plan, the system's outputs, and the measurements.
 
 <runs>/<benchmark>/<split>/<system>/
-    run.json                    the plan; a run that would differ is refused
+    run.json                    the plan; a run with another plan is refused
     items.json                  the items' ids and groups, so that a board needs no dataset
     outputs/<item>.flac|.wav    what the system said
-    outputs/<item>.json         turns, script, wall time; written last, so that it says the audio is whole
-    <profile>/results.jsonl     one finished measurement a line, appended and synced
+    outputs/<item>.json         turns, script, wall time; written last, so its presence means the audio is complete
+    <profile>/results.jsonl     one finished measurement per line, appended and synced
     <profile>/protocols.json    the content of every protocol id in the results
     <profile>/summary.json      aggregates, written when all is measured
-    seeds/<seed>/               the same again with another seed, laid out alike
+    seeds/<seed>/               the same system with another seed, in the same layout
 """
 
 import contextlib
@@ -38,7 +38,7 @@ SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
 """Folder next to the board's runs with earlier runs of the same systems."""
 SEEDS = "seeds"
-"""Folder within a run's own folder for its repeats by seed."""
+"""Folder within a run's folder for its repeats with other seeds."""
 UPLOADS = ".uploads"
 """Folder next to the runs for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"
@@ -46,7 +46,7 @@ REPLACED = ".before-restore-"
 REOPENED = Unscored("it failed before and will be tried again; run the same command", "ours")
 """Result of an item that must be measured again."""
 SHARDS = "shards.jsonl"
-"""File in a run's folder with the addresses of the tars into which its recordings were moved."""
+"""File in a run's folder with the addresses of the tar files into which its recordings were moved."""
 BACKUPS = ".backups.jsonl"
 """File next to the runs with the paths of their backups, so that a takedown can be noted next to each."""
 
@@ -77,7 +77,7 @@ class RunPlan(_Document):
 
     @property
     def shown_kind(self) -> Literal["system", "control", "human"]:
-        """The readers' name for the system that ran."""
+        """The kind of system as shown to readers."""
         kinds: dict[str, Literal["system", "control", "human"]] = {"control": "control", "human": "human"}
         return kinds.get(self.system_kind, "system")
 
@@ -90,13 +90,14 @@ class OutputAnswer(FactSheet):
 
 
 class Output(_Document):
-    """A system's output for one item: a script, audio, or answers turn by turn; or the reason for none (`failed`)."""
+    """A system's output for one item: a script, audio, or answers turn by turn; `failed` is the reason for none."""
 
     item: str
     audio: str | None = None
     failed: str | None = None
     failed_by: Cause | None = None
-    """Party at fault for the missing output, if it is not the system; items that we failed are tried again."""
+    """Party at fault for the missing output, if it is not the system; items that failed because of us are tried again.
+    """
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -105,7 +106,7 @@ class Output(_Document):
     answers: tuple[OutputAnswer, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
     audio_removed: str | None = None
-    """The day on which its audio was removed to free the disk; its measurements remain."""
+    """The day on which its audio was removed to free disk space; its measurements remain."""
 
 
 class KeyAggregate(FactSheet):
@@ -143,7 +144,7 @@ class RunSummary(_Document):
     """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocols."""
 
     def add_to(self, earlier: "RunSummary") -> "RunSummary":
-        """Return these aggregates with the earlier summary's aggregates of other settings."""
+        """Return these aggregates with the earlier summary's aggregates for other settings."""
         others = earlier.settings or {"": tuple(earlier.protocols)}
         others = {name: protocols for name, protocols in others.items() if name not in self.settings}
         kept = {one for protocols in others.values() for one in protocols} - self.protocols.keys()
@@ -156,7 +157,7 @@ class RunSummary(_Document):
         )
 
     def choose_protocols(self) -> dict[str, str]:
-        """Return one protocol of each metric: the benchmark's own, else that of the latest setting."""
+        """Return one protocol of each metric: the benchmark's own, otherwise that of the latest setting."""
         ids = (*self.settings.get("", ()), *self.protocols)
         return {str(self.protocols[one]["metric"]): one for one in reversed(ids)}
 
@@ -168,10 +169,10 @@ class RunFolder:
         self.runs = runs
         self.path = runs / benchmark / split / system
         self._written: dict[str, set[str]] = {}
-        """Protocols that this object has found in the file, by profile."""
+        """Protocols that this object has read from the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
-        """Return the folder of the same system with another seed, which is in this one."""
+        """Return the folder of the same system with another seed, which is inside this one."""
         benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
         return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
 
@@ -185,7 +186,7 @@ class RunFolder:
         return {folder.plan().seed: folder for folder in (self, *self.repeats())}
 
     def begin(self, plan: RunPlan, *, replace: bool = False) -> None:
-        """Write the plan, or check that the existing one is equal unless replaced; remove half-written files.
+        """Write the plan, or check that the existing one is equal unless it is replaced; remove half-written files.
 
         Raises:
             BadInput: the folder contains a run with different settings.
@@ -210,7 +211,7 @@ class RunFolder:
         return _read(self.path / "run.json", RunPlan)
 
     def output(self, item: str) -> Output | None:
-        """Read the system's output for an item; None if the output or its audio is missing and nobody removed it."""
+        """Read the system's output for an item; return None if it is missing, or if its audio is lost."""
         path = self.output_path(item)
         if not path.exists():
             return None
@@ -219,7 +220,7 @@ class RunFolder:
         return output if whole or output.audio_removed else None
 
     def readable_outputs(self) -> Iterator[Output]:
-        """Read all outputs whose document can be read, also those whose audio is not there."""
+        """Read all outputs whose document can be read, even if their audio is missing."""
         for path in sorted(self.outputs.glob("*.json")):
             try:
                 yield Output.model_validate_json(path.read_bytes())
@@ -245,17 +246,17 @@ class RunFolder:
         return [self.outputs / Path(file).name for file in files if file]
 
     def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
-        """Keep an output, audio first; see `write_audio`."""
+        """Store an output, audio first; see `write_audio`."""
         if samples is not None:
             output = output.model_copy(update={"audio": self.write_audio(output.item, samples, rate)})
         write_json(self.output_path(output.item), output.model_dump())
 
     def write_audio(self, name: str, samples: NDArray[np.float32], rate: int) -> str:
-        """Keep audio without loss; returns the file's name."""
+        """Store audio losslessly; return the file's name."""
         return write_audio(self.outputs, name, samples, rate)
 
     def write_items(self, items: Sequence[Item]) -> None:
-        """Store the board's facts about items: ids, topics and groups, without texts."""
+        """Store the facts about items that the board needs: ids, topics and groups, but no texts."""
         fields = {"id", "topic", "category", "language", "voices", "properties"}
         kept = [item.model_dump(include=fields) for item in items]
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
@@ -278,11 +279,11 @@ class RunFolder:
         return document if isinstance(document, dict) else None
 
     def locate_measured(self, profile: str) -> Path:
-        """Return the folder of results under a profile, whichever models it names; protocols keep them."""
+        """Return the folder of results under a profile, regardless of its models, which the protocols record."""
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
-        """Read the finished measurements by (item, protocol id); the newest counts."""
+        """Read the finished measurements by (item, protocol id); the latest one counts."""
         path = self.locate_measured(profile) / "results.jsonl"
         try:
             return {(line["item"], line["protocol"]): parse_result(line["result"]) for line in read_lines(path)}
@@ -292,7 +293,7 @@ class RunFolder:
             ) from error
 
     def append_results(self, profile: str, item: str, results: Sequence[tuple[Protocol, Result]]) -> None:
-        """Keep an item's measurements with one sync; when this returns, a kill does not lose them."""
+        """Store an item's measurements with one sync; after this returns, a kill does not lose them."""
         written = self._written.setdefault(profile, set())
         if new := {protocol.id: protocol.to_json() for protocol, _ in results if protocol.id not in written}:
             existing = self.protocols(profile)
@@ -329,11 +330,11 @@ class RunFolder:
         return _read(path, SpotCheckReport) if path.is_file() else None
 
     def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
-        """Store the aggregates, and how the outputs were made, now that all are known.
+        """Store the aggregates, and how the outputs were made.
 
         Args:
             summary: the aggregates of one setting.
-            afresh: whether those of other settings are dropped, because outputs have changed.
+            afresh: whether aggregates of other settings are dropped, because outputs have changed.
         """
         contents, path = self.protocols(summary.profile), self.locate_measured(summary.profile) / "summary.json"
         if (final := contents | json.loads(json.dumps(summary.protocols))) != contents:
@@ -344,7 +345,7 @@ class RunFolder:
         write_json(path, summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:
-        """Read the aggregates of every profile this run was measured under."""
+        """Read the aggregates for every profile under which this run was measured."""
         return [_read(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
 
 
@@ -352,7 +353,7 @@ def open_run(path: Path) -> RunFolder:
     """Open the run in a folder.
 
     Raises:
-        BadInput: there is none, or the folder is not at the place given in its plan.
+        BadInput: there is no run, or the folder is not where its plan says.
     """
     place = path.resolve()
     if not (place / "run.json").is_file():
@@ -366,7 +367,7 @@ def open_run(path: Path) -> RunFolder:
 
 
 def list_shards(run: RunFolder) -> list[str]:
-    """List the addresses of the tars into which recordings of a run were moved."""
+    """List the addresses of the tar files into which a run's recordings were moved."""
     return [str(line["address"]) for line in read_lines(run.path / SHARDS)]
 
 
@@ -377,7 +378,7 @@ def run_folders(runs: Path) -> list[RunFolder]:
 
 
 def superseded_runs(runs: Path) -> list[RunFolder]:
-    """List every run that a newer one of its system replaced."""
+    """List every run that a newer run of the same system replaced."""
     plans = sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
     return [RunFolder(path.parents[3], *path.parent.parts[-3:]) for path in plans]
 

@@ -1,7 +1,7 @@
-"""The settings of a run that differ from its benchmark, and the models that they need here.
+"""The settings of a run that differ from its benchmark, and the models that they need on this machine.
 
-Every setting has its own protocol. A run's results are by protocol, so one folder contains several settings, and their
-common parts are measured once.
+Every setting has its own protocol. A run's results are stored by protocol, so one folder can contain several settings,
+and their common parts are measured once.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from podeval.runs.run_folder import run_folders
 def apply_choices(
     benchmark: Benchmark, track: str, metrics: str, settings: Sequence[str], preset: str = "", profile: str = ""
 ) -> tuple[Benchmark, str]:
-    """Return the benchmark as a run measures it, and the profile of the models.
+    """Return the benchmark as the run measures it, and the profile of the models.
 
     Args:
         benchmark: the benchmark's record.
         track: the track of the run.
-        metrics: the only metrics, separated by commas; empty for all.
+        metrics: the metrics to measure, separated by commas; empty for all.
         settings: parameters as `METRIC.PARAMETER=VALUE`, which override those of the preset.
         preset: the name of a preset; empty for none.
-        profile: the models; empty for those of the preset, else the embedded ones.
+        profile: the profile; empty for the preset's profile, or for the embedded models without a preset.
 
     Raises:
         BadInput: a choice does not exist, or does not apply to this track.
@@ -48,7 +48,8 @@ def apply_settings(benchmark: Benchmark, track: str, settings: Sequence[str]) ->
     """Return the benchmark with parameters set as `METRIC.PARAMETER=VALUE`.
 
     Raises:
-        BadInput: one has another form, is given twice, or names something unknown; the message lists the known names.
+        BadInput: a setting has another form, is given twice, or names something unknown; the message lists the known
+            names.
     """
     measured = {use.name: use.parameters for use in benchmark.metrics(track)}
     chosen: dict[str, dict[str, Any]] = {}
@@ -83,7 +84,7 @@ def describe_settings(benchmark: Benchmark, track: str, profile: str) -> str:
 
 
 def list_missing_models(benchmark: Benchmark, track: str, split: str, profile: str) -> list[str]:
-    """List the models that a run lacks here, a sentence each with the metrics that need it."""
+    """List the models that are missing for a run: a sentence for each, with the metrics that need it."""
     metrics: dict[str, list[str]] = {}
     for use in benchmark.metrics(track, split, profile):
         for reason in registry.explain_missing(catalogue.get(use.name).jobs(use.parameters), profile):

@@ -14,7 +14,7 @@ DIFFERS_BELOW = 0.01
 
 
 class KeyComparison(FactSheet):
-    """One key of a metric: the supplied outputs, the model's outputs, and whether they agree.
+    """Figures of one key of a metric: for the supplied outputs and the model's outputs, and whether they agree.
 
     `difference` is the mean over items of supplied minus generated; `spread` the standard deviation between seeds.
     """
@@ -27,11 +27,11 @@ class KeyComparison(FactSheet):
     difference: float
     spread: float
     p: float
-    """Adjusted over all keys."""
+    """The p-value, adjusted over all keys."""
 
     @property
     def differs(self) -> bool:
-        """Whether that is more than chance."""
+        """Whether the difference is larger than chance explains."""
         return self.p < DIFFERS_BELOW
 
 
@@ -47,7 +47,7 @@ class SpotCheckReport(FactSheet):
     drawn_with: int
     at: str
     failed: dict[str, str] = Field(default_factory=dict)
-    """Reason why an item could not be made again, by item and seed."""
+    """The reason why an item could not be generated again, by item and seed."""
     comparisons: tuple[KeyComparison, ...] = ()
 
     @property

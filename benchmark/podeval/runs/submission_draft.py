@@ -1,4 +1,4 @@
-"""The submission of a finished run: its document, and its outputs next to it, named as a submission's must be."""
+"""The submission of a finished run: its document and, next to it, its outputs, named as a submission requires."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ podeval expects submitted outputs. How they were made, according to the plan of 
 
 @dataclass(frozen=True)
 class SubmissionDraft:
-    """The written draft: the document's path, the number of outputs next to it, and necessary remarks."""
+    """The written draft: the document's path, the number of outputs next to it, and remarks."""
 
     document: Path
     outputs: int
@@ -64,15 +64,16 @@ def draft_submission(
 
     Args:
         run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
-        folder: folder for the document and its outputs; created here.
+        folder: folder for the document and its outputs, which is created.
         id: the id of the system: lower-case letters, digits and underscores.
-        title: name for people; the run's by default.
+        title: display name; the run's by default.
         description: a few sentences on the system.
         licence: SPDX id of its licence, `proprietary` or `unknown`.
-        push: dataset repo for the outputs, `owner/name`; without it they are only in the folder.
+        push: dataset repo for the outputs, `owner/name`; without it, they are only in the folder.
 
     Raises:
-        BadInput: there is no run, or no outputs, the folder is in use, the id is invalid, or the Hub refuses outputs.
+        BadInput: there is no run or it has no outputs, the folder is in use, the id is invalid, or the Hub refuses
+            outputs.
     """
     run = open_run(run_path)
     if (folder / FILE_NAME).exists():
@@ -109,10 +110,10 @@ def draft_submission(
 
 
 def _push_outputs(plan: RunPlan, outputs: Path, repo: str, title: str, licence: str) -> dict[str, str]:
-    """Push outputs with a card to a dataset repo; returns the source that names their commit."""
+    """Push outputs with a card to a dataset repo; return the source that names their commit."""
     facts = {"benchmark": plan.benchmark, "split": plan.split, "track": plan.track, "title": title}
     stated = "other" if licence in ("unknown", "proprietary") else licence.lower()
-    # Its address is private.
+    # The address of the model's server is private.
     generation = {name: value for name, value in plan.generation.items() if name != "server"}
     facts["generation"] = json.dumps(generation, ensure_ascii=False, indent=1)
     write_whole(outputs / "README.md", _CARD.format(licence=stated, **facts).encode())

@@ -1,9 +1,9 @@
 """The sandbox for untrusted programs: no network, no secrets, one writable folder, limits on all resources.
 
-Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a filter of
-system calls; prlimit limits each process, and a cgroup limits memory if one can be made. Everything that none of them
-limits (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. The
-sandbox dies with the thread that opened it, however that ends.
+Programs are isolated by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a system
+call filter; prlimit limits each process, and a cgroup limits memory if one can be created. Everything that these do not
+limit (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. The
+sandbox dies with the thread that opened it, however the thread ends.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ __all__ = [
 ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Variables of a program that decodes, for which more threads bring no gain."""
+"""Environment of a program that decodes, which does not benefit from more threads."""
 
 TICK = 0.1
 """Seconds between two checks of the resources in use."""
@@ -59,16 +59,16 @@ _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
 """Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that must stay free; a sixteenth if the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free; 1/16 of its memory if the host has less than 8 GiB."""
 _KILL_SECONDS = 10.0
-"""Seconds to wait for killed processes to be gone."""
+"""Seconds to wait for killed processes to disappear."""
 _SPARED = 4
 """Pause between two costly checks, as a multiple of the duration of one."""
 
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return the reason why isolation is impossible here, from one trial; None if isolation works."""
+    """Return why isolation is impossible on this machine, found by a single trial; None if isolation works."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -80,17 +80,17 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return why no program in a box can use a GPU here, from one trial, which takes seconds; None if one can.
+    """Return why sandboxed programs cannot use a GPU here, from one trial that takes seconds; None if they can.
 
     Args:
         trusted: whether programs run without isolation.
 
     Raises:
-        NoIsolation: they are not trusted, and isolation is impossible here.
+        NoIsolation: the programs are not trusted, and isolation is impossible here.
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
-    # If torch finds no GPU, it silently uses the processor, which would take a hundred times as long.
+    # If torch does not find a GPU, it silently uses the CPU, which would take a hundred times as long.
     with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
         use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
         ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))
@@ -101,10 +101,10 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
 
 
 def require() -> None:
-    """Refuse if isolation is impossible here.
+    """Raise an error if isolation is impossible on this machine.
 
     Raises:
-        NoIsolation: the message names the missing part.
+        NoIsolation: isolation is impossible; the message names the missing part.
     """
     if (why := explain_missing_isolation()) is not None:
         raise NoIsolation(
@@ -113,14 +113,14 @@ def require() -> None:
 
 
 def describe_memory_bound() -> str:
-    """Describe the limit on the memory of a sandbox here, as a clause."""
+    """Describe the memory limit of sandboxes on this machine, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by its own memory cgroup (version {tree.interface.version}, below {tree.group})"
     return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
 
 
 def describe_system_calls() -> str:
-    """Describe the filter of system calls around strangers' content, as a clause."""
+    """Describe the system call filter around untrusted content, as a clause."""
     isolated = explain_missing_isolation() is None
     if not isolated and (why := explain_missing_second_wall()) is not None:
         return f"none is refused ({why})"
@@ -129,7 +129,7 @@ def describe_system_calls() -> str:
 
 @cache
 def explain_missing_second_wall() -> str | None:
-    """Return the reason why no program can isolate itself here, from one trial; None if one can."""
+    """Return why programs cannot isolate themselves here, found by a single trial; None if they can."""
     if not sys.platform.startswith("linux"):
         return f"{sys.platform} has neither Landlock nor a filter of system calls"
     if unknown := seccomp.explain_missing_filter():
@@ -139,7 +139,7 @@ def explain_missing_second_wall() -> str | None:
 
 
 def describe_decoding() -> str:
-    """Describe the protection around the decoding and measuring of strangers' recordings here, as a clause."""
+    """Describe the protection around decoding and measuring untrusted recordings on this machine, as a clause."""
     if explain_missing_isolation() is None:
         return "in the sandbox"
     if (why := explain_missing_second_wall()) is not None:
@@ -155,7 +155,7 @@ def build_python_command(module: str, *arguments: str) -> list[str]:
 
 
 class Running:
-    """A running sandbox that a thread watches."""
+    """A running sandbox, watched by a thread."""
 
     def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable
@@ -166,7 +166,7 @@ class Running:
         self._shared, self._disk = usage.read_machine(cgroup.read_memory_room()).shared, 0
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
-        # It cannot be inspected until it has become the program.
+        # The process cannot be inspected until it has become the program.
         self._held, self._next_held = usage.Held(), self._began + TICK
         self._group = (
             None if box.trusted and not box.own else cgroup.open_group(box.limits.memory_bytes, box.limits.processes)
@@ -182,11 +182,11 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        """Whether any of its processes may still write."""
+        """Whether any of its processes may still be writing."""
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
-        """Stop the sandbox; the first reason counts."""
+        """Stop the sandbox; only the first reason is kept."""
         if self._stopped is None:
             self._stopped = why
 
@@ -229,7 +229,7 @@ class Running:
             reason = f"watching it failed ({type(error).__name__}: {error})"
         seconds = time.monotonic() - self._began
         self._kill()
-        # Every process that could print is dead.
+        # By now, every process that could print is dead.
         reader.join(_KILL_SECONDS)
         reason = reason or self._killed_by_the_kernel() or self._left_too_much()
         if self._group is not None:
@@ -247,7 +247,7 @@ class Running:
         return None
 
     def _read(self) -> None:
-        """Keep the end of its output, and read no faster than a program has reason to print."""
+        """Keep the end of its output, and read no faster than a well-behaved program prints."""
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             while printed := os.read(pipe.fileno(), 65_536):
@@ -263,7 +263,7 @@ class Running:
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Return why it uses too much memory, by its group's count, or by adding up if there is no group."""
+        """Return why it uses too much memory, measured by its cgroup or, without one, by adding up its processes."""
         machine, began = usage.read_machine(cgroup.read_memory_room()), time.monotonic()
         if began >= self._next_held:
             self._held = usage.find_held(usage.list_views(self._process.pid)[self._before :], self._folder)

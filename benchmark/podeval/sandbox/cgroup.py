@@ -1,8 +1,8 @@
-"""Memory cgroups: each sandbox gets its own group, and the kernel limits its memory of every kind.
+"""Memory cgroups: each sandbox gets its own group, and the kernel limits all kinds of its memory.
 
-A group can be made if this process may write to the tree of groups: as root in a container or a virtual machine, or in
-a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to somebody else is never changed. Both
-versions of the interface are supported, as machines with the first are still in use.
+A group can be created if this process may write to the cgroup tree: as root in a container or a virtual machine, or in
+a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to someone else is never changed. Both
+versions of the interface are supported, because machines with version 1 are still in use.
 """
 
 import contextlib
@@ -16,13 +16,13 @@ from pathlib import Path
 
 _NAME, _OPENER = "podeval-", "podeval-worker"
 _OVERHEAD = 64 * 2**20
-"""Bytes the kernel may use for a sandbox (tables, stacks, buffers) beyond its memory limit."""
+"""Bytes that the kernel may use for a sandbox (tables, stacks, buffers) beyond its memory limit."""
 _ENTER = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The names of one version's files, and of its counters in `memory.stat`."""
+    """The file names of one cgroup version, and its counters in `memory.stat`."""
 
     version: int
     limit: str
@@ -55,7 +55,7 @@ V2 = Interface(
 
 @dataclass(frozen=True)
 class Tree:
-    """The place of this process in the tree of groups that limits memory.
+    """The place of this process in the tree of memory cgroups.
 
     Attributes:
         interface: names of its files.
@@ -76,12 +76,12 @@ class ControlGroup:
 
     @property
     def enter(self) -> list[str]:
-        """The beginning of a command that makes it, and everything that it starts, run in the group."""
+        """The prefix of a command that runs it, and everything that it starts, in the group."""
         return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
 
     @property
     def used(self) -> int:
-        """Bytes of its memory that the kernel cannot reclaim; cached files on a disk do not count."""
+        """Bytes of its memory that the kernel cannot reclaim, which excludes cached files on a disk."""
         return sum(read_numbers(self.folder / "memory.stat").get(name, 0) for name in self._interface.counters)
 
     @property
@@ -103,7 +103,7 @@ class ControlGroup:
         if self._interface is V2:
             (self.folder / "memory.oom.group").write_text("1")
             if (self.folder / "pids.max").exists():
-                # bubblewrap's own two and the shell that enters are processes of the group too.
+                # bubblewrap's own two processes and the shell that enters the group also belong to it.
                 (self.folder / "pids.max").write_text(str(processes + 4))
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class ControlGroup:
 
 
 def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
-    """Open a new group for a sandbox; return None if none can be made."""
+    """Open a new group for a sandbox; return None if that is impossible."""
     tree = find_tree()
     with contextlib.suppress(OSError):
         return None if tree is None else _make_group(tree, memory_bytes, processes)
@@ -132,9 +132,9 @@ def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
 
 @cache
 def find_tree() -> Tree | None:
-    """Return the tree with the group in which this process can make groups that limit memory; None if there is none.
+    """Return the tree with the group in which this process can create groups that limit memory; None if there is none.
 
-    A trial finds it. If no other process is in its group, this process moves into a group below, as version 2
+    The group is found by trial. If this process is alone in its group, it moves into a group below, as version 2
     requires.
     """
     if (tree := _read_own_tree()) is None:
@@ -148,7 +148,7 @@ def find_tree() -> Tree | None:
 
 
 def read_memory_room() -> tuple[int, int] | None:
-    """Return the bytes of memory that the groups above this process allow, and those left; None if unlimited."""
+    """Return the bytes of memory that the groups above this process allow, and the bytes left; None if unlimited."""
     if (tree := _read_own_tree()) is None:
         return None
     rooms = []
@@ -178,7 +178,7 @@ def _make_group(tree: Tree, memory_bytes: int, processes: int) -> ControlGroup:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove groups of processes that were killed before they could do so; a group with a process in it stays."""
+    """Remove groups whose creators were killed before they could do so; a group with a process in it stays."""
     for folder in parent.glob(f"{_NAME}[0-9]*-*"):
         if not is_alive(int(folder.name.split("-")[1])):
             with contextlib.suppress(OSError):
@@ -186,7 +186,7 @@ def _sweep(parent: Path) -> None:
 
 
 def list_candidates(tree: Tree) -> list[Path]:
-    """List groups in which one may be made, the nearest first; with the strict version 2, also the group above.
+    """List groups in which one may be created, the nearest first; with the stricter version 2, also the group above.
 
     With version 2, a group that limits the groups below it contains no processes, except for the top one.
     """
@@ -201,7 +201,7 @@ def list_candidates(tree: Tree) -> list[Path]:
 
 
 def is_delegated(tree: Tree, folder: Path) -> bool:
-    """Return whether this process may divide a group: by systemd, as the user's own, or as the top of a container."""
+    """Return whether this process may divide a group: delegated by systemd, the user's own, or a container's top."""
     if folder == tree.top:
         return folder == tree.group
     with contextlib.suppress(OSError):
@@ -248,7 +248,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         root, mount = before.split()[3:5]
-        kind, *_, options = after.split()  # what was mounted may have no name at all
+        kind, *_, options = after.split()  # the mount source may have no name
         if kind == "cgroup" and "memory" in options.split(","):
             group = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
             return _place_in_mount(V1, Path(mount), root, group)
@@ -258,7 +258,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
 
 
 def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """Locate a group in a mount, which may show a part of the tree only; None if the group is outside it."""
+    """Locate a group in a mount, which may show only part of the tree; return None if the group is outside it."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None
@@ -273,7 +273,7 @@ def _words(path: Path) -> set[str]:
 
 
 def read_numbers(path: Path) -> dict[str, int]:
-    """Read a file of names and numbers, a pair on each line."""
+    """Read a file of names and numbers, one pair per line."""
     with contextlib.suppress(OSError, ValueError):
         pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines())
         return {name: int(number) for name, number in pairs}
@@ -281,12 +281,12 @@ def read_numbers(path: Path) -> dict[str, int]:
 
 
 def count_memory_kills() -> int:
-    """Count the processes that the kernel has killed because memory ran out; 0 if the kernel does not report it."""
+    """Count the processes that the kernel killed because memory ran out; return 0 if the kernel does not report it."""
     return read_numbers(Path("/proc/vmstat")).get("oom_kill", 0)
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process runs; one that has ended without being waited for does not."""
+    """Return whether a process is running, which a zombie is not."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False

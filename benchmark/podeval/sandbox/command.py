@@ -1,6 +1,6 @@
 """The specification of a sandbox, and the command that opens it.
 
-The command has bubblewrap's namespaces and mounts, setpriv's user and prlimit's process limits.
+The command combines namespaces and mounts (bubblewrap), a user (setpriv) and process limits (prlimit).
 """
 
 import json
@@ -21,7 +21,7 @@ from podeval.sandbox import second_wall
 
 
 class NoIsolation(PodevalError):
-    """Untrusted programs cannot be isolated here; the message names the missing part."""
+    """Untrusted programs cannot be isolated on this machine; the message names the missing part."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class SandboxLimits:
         memory_bytes: memory of all processes together, of every kind: their own, shared, or files in memory; also
             the address space of each process, unless it has a GPU.
         processes: number of processes and threads.
-        output_bytes: all files in the writable folder together, also deleted ones that are still open.
+        output_bytes: all files in the writable folder together, including deleted files that are still open.
         output_files: number of files and folders in it.
-        scratch_bytes: size of `/tmp` and of shared memory, each; in memory.
+        scratch_bytes: size of `/tmp` and of shared memory, each of which is in memory.
     """
 
     wall_seconds: float = 3600.0
@@ -52,13 +52,13 @@ class SandboxSpec:
 
     Attributes:
         command: program and arguments.
-        writable: the one folder it may change; must exist and contain nothing of value.
-        readable: files and folders it may read besides the system, this Python and podeval.
-        environment: all its variables; none are inherited except, with a GPU, those that select it.
-        gpu: whether it gets the GPU's devices, and the kernel's facts about them (`/sys`, read-only); the address space
-            of a process is then not limited.
-        trusted: whether it runs without isolation; only for programs the operator vouches for.
-        own: whether the program is podeval's own, and only its input comes from a stranger: if it is not isolated, for
+        writable: the one folder that it may change, which must exist and contain nothing of value.
+        readable: files and folders that it may read in addition to the system, this Python and podeval.
+        environment: all environment variables; none are inherited except, with a GPU, those that select it.
+        gpu: whether it can access the GPU's devices and `/sys` (read-only), which describes them; the address space of
+            a process is then not limited.
+        trusted: whether it runs without isolation; only for programs that the operator vouches for.
+        own: whether the program is podeval's own and only its input comes from a stranger; if it is not isolated for
             any reason, the second wall protects it if possible.
     """
 
@@ -74,7 +74,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class ExitInfo:
-    """The end of a sandbox: `stopped` is the reason for a stop from outside; `log` is the end of its output."""
+    """How a sandbox ended: `stopped` is the reason if it was stopped from outside; `log` is the end of its output."""
 
     code: int
     stopped: str | None
@@ -102,14 +102,14 @@ _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _GPU_FACTS = "/sys"
-"""The folder with CUDA's list of GPUs, without which it fails with error 304. Read-only, and in no other box."""
+"""Read-only folder with CUDA's list of GPUs, for sandboxes with a GPU; without it, CUDA fails with error 304."""
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""Variables that select the GPU of a worker; the drivers' libraries read them."""
+"""Variables that select the GPU of a worker, which the driver libraries read."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""Make the parts read-only that bubblewrap had to write; they are in memory and have no fixed size."""
+"""Options that make the parts that bubblewrap had to write read-only; they are in memory and have no fixed size."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
-"""First user id for sandboxes opened by root; these users own no other files."""
+"""First user id for sandboxes opened by root; these users do not own any other files."""
 
 
 def open_trial(system_calls: int) -> str | None:
@@ -119,10 +119,10 @@ def open_trial(system_calls: int) -> str | None:
 
 
 def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
-    """Return the command that runs a program in a sandbox; the filter of its system calls is an open file."""
+    """Return the command that runs a program in a sandbox; its system call filter is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
-    # Folders that bubblewrap creates on the way to a place would be readable only by itself.
+    # Parent folders that bubblewrap creates would be readable only by itself.
     above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
     places = [*ways, *(part for path in seen for part in ("--ro-bind", path, path))]
@@ -139,7 +139,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
 def build_trusted_command(box: SandboxSpec, system_calls: int | None = None) -> list[str]:
     """Return the command that runs a program without isolation; it dies with the thread that starts it.
 
-    With a filter of system calls, as an open file, the second wall surrounds the program.
+    With a system call filter, given as an open file, the second wall surrounds the program.
     """
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     enclosed = []
@@ -152,7 +152,7 @@ def build_trusted_command(box: SandboxSpec, system_calls: int | None = None) -> 
 
 
 def try_second_wall(system_calls: int) -> str | None:
-    """Isolate a program that does nothing; return its message if that fails."""
+    """Isolate a program that does nothing; return its error message if that fails."""
     with tempfile.TemporaryDirectory(prefix="podeval-wall-") as folder:
         box = SandboxSpec(["/usr/bin/env", "true"], Path(folder), trusted=True, own=True)
         return _refusal(build_trusted_command(box, system_calls), system_calls)
@@ -168,7 +168,7 @@ def build_environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """Return the options of a bare system: own processes, no network, no privilege but to become the sandbox's user."""
+    """Return the options of a bare system: own processes, no network, only the privilege to change the user."""
     scratch = [
         part
         for folder in SCRATCH
@@ -196,7 +196,7 @@ def _can_disable_namespaces() -> bool:
 
 
 def _refusal(command: list[str], *descriptors: int) -> str | None:
-    """Return a command's message if it fails."""
+    """Return a command's error message if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, pass_fds=descriptors)
     return (done.stderr.strip()[:200] or f"exit code {done.returncode}") if done.returncode else None
 
@@ -208,7 +208,7 @@ def _mount_as_it_is(path: Path) -> list[str]:
 
 
 def _visible_paths(box: SandboxSpec) -> list[str]:
-    """List the paths that a sandbox sees: this Python, podeval, and its readable ones; a folder before its content."""
+    """List the paths that a sandbox sees (this Python, podeval, readable paths), each folder before its contents."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
         os.path.abspath(path) for path in prefixes
@@ -218,7 +218,7 @@ def _visible_paths(box: SandboxSpec) -> list[str]:
 
 
 def _own_user(writable: Path) -> list[str]:
-    """Return the options for the sandbox's user; root gives each its own, who then owns the writable folder."""
+    """Return the options for the sandbox's user; under root, each has its own user, who owns the writable folder."""
     plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
     if os.geteuid() != 0:
         return ["setpriv", "--no-new-privs", "--"]
@@ -235,7 +235,7 @@ def _process_limits(box: SandboxSpec) -> list[str]:
     limits = box.limits
     bounds = [f"--fsize={limits.output_bytes}", "--core=0", "--nofile=4096"]
     bounds += [f"--cpu={int(limits.wall_seconds * (os.cpu_count() or 1)) + 1}"]
-    # Without a namespace of its own, the limit counts what the whole user runs.
+    # Without its own namespace, the limit counts all processes of the user.
     bounds += [] if box.trusted else [f"--nproc={limits.processes}"]
     bounds += [] if box.gpu else [f"--as={limits.memory_bytes}"]
     return ["prlimit", *bounds, "--"]

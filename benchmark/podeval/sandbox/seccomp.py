@@ -1,11 +1,11 @@
-"""The filter of system calls that a sandbox runs under: a classic BPF program, which bubblewrap hands to the kernel, or
-the program itself if there is no bubblewrap (`second_wall`); that one refuses more.
+"""The system call filter of a sandbox: a classic BPF program. Bubblewrap installs it or, without bubblewrap, the
+program itself does (`second_wall`), with a stricter filter.
 
 It refuses calls that no model needs and that the namespaces of a sandbox do not cover: sockets that lead past the
-network namespace (vsock, netlink, raw packets), new namespaces, memory that no process's resident size shows (memfd,
-System V segments), large and young parts of the kernel (io_uring, bpf, keys, userfaultfd), and everything that belongs
-to an operator. A refused call fails with the error of a kernel that lacks it, so that libraries fall back; a call of
-another architecture than the sandbox's own kills its process.
+network namespace (vsock, netlink, raw packets), new namespaces, memory that is not in the resident size of any process
+(memfd, System V segments), large and recent parts of the kernel (io_uring, bpf, keys, userfaultfd), and everything that
+only an administrator needs. A refused call fails with the error of a kernel that lacks it, so libraries fall back; a
+call for an architecture other than the sandbox's own kills its process.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 # Offsets of `struct seccomp_data`: the number of the call, its architecture, the low half of the first argument.
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-# Opcodes of classic BPF (linux/bpf_common.h) and the possible answers of a filter (linux/seccomp.h).
+# Opcodes of classic BPF (linux/bpf_common.h) and the return values of a filter (linux/seccomp.h).
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _KILL, _ALLOW, _ERROR = 0x8000_0000, 0x7FFF_0000, 0x0005_0000
 _X32 = 0x4000_0000
-"""Added to the numbers of x86_64's second, older interface."""
+"""Bit in the call numbers of x86_64's second interface, x32."""
 
 _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}
 _NAMESPACES = 0x7E02_0000
@@ -32,7 +32,7 @@ _THREAD, _SHARED_FILES = 0x0001_0000, 0x0000_0400
 
 
 class Architecture(NamedTuple):
-    """The kernel's names of a machine type: its audit number, and its column of `REFUSED`."""
+    """A machine type in the kernel's terms: its audit number, and its column in `REFUSED`."""
 
     audit: int
     column: int
@@ -42,7 +42,7 @@ ARCHITECTURES = {"x86_64": Architecture(0xC000_003E, 0), "aarch64": Architecture
 
 REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
     errno.ENOSYS: {
-        # Memory that belongs to no process; multiprocessing and torch use files in /dev/shm, which has a size.
+        # Memory that belongs to no process; multiprocessing and torch use files in /dev/shm, whose size is limited.
         "memfd_create": (319, 279),
         "memfd_secret": (447, 447),
         "shmget": (29, 194),
@@ -50,11 +50,11 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "shmctl": (31, 195),
         "semget": (64, 190),
         "msgget": (68, 186),
-        # It performs other system calls unseen by any filter.
+        # It performs other system calls, which the filter does not see.
         "io_uring_setup": (425, 425),
         "io_uring_enter": (426, 426),
         "io_uring_register": (427, 427),
-        # Its flags are in memory, where no filter can look; the C library goes back to clone.
+        # Its flags are in memory, which a filter cannot read; the C library falls back to clone.
         "clone3": (435, 435),
     },
     errno.EPERM: {
@@ -65,7 +65,7 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "bpf": (321, 280),
         "perf_event_open": (298, 241),
         "fanotify_init": (300, 262),
-        # Namespaces and mounts. A thread must not have separate open files either, which nobody would count.
+        # Namespaces and mounts. A thread must not have separate open files either, because they would not be counted.
         "unshare": (272, 97),
         "setns": (308, 268),
         "mount": (165, 40),
@@ -111,15 +111,15 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "ioperm": (173, None),
     },
 }
-"""System calls that always fail: by error, their numbers on x86_64 and aarch64."""
+"""System calls that always fail, with their numbers on x86_64 and aarch64, by error."""
 
 REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] = {
     errno.ENOSYS: {"mq_open": (240, 180), "mq_unlink": (241, 181)},
     errno.EPERM: {
-        # New processes outside the group.
+        # New processes, which could leave the process group.
         "fork": (57, None),
         "vfork": (58, None),
-        # Other processes of the same user.
+        # Calls that reach other processes of the same user.
         "kill": (62, 129),
         "tkill": (200, 130),
         "tgkill": (234, 131),
@@ -136,7 +136,7 @@ REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] 
         "sched_setattr": (314, 274),
         "migrate_pages": (256, 238),
         "move_pages": (279, 239),
-        # Files of the same user, unless Landlock has a rule for them.
+        # Calls on files of the same user, unless Landlock has a rule for them.
         "truncate": (76, 45),
         "chmod": (90, None),
         "fchmod": (91, 52),
@@ -160,14 +160,13 @@ REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] 
         "removexattrat": (466, 466),
     },
 }
-"""System calls that the second wall refuses in addition, because no namespace keeps other processes, their files and
-the network away."""
+"""System calls that the second wall also refuses, because no namespace shields other processes and the network."""
 
 _CLONE, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (41, 198), (53, 199), (302, 261)
 
 
 def explain_missing_filter() -> str | None:
-    """Return why system calls cannot be filtered here, as a clause; None if they can be filtered."""
+    """Return why system calls cannot be filtered on this machine, as a clause; None if they can be."""
     machine = platform.machine()
     if machine in ARCHITECTURES:
         return None
@@ -178,10 +177,10 @@ def explain_missing_filter() -> str | None:
 def build_filter(machine: str | None = None, *, namespaces: bool = True) -> bytes:
     """Build the filter for a machine type, by default this one, as an array of `struct sock_filter`.
 
-    Without namespaces around the program it also refuses processes, sockets, and all that reaches other processes.
+    Without namespaces around the program, it also refuses new processes, sockets, and calls that reach other processes.
 
     Raises:
-        KeyError: its numbers are unknown here; `explain_missing_filter` reports this beforehand.
+        KeyError: the machine's call numbers are unknown; `explain_missing_filter` reports this beforehand.
     """
     architecture = ARCHITECTURES[platform.machine() if machine is None else machine]
     column = architecture.column
@@ -205,7 +204,7 @@ def build_filter(machine: str | None = None, *, namespaces: bool = True) -> byte
 
 @contextlib.contextmanager
 def open_filter(*, namespaces: bool = True) -> Iterator[int]:
-    """Open a file that contains the filter, in the form that bubblewrap takes."""
+    """Open a file that contains the filter in the format that bubblewrap expects."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:
@@ -223,20 +222,20 @@ def count(*, namespaces: bool = True) -> int:
 
 
 def _list_refused(column: int, namespaces: bool) -> list[tuple[int, int]]:
-    """List errors and numbers of the calls that fail whatever their arguments."""
+    """List the errors and numbers of the calls that fail regardless of their arguments."""
     tables = (REFUSED,) if namespaces else (REFUSED, REFUSED_WITHOUT_NAMESPACES)
     pairs = ((error, numbers[column]) for table in tables for error in table for numbers in table[error].values())
     return [(error, number) for error, number in pairs if number is not None]
 
 
 def _only_values(values: list[int], error: int) -> list[bytes]:
-    """Allow some values of the first argument: kinds of sockets, for instance; others seem not to exist."""
+    """Allow some values of the first argument, such as kinds of sockets; others fail as if they did not exist."""
     tests = [_step(_EQUAL, value, then=len(values) - index) for index, value in enumerate(values)]
     return [_step(_LOAD, _FIRST_ARGUMENT), *tests, _step(_RETURN, _ERROR | error), _step(_RETURN, _ALLOW)]
 
 
 def _clone(namespaces: bool) -> list[bytes]:
-    """Allow threads, and processes if a namespace contains them; no namespaces, no separate open files of a thread."""
+    """Allow threads, and processes if a namespace contains them, but no new namespaces and no separate files."""
     with_processes = _step(_EQUAL, _THREAD, otherwise=1)
     threads_alone = _step(_EQUAL, _THREAD | _SHARED_FILES, then=1)
     return [

@@ -1,10 +1,10 @@
-"""The second wall, for machines where bubblewrap does not work: a process confines itself, and then becomes the
-program.
+"""The second wall, for machines where bubblewrap does not work: a process confines itself and then becomes the program.
 
-`python second_wall.py JOB -- COMMAND` gives up all privileges, keeps only the files of the job (by Landlock) and the
-system calls that a filter allows; none of this needs a namespace or a privilege. It imports nothing from podeval,
-because it starts before each program. Landlock hides everything that may not be read, including the environment of
-other processes; a kernel without it has only the filter. Source: https://docs.kernel.org/userspace-api/landlock.html
+`python second_wall.py JOB -- COMMAND` gives up all privileges and keeps access only to the job's files (by Landlock)
+and to the system calls that a filter allows, which requires neither a namespace nor a privilege. It does not import
+anything from podeval, because it starts before each program. Landlock hides everything that may not be read, including
+the environment of other processes; on a kernel without it, only the filter protects. Source:
+https://docs.kernel.org/userspace-api/landlock.html
 """
 
 import ctypes
@@ -24,12 +24,12 @@ _WRITING = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _MAKE_DIR | _MAKE_
 _WRITING |= _MOVE | _REMOVE_DIR | _REMOVE_FILE
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 _RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""All rights to files that there are since a version."""
+"""All file access rights, by the Landlock version that introduced them."""
 _SET_DUMPABLE, _SET_SECCOMP, _FILTER, _SET_NO_NEW_PRIVILEGES = 4, 22, 2, 38
 _CAPSET, _CAPABILITIES = {"x86_64": 126, "aarch64": 91}, 0x2008_0522
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 _FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu", "/dev/urandom", "/dev/random")
-"""Files of the machine and of their own process that libraries read."""
+"""Files about the machine and the process itself that libraries read."""
 
 
 def find_version() -> int:
@@ -41,12 +41,12 @@ def find_version() -> int:
 
 
 def hide_memory() -> None:
-    """Make the memory and the environment of this process unreadable for others of the same user."""
+    """Make the memory and the environment of this process unreadable for other processes of the same user."""
     _load_libc().prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def enclose(readable: Sequence[str], writable: str, system_calls: bytes) -> None:
-    """Enclose this process for ever.
+    """Confine this process permanently.
 
     Args:
         readable: files and folders that it may read and run.
@@ -68,7 +68,7 @@ def enclose(readable: Sequence[str], writable: str, system_calls: bytes) -> None
 
 def _restrict_files(libc: ctypes.CDLL, version: int, readable: Sequence[str], writable: str) -> None:
     rights = _RIGHTS[max(since for since in _RIGHTS if since <= version)]
-    # TCP since version 4; since 6 abstract sockets and signals, so that other processes cannot be reached.
+    # Version 4 added TCP; version 6 added abstract sockets and signals, which could reach other processes.
     attributes = struct.pack("=QQQ", rights, 3, 3)[: 8 if version < 4 else 16 if version < 6 else 24]
     rules = _check(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     places = [(path, _READING) for path in (*readable, *_FACTS)]
@@ -76,7 +76,7 @@ def _restrict_files(libc: ctypes.CDLL, version: int, readable: Sequence[str], wr
         try:
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
-            continue  # not on this machine, or not for this user
+            continue  # does not exist on this machine, or not for this user
         is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
         rule = struct.pack("=Qi", allowed & rights & (-1 if is_folder else _OF_FILES), place)
         _check(libc.syscall(_ADD_RULE, rules, _BENEATH, rule, 0))
@@ -96,7 +96,7 @@ def _check(result: int) -> int:
 
 
 def main() -> None:
-    """Enclose this process, and become the program."""
+    """Confine this process, and become the program."""
     job, command = json.loads(sys.argv[1]), sys.argv[3:]
     with open(job["filter"], "rb") as file:
         system_calls = file.read()

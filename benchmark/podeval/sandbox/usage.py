@@ -1,8 +1,8 @@
 """The resources of a sandbox: its folder, open deleted files, memory, and the machine's remaining resources.
 
-Resident sizes do not show all memory: shared memory stays when no process has it in its tables any more. While a
-process maps some, the growth of the machine's shared memory since the sandbox began is counted. Deleted files are found
-by their inodes, each counted once; if a process hides them, the machine's loss of disk is counted.
+Resident sizes do not show all memory, because shared memory remains after the last process has unmapped it. While a
+process maps shared memory, the growth of the machine's shared memory since the sandbox began is counted. Deleted files
+are found by their inodes and counted once each; if a process hides them, the decrease of free disk space is counted.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ from pathlib import Path
 
 @dataclass
 class Held:
-    """Files without a name and shared memory in the processes of a sandbox.
+    """Deleted files and shared memory that the processes of a sandbox use.
 
     Attributes:
         files: bytes of deleted files on the disk of its folder that are open or mapped, by inode.
         unseen_files: whether some processes have files of unknown size.
-        shared: whether some map shared memory, or hide their mappings.
+        shared: whether some processes map shared memory, or hide their mappings.
     """
 
     files: dict[int, int] = field(default_factory=dict)
@@ -43,11 +43,12 @@ def read_machine(allowed: tuple[int, int] | None) -> Machine:
     """Return the memory that is available now.
 
     Args:
-        allowed: bytes that a container or a service may use, and the remaining ones; they count as its machine's.
+        allowed: bytes that a container or a service may use, and the bytes left, which then count as the machine's
+            memory.
     """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:  # no Linux: only trusted programs run here
+    except OSError:  # not Linux: only trusted programs run
         return Machine(sys.maxsize, 0, 0)
     sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
     total, available = sizes["MemTotal"], sizes.get("MemAvailable", sizes["MemFree"])
@@ -57,12 +58,12 @@ def read_machine(allowed: tuple[int, int] | None) -> Machine:
 
 
 def free_disk(folder: Path) -> int:
-    """Return the bytes that are free on the disk of a folder."""
+    """Return the number of free bytes on the disk of a folder."""
     return shutil.disk_usage(folder).free
 
 
 def weigh_folder(folder: Path, most_files: int) -> tuple[int, int]:
-    """Return the bytes and number of everything below a folder, without following links; stop after `most_files`."""
+    """Return the total bytes and number of files below a folder, without following links; stop after `most_files`."""
     size = count = 0
     folders = [os.fspath(folder)]
     while folders and count <= most_files:
@@ -83,9 +84,9 @@ def weigh_folder(folder: Path, most_files: int) -> tuple[int, int]:
 
 
 def find_held(processes: Sequence[Path], folder: Path) -> Held:
-    """Find the processes' use of a folder's disk and of shared memory, from their folders of /proc.
+    """Find the deleted files and shared memory that processes use, from their folders in /proc.
 
-    They may have made themselves unreadable, which hides both.
+    Processes may have made themselves unreadable, which hides these uses.
     """
     holding, disk = Held(), folder.stat().st_dev
     for process in processes:
@@ -107,9 +108,9 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
 
 
 def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
-    """Return the bytes of memory that processes use, from their folders of /proc and their files.
+    """Return the bytes of memory that processes use, from their folders in /proc and their files.
 
-    The machine's shared memory has grown by some bytes since the sandbox began.
+    `grown` is the growth of the machine's shared memory, in bytes, since the sandbox began.
     """
     in_tables = sum(map(read_resident, processes))
     private = in_tables - sum(map(read_shared, processes))
@@ -117,7 +118,7 @@ def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
 
 
 def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:
-    """Count deleted files that are open, and notice whether some are on their way through a socket."""
+    """Count deleted files that are open, and note whether files may be in transit through a socket."""
     for number in os.listdir(process / "fd"):
         with contextlib.suppress(FileNotFoundError):
             about = os.stat(process / "fd" / number)
@@ -133,7 +134,7 @@ def _carries_files(socket: Path) -> bool:
 
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
-    """Count deleted files that are mapped, and notice shared memory, which is a deleted file of no folder."""
+    """Count deleted files that are mapped, and note shared memory, which is a deleted file in no folder."""
     for line in set((process / "maps").read_bytes().splitlines()):
         if not line.endswith(b"(deleted)"):
             continue
@@ -154,7 +155,7 @@ def _count(about: os.stat_result, disk: int, holding: Held) -> None:
 
 
 def list_descendants(pid: int) -> Iterator[int]:
-    """List all processes below one."""
+    """List all descendants of a process."""
     try:
         children = [
             int(child)
@@ -171,7 +172,7 @@ def list_descendants(pid: int) -> Iterator[int]:
 def list_views(pid: int) -> list[Path]:
     """List the /proc folders of a process and all its descendants, one for each.
 
-    A process whose first thread has ended shows nothing under its own number, so another thread's folder is used.
+    A process whose first thread has ended shows nothing under its own id, so another thread's folder is used.
     """
     folders = (find_view(each) for each in (pid, *list_descendants(pid)))
     return [folder for folder in folders if folder is not None]
@@ -188,14 +189,14 @@ def find_view(pid: int) -> Path | None:
 
 
 def read_resident(folder: Path) -> int:
-    """Return the bytes of memory in the tables of the process behind a folder of /proc; 0 if it is gone."""
+    """Return the resident bytes of the process behind a folder of /proc; 0 if it is gone."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
     return 0
 
 
 def read_shared(folder: Path) -> int:
-    """Return the part of that memory that is shared between processes, or belongs to files in memory."""
+    """Return the part of the resident memory that is shared between processes or belongs to files in memory."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("RssShmem:"):

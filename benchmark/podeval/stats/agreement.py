@@ -1,8 +1,8 @@
 """Agreement between two judgements of the same items: correlations, kappas, Krippendorff's alpha, errors, pairs.
 
-Every statistic comes with a 95 % interval and the number of items it is based on. Items that are not independent (turns
-of one dialogue, items of one voter) are grouped by `clusters`: the interval then treats a cluster as one draw.
-A statistic that is not defined, such as the correlation with a constant, has the value None, not 0.
+Every statistic has a 95 % interval and the number of items it is based on. Items that are not independent (turns of one
+dialogue, items of one voter) are grouped by `clusters`: the interval then treats a cluster as one draw. A statistic
+that is not defined, such as the correlation with a constant, has the value None, not 0.
 """
 
 import math
@@ -22,11 +22,11 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 ROUNDS = 1000
 FEWEST_THINGS = 10
-"""Items (or clusters) below which kappas and alpha have no interval: with six, one would cover 0.7 to 0.8."""
+"""Number of items (or clusters) below which kappas and alpha have no interval; with six, it covers 0.7 to 0.8."""
 FEWEST_CLUSTERS = 5
-"""Clusters below which a correlation has no interval."""
+"""Number of clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
-"""Number of clusters above which they are drawn, because leaving out each in turn takes long and gains nothing."""
+"""Number of clusters above which they are resampled, because leaving out each in turn is slow and gains nothing."""
 _BLOCK = 2_000_000
 
 
@@ -35,7 +35,7 @@ class Estimate:
     """A statistic with its 95 % interval; `count` is the number of items it is based on.
 
     `value` is None if the statistic is not defined; `low` and `high` are None if no interval can be computed, as for
-    perfect agreement, which has no spread to judge it by.
+    perfect agreement, which leaves no spread to estimate it from.
     """
 
     value: float | None
@@ -55,8 +55,9 @@ def format_estimate(estimate: Estimate, digits: int = 2) -> str:
 def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Return Spearman's rank correlation, with ties at their mean rank.
 
-    Interval: Fisher's z with Bonett and Wright's (2000) standard error sqrt((1 + r² / 2) / (n - 3)); with clusters,
-    the jackknife over clusters of z with Student's t, from `FEWEST_CLUSTERS` on (covers 0.90 to 0.97 with 6 to 51).
+    Interval: Fisher's z with Bonett and Wright's (2000) standard error sqrt((1 + r² / 2) / (n - 3)); with clusters, the
+    jackknife of z over clusters with Student's t, from `FEWEST_CLUSTERS` on (coverage 0.90 to 0.97 with 6 to 51
+    clusters).
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -102,19 +103,19 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def pairwise_accuracy(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Return the share of pairs ordered by the truth that the judged values order alike; judged ties count half.
+    """Return the share of pairs that the judged values order as the truth does; judged ties count half.
 
-    The interval is Wilson's for the number of independent pairs with the same variation: A (1 - A) / SE², with SE from
-    each item's influence on the ratio of the two U-statistics (its Hájek projection), and never fewer than the
-    disjoint pairs. `count` is the number of items.
+    The interval is Wilson's for the number of independent pairs with the same variance: A (1 - A) / SE², with SE from
+    each item's influence on the ratio of the two U-statistics (its Hájek projection); that number is at least the
+    number of disjoint pairs. `count` is the number of items.
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
     """
     a, b = _validate_pair(judged, truth)
     codes, groups = number_clusters(clusters, a.size)
-    # For each item: the number of pairs that the truth orders, and the number of them that the judged values order
-    # alike.
+    # For each item: the number of pairs that the truth orders, and how many of them the judged values order the same
+    # way.
     alike, ordered = np.zeros(a.size), np.zeros(a.size)
     step = max(1, _BLOCK // max(1, a.size))
     for start in range(0, a.size, step):
@@ -127,7 +128,7 @@ def pairwise_accuracy(
     if not total:
         return Estimate(None, None, None, a.size)
     share = float(alike.sum()) / total
-    # The variance from each cluster's influence on the share.
+    # The variance, from each cluster's influence on the share.
     influence = np.bincount(codes, weights=2 * (alike - share * ordered) / total, minlength=groups)
     if groups < 2:
         return Estimate(share, None, None, a.size)
@@ -141,10 +142,10 @@ def pairwise_accuracy(
 
 
 def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Return Cohen's kappa with quadratic weights, for scores: 1 - Σ(x - y)² / n over its expectation by chance.
+    """Return Cohen's kappa with quadratic weights: 1 minus Σ(x - y)² / n divided by its expectation by chance.
 
-    The weights are the squared distances of the scores themselves, so categories need not be listed, and unused scores
-    change nothing. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
+    The weights are the squared distances of the scores themselves, so categories need not be listed and unused scores
+    have no effect. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -161,17 +162,17 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 
 
 def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Return Cohen's kappa of two raters over the same items, for categories without order.
+    """Return Cohen's kappa of two raters on the same items, for unordered categories.
 
-    Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on; at a true kappa of 0.6 it
-    covers 0.94 / 0.92 / 0.95 with 10 / 20 / 51 items.
+    Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on; at a true kappa of 0.6, its
+    coverage is 0.94 / 0.92 / 0.95 with 10 / 20 / 51 items.
 
     Raises:
         BadInput: the lists have unequal length.
     """
     if len(x) != len(y):
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
-    # Categories as numbers, and each item as a cell of their table.
+    # Categories become numbers, and each item a cell of their contingency table.
     names: dict[Hashable, int] = {}
     first = np.array([names.setdefault(value, len(names)) for value in x], dtype=np.intp)
     second = np.array([names.setdefault(value, len(names)) for value in y], dtype=np.intp)
@@ -192,10 +193,10 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
     """Return Krippendorff's alpha of any number of raters, who may skip items.
 
-    Computed by evalica; the interval is that of the jackknife over items with Student's t, from `FEWEST_THINGS` on.
+    It is computed by evalica; the interval is the jackknife's over items with Student's t, from `FEWEST_THINGS` on.
 
     Args:
-        ratings: one list per rater with one entry per item, None if the rater gave no rating.
+        ratings: one list per rater with one entry per item; None if the rater gave no rating.
         level: nominal, ordinal, interval or ratio.
 
     Returns:
@@ -236,7 +237,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
-    """Return each rater's agreement with the mean of the others, over their common items, as LFS-Bench's Table 6 does.
+    """Return each rater's agreement with the mean of the others on their common items, as in LFS-Bench's Table 6.
 
     The measures are SRCC, PLCC, KRCC, QWK and MAE, by name.
     """
@@ -277,7 +278,7 @@ def _correlation(
 def _resample_clusters(
     a: Array, b: Array, clusters: Sequence[Hashable], function: Callable[[Array, Array], float]
 ) -> tuple[float | None, float | None]:
-    """Return the interval of a correlation by its clusters: jackknifed, or drawn if there are many."""
+    """Return a correlation's interval over its clusters: by the jackknife, or by resampling if there are many."""
     codes, count = number_clusters(clusters, a.size)
     if count < FEWEST_CLUSTERS:
         return None, None
@@ -325,7 +326,7 @@ def _jackknife(value: float, without: Array, lowest: float, highest: float) -> t
 
 
 def _jackknife_correlation(value: float, without: Array) -> tuple[float | None, float | None]:
-    """Return a correlation's interval from its values without each cluster, on Fisher's z."""
+    """Return a correlation's interval from its values without each cluster, on the scale of Fisher's z."""
     if abs(value) > 1 - 1e-12 and np.allclose(without, value):
         return None, None
     z = np.arctanh(np.clip(without, -1 + 1e-9, 1 - 1e-9))

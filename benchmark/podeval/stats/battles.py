@@ -1,11 +1,10 @@
 """Battles as data: the systems, their order, the judge, and the outcome.
 
-The columns are stored as integer codes, so that a million votes are a few arrays. Skipped battles are left out.
+The columns are stored as integer codes, so a million votes are a few arrays. Skipped battles are omitted.
 
-Elo is what the papers print: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in
-recorded order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). It is easy to follow battle by battle, but
-it depends on the order of the votes and has no interval. Ranks are by Bradley and Terry
-(`podeval.stats.bradley_terry`).
+The papers print Elo: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in recorded
+order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). It is easy to follow battle by battle, but it depends
+on the order of the votes and has no interval. Ranks come from the Bradley–Terry model (`podeval.stats.bradley_terry`).
 """
 
 import math
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from podeval.errors import BadInput
 
 OUTCOMES = ("a", "b", "tie", "both_bad")
-"""The first wins, the second wins, both are equally good, both are bad."""
+"""Outcomes: the first wins, the second wins, both are equally good, both are bad."""
 
 SKIPPED = "skip"
 
@@ -37,11 +36,11 @@ _PRIOR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Battles:
-    """The judged battles (n of them) in the order of recording.
+    """The n judged battles in the order of recording.
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
     `covariates` contains, by name, the first side's value minus the second's (seconds, LU). `slight` marks outcomes
-    that the voter called a slight preference; None if voters were not asked.
+    that the voter called a slight preference; it is None if voters were not asked.
     """
 
     systems: tuple[str, ...]
@@ -66,7 +65,7 @@ class Battles:
         covariates: Mapping[str, Sequence[float]] | None = None,
         slight: Sequence[bool] | None = None,
     ) -> "Battles":
-        """Create battles from columns; `skip` is left out; without voters, each vote counts as a different voter's.
+        """Create battles from columns, without `skip`; without voters, each vote counts as a different voter's.
 
         Raises:
             BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is
@@ -74,7 +73,7 @@ class Battles:
         """
         import pandas
 
-        # Columns of equal length.
+        # Check that the columns have equal length.
         n = len(outcome)
         columns = {"first": first, "second": second, "voter": voter, "slight": slight, **(covariates or {})}
         for name, column in columns.items():
@@ -107,7 +106,7 @@ class Battles:
             },
             slight=None if slight is None else np.asarray(slight, dtype=np.bool_)[kept],
         )
-        # Battles that cannot be rated.
+        # Refuse battles that cannot be rated.
         if (battles.first == battles.second).any():
             name = battles.systems[int(battles.first[(battles.first == battles.second).argmax()])]
             raise BadInput(f"{name} is on both sides of a battle; leave such battles out")
@@ -117,7 +116,7 @@ class Battles:
         return battles
 
     def only(self, kept: NDArray[np.bool_]) -> "Battles":
-        """Return the battles with `kept` true, with the same systems and voters."""
+        """Return the battles for which `kept` is true, with the same systems and voters."""
         return Battles(
             self.systems,
             self.voters,
@@ -141,7 +140,7 @@ class Tally:
 
     @property
     def battles(self) -> NDArray[np.int64]:
-        """The number of times that every pair met; symmetric."""
+        """The number of battles of each pair; symmetric."""
         return np.asarray(self.wins + self.wins.T + self.ties + self.both_bad)
 
     @property
@@ -152,7 +151,7 @@ class Tally:
 
 
 def number_present(codes: Codes) -> tuple[Codes, Codes]:
-    """Return the codes that occur, in order, and for each code its position among them."""
+    """Return the codes that occur, in order, and the position of each given code among them."""
     present = np.flatnonzero(np.bincount(codes))
     index = np.zeros(int(present.max(initial=-1)) + 1, dtype=np.intp)
     index[present] = np.arange(len(present))
@@ -160,7 +159,7 @@ def number_present(codes: Codes) -> tuple[Codes, Codes]:
 
 
 def tally(battles: Battles) -> Tally:
-    """Count the outcomes of every pair of the systems that met anybody."""
+    """Count the outcomes of every pair among the systems that were in a battle."""
     present, sides = number_present(np.concatenate([battles.first, battles.second]))
     size, (first, second) = len(present), np.split(sides, 2)
 
@@ -175,7 +174,7 @@ def tally(battles: Battles) -> Tally:
 
 
 def count_outcomes(battles: Battles) -> NDArray[np.int64]:
-    """Count for each system the battles that it won, lost, tied, and that were judged both bad; shape (systems, 4)."""
+    """Count the battles that each system won, lost and tied, and those judged both bad; shape (systems, 4)."""
     table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
     for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
         cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]
@@ -185,7 +184,7 @@ def count_outcomes(battles: Battles) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Elo:
-    """A system's rating after its last battle, and its outcomes; `both_bad` counts neither as a win nor as a tie."""
+    """A system's rating after its last battle, and its outcomes; `both_bad` battles are neither wins nor ties."""
 
     rating: float
     wins: int
@@ -198,9 +197,9 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
-        battles: battles in the order of counting.
-        variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, like the paper's
-            code.
+        battles: battles in the order in which they count.
+        variant: `default` gives each side ½ for a tie or both bad; `mtalk` skips these battles, as the paper's code
+            does.
     """
     ratings = _ratings(battles, variant)
     outcomes = zip(battles.systems, count_outcomes(battles), strict=True)
@@ -209,7 +208,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
 
 
 def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
-    """Rate the battles that the variant counts, in their order."""
+    """Rate the battles that the variant counts, in order."""
     import evalica
     import pandas
 
@@ -235,14 +234,14 @@ def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
 
 
 def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
-    """Estimate each system's strength, for choosing pairs and checking voters: Elo's scale, centred at 0, no intervals.
+    """Estimate strengths on Elo's scale, centred at 0, without intervals, for choosing pairs and checking voters.
 
-    Bradley-Terry by evalica, ties and both-bad as half a win. Every system also has two drawn battles against an
-    invisible one, so that the estimate of a system that never lost stays finite.
+    The model is Bradley–Terry by evalica; a tie or both bad is half a win. Every system also has two drawn battles
+    against an invisible one, so the estimate of a system that never lost is finite.
 
     Args:
-        systems: the systems to rate, also those without a battle.
-        battles: `(a, b, outcome, how often)`, outcome `a`, `b`, `tie` or `both_bad`.
+        systems: the systems to rate, including those without a battle.
+        battles: `(a, b, outcome, count)`, with the outcome `a`, `b`, `tie` or `both_bad`.
     """
     import evalica
 

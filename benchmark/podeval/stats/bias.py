@@ -1,9 +1,9 @@
 """Biases of a human or machine judge: whether the position or the length of an answer influences the outcome.
 
 MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
-one binary list, which is degenerate. Here position is tested exactly, and length by exchanging the sides within
-battles: if length does not matter, the longer answer is as likely to lose. Votes of one person are not independent
-evidence: if a voter judged several battles, they are exchanged together, and intervals are clustered by voter.
+one binary list, which is degenerate. Here, position is tested exactly, and length by exchanging the sides within
+battles: if length does not matter, the longer answer is equally likely to win and lose. Votes of one person are not
+independent evidence, so the battles of a voter are exchanged together, and intervals are clustered by voter.
 """
 
 from collections.abc import Hashable, Sequence
@@ -22,11 +22,11 @@ _BLOCK = 4_000_000
 
 @dataclass(frozen=True)
 class Bias:
-    """A judge's preference, and the probability that chance produces one as strong.
+    """A judge's preference, and the probability that chance produces a preference at least as strong.
 
-    `share` is the share of decided battles with the preference (0.5 = none); `difference` is the share with it minus
-    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None if nothing was decided, or if one voter
-    decided everything.
+    `share` is the share of decided battles with the preference (0.5 = none); `difference` is this share minus the share
+    without it, -1..1, as MTalk-Bench prints it; `p` is two-sided, or None if no battle was decided or a single voter
+    decided them all.
     """
 
     share: Estimate
@@ -36,7 +36,7 @@ class Bias:
 
 @dataclass(frozen=True)
 class LengthBias:
-    """Preference for the longer answer: how often it wins, and how much longer winners are, clustered by voter.
+    """Preference for the longer answer: how often it wins and how much longer winners are, clustered by voter.
 
     `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus that of
     losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least as large.
@@ -51,7 +51,7 @@ def wilson(successes: int, n: int) -> Estimate:
     """Return a share with Wilson's score interval at 95 %.
 
     Raises:
-        BadInput: there are fewer than 0 or more than n successes.
+        BadInput: the number of successes is below 0 or above n.
     """
     if not 0 <= successes <= n:
         raise BadInput(f"{successes} of {n} is not a share")
@@ -63,8 +63,8 @@ def wilson(successes: int, n: int) -> Estimate:
 def position_bias(first_wins: int, n: int) -> Bias:
     """Test the preference for the side shown first, from `n` decided battles whose sides were assigned at random.
 
-    Uses Wilson's interval and the exact two-sided binomial test against one half. Ties must be left out beforehand.
-    Every battle counts as judged by a different voter; `preference` considers voters.
+    Uses Wilson's interval and the exact two-sided binomial test against one half. Ties must be excluded beforehand.
+    Every battle counts as judged by a different voter; `preference` takes voters into account.
 
     Raises:
         BadInput: there are more wins than battles.
@@ -74,14 +74,16 @@ def position_bias(first_wins: int, n: int) -> Bias:
 
 
 def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = None, seed: int = 0) -> Bias:
-    """Test whether something is preferred, such as the side shown first, from decided battles.
+    """Test from decided battles whether something, such as the side shown first, is preferred.
 
-    If voters judged several battles, each voter's excess of preferences over the rest gets a random sign in the
-    test, and the interval is clustered by voter; a single voter allows neither. Otherwise this is `position_bias`.
+    If voters judged several battles, the sign of each voter's excess of preferences is randomised in the test, and the
+    interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise, this is
+    `position_bias`.
 
     Args:
-        preferred: whether the side in question won, for each decided battle.
-        voters: the people who judged it, or another cause of dependence between battles, such as a pair shown twice.
+        preferred: whether the side in question won each decided battle.
+        voters: the person who judged each battle, or another cause of dependence between battles, such as a pair shown
+            twice.
         seed: seed of the random signs.
 
     Raises:
@@ -110,14 +112,14 @@ def length_bias(
 ) -> LengthBias:
     """Test the preference for the longer answer, from decided battles.
 
-    `longer` is tested exactly (binomial), with battles of equal length left out. `excess` is tested by exchanging
-    winner and loser within battles at random. With `voters`, a voter's battles are exchanged together in both tests and
-    both intervals are clustered by voter.
+    `longer` is tested exactly (binomial), without battles of equal length. `excess` is tested by exchanging winner and
+    loser within battles at random. With `voters`, a voter's battles are exchanged together in both tests and both
+    intervals are clustered by voter.
 
     Args:
         winner_lengths: length of the preferred answer of each decided battle (seconds, words).
         loser_lengths: length of the other answer of each decided battle.
-        voters: the people who judged it.
+        voters: the person who judged each battle.
         seed: seed of the exchanges.
 
     Raises:
@@ -128,14 +130,14 @@ def length_bias(
         raise BadInput(f"length bias needs both lengths of each battle; there are {won.size} and {lost.size}")
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths contain NaN or infinity; leave those battles out")
-    # The frequency with which the longer answer wins.
+    # How often the longer answer wins.
     excess = won - lost
     codes, groups = number_clusters(voters, excess.size)
     unequal = excess != 0
     longer = preference((excess > 0)[unequal].tolist(), codes[unequal].tolist(), seed)
     if not excess.size:
         return LengthBias(longer, Estimate(None, None, None, 0), None)
-    # The extra length of the winners.
+    # How much longer the winners are.
     mean = mean_ci(excess.tolist(), voters)
     sums: Array = np.bincount(codes, weights=excess, minlength=groups).astype(np.float64)
     return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _test_by_exchange(sums, seed))

@@ -1,17 +1,18 @@
 """Bradley–Terry ratings with ties, and which systems the votes can and cannot separate.
 
 The model, its likelihood and its information matrix are in `podeval.stats.davidson`. Strengths are shown on Elo's
-scale: 400 points are odds of ten to one, and the mean of the systems is 1000. The order of the votes does not matter.
+scale: a difference of 400 points means odds of ten to one, and the mean of the systems is 1000. The order of the votes
+does not matter.
 
 A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
-(sandwich), in which every voter's influence on the estimate is the change without that voter (CR3), with
-Student's t by the voters who judged the system: fewer degrees of freedom if few of them gave most of the votes. Ranks
-are corrected for the number of pairs by Holm's procedure: among equal systems the probability of any false order is at
-most 5 %. Systems without a chain of battles between them are not ordered: only the prior connects their ratings.
+(sandwich), in which a voter's influence on the estimate is the change without that voter (CR3), with Student's t. Its
+degrees of freedom follow from the voters who judged the system, and are fewer if a few of them gave most of the votes.
+Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the probability of any false order
+is at most 5 %. Systems that no chain of battles connects are not ordered, because only the prior relates their ratings.
 
-A system is provisional until it has the battles, opponents and voters of `NEEDED`: it has neither rank nor interval, it
-is not compared, and the mean of 1000 excludes it. Its votes are part of the fit, where they inform about its opponents
-like any other votes.
+A system is provisional until it has the battles, opponents and voters that `NEEDED` requires. Until then it has no rank
+and no interval, it is not compared, and the mean of 1000 excludes it. Its votes are part of the fit, where they provide
+information about its opponents like any other votes.
 """
 
 import math
@@ -43,21 +44,21 @@ Array = NDArray[np.float64]
 CENTRE = 1000.0
 POINTS = 400 / math.log(10)
 NEEDED = {"battles": 10, "opponents": 3, "voters": 5}
-"""The fewest that a ranked system has; all opponents if there are fewer."""
+"""The minimum for a ranked system; with fewer possible opponents, all of them are required."""
 
 Missing = Mapping[str, Mapping[str, int]]
-"""The evidence that a provisional system lacks: `missing` and `needed` of its `battles`, `opponents` or `voters`."""
+"""The evidence that a provisional system lacks: `missing` out of `needed` battles, opponents or voters."""
 
 _POWER_Z = float(special.ndtri(0.8))
 
 
 @dataclass(frozen=True)
 class SystemRating:
-    """One system's rating with its 95 % interval in Elo points, and the range of ranks that the votes leave open.
+    """One system's rating with its 95 % interval in Elo points, and the range of ranks that the votes allow.
 
     `low`, `high`, `best` and `worst` are None while the system is `provisional`. `wins` does not include ties;
-    `opponents` and `voters` are the numbers of systems that it met and of people who judged it, and `provisional`
-    states what it lacks.
+    `opponents` is the number of systems that it met, `voters` the number of people who judged it, and `provisional`
+    lists the evidence that it lacks.
     """
 
     system: str
@@ -78,7 +79,7 @@ class SystemRating:
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one unit of a covariate for the side that has more of it, in Elo points, with its 95 % interval."""
+    """The effect in Elo points of one more unit of a covariate, with its 95 % interval."""
 
     name: str
     points: float
@@ -88,13 +89,13 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ratings:
-    """All systems, best first and the provisional ones last, with the other results of the fit.
+    """All systems, best first with the provisional ones at the end, and the other results of the fit.
 
     `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN if it cannot be computed),
-    and `naive[i, j]` what that error would be if all votes were independent, all in the order of `systems`; `tie_odds`
-    is v, the odds of a tie against a win between equals. `apart[i, j]` says whether the votes separate the two.
-    `islands` are the groups of systems that battles connect, the largest first; ratings are comparable only inside one.
-    `lowered` are the cohorts of voters, and the fans of a system, whose votes on it count for less.
+    and `naive[i, j]` that error if all votes were independent, all in the order of `systems`; `tie_odds` is v, the odds
+    of a tie against a win between equals. `apart[i, j]` is true if the votes separate the two. `islands` are the groups
+    of systems that battles connect, the largest first; ratings are comparable only within an island. `lowered` lists
+    the cohorts of voters, and the fans of systems, whose votes count for less.
     """
 
     systems: tuple[SystemRating, ...]
@@ -119,7 +120,7 @@ class Ratings:
         """Return the rating of one system.
 
         Raises:
-            BadInput: the system was in no battle.
+            BadInput: the system was not in any battle.
         """
         match = next((rating for rating in self.systems if rating.system == system), None)
         if match is None:
@@ -136,19 +137,20 @@ def rate(
     strength: bool = False,
     robust: bool = False,
 ) -> Ratings:
-    """Rate the systems of some battles; tie and both bad count as ties.
+    """Rate the systems in battles; both bad counts as a tie.
 
     Args:
-        battles: battles in any order. The effect of each of their covariates is estimated and reported, and ratings are
-            those at equal covariates.
-        position: also estimate the effect of being shown first.
-        prior: wins and losses against a system of average strength that are added for each system.
-        strength: count a slight preference as half a preference and half a tie.
-        robust: lower the weight of cohorts of voters who differ from everyone else on a system, and of its fans if
-            they are too many, as `podeval.stats.voter_weights` describes; the battles must be in recorded order.
+        battles: battles in any order. The effect of each of their covariates is estimated and reported, and ratings
+            hold for equal covariates.
+        position: whether to estimate the effect of being shown first as well.
+        prior: number of wins and losses against a system of average strength that are added for each system.
+        strength: whether to count a slight preference as half a preference and half a tie.
+        robust: whether to lower the weight of cohorts of voters who differ from everyone else on a system, and of its
+            fans if there are too many, as `podeval.stats.voter_weights` describes; the battles must be in recorded
+            order.
 
     Raises:
-        BadInput: there are no battles, or they do not differ in a covariate.
+        BadInput: there are no battles, or a covariate does not vary among them.
     """
     # Check which parameters can be estimated.
     for name, values in battles.covariates.items():
@@ -158,7 +160,7 @@ def rate(
             )
     if not len(battles):
         raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
-    # Fit, and bring the strengths to Elo's scale.
+    # Fit, and convert the strengths to Elo's scale.
     rows, fitted, lowered = _fit(battles, position, prior, strength, robust)
     size, names = len(rows.systems), [battles.systems[number] for number in rows.systems]
     counts = count_outcomes(battles)[rows.systems]
@@ -175,7 +177,7 @@ def rate(
     of_ratings, errors = _spread_by_sandwich(strengths, variances[:size, :size], share, freedom)
     effects = POINTS * fitted[size:-1]
     far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
-    # Systems that the votes separate, and so the ranks.
+    # The systems that the votes separate, which determine the ranks.
     order = np.lexsort((-strengths, ~ranked))
     member = _find_islands(rows.a, rows.b, size)
     among = ranked[rows.a] & ranked[rows.b]
@@ -223,19 +225,19 @@ def _fit(
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
-    """Return how many more votes between two systems would separate them, if their difference is as it seems now.
+    """Return how many more votes between two systems would separate them if their difference is as currently estimated.
 
-    The count assumes as many voters as now, and an interval of the difference that excludes zero with a power of 80 %:
-    the information that the difference lacks, divided by the information of a vote between the two, times the ratio of
-    the voter-robust variance to that of independent votes in the present votes. The interval is the one that the next
-    pair must pass in Holm's procedure: 95 % if one pair is left undecided, wider if several are.
+    The count assumes the current number of voters, and that the interval of the difference should exclude zero with a
+    power of 80 %. It is the information that the difference lacks, divided by the information of a vote between the
+    two, times the ratio of the voter-robust variance to that of independent votes among the present votes. The interval
+    is the one that the next pair must pass in Holm's procedure: 95 % if one pair is undecided, wider if several are.
 
     Returns:
-        0 if the two are already separated; None if unknown: one of them is provisional, there is no
-        difference, or no chain of battles between them.
+        0 if the two are already separated; None if unknown: one of them is provisional, there is no difference, or no
+        chain of battles connects them.
 
     Raises:
-        BadInput: a system was in no battle.
+        BadInput: a system was not in any battle.
     """
     # The result of the votes so far for these two.
     names = [rating.system for rating in ratings.systems]
@@ -256,7 +258,7 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
 
 
 def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Return for each system the number of its island: the systems that battles connect."""
+    """Return the number of each system's island: the systems that battles connect."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -295,7 +297,7 @@ def describe_missing(provisional: Missing) -> str:
 
 
 def _chance(strengths: Array, errors: Array, freedom: Array) -> Array:
-    """Return the two-sided p of Student's test of each difference, with the fewer degrees of freedom of the two.
+    """Return the two-sided p of Student's test of each difference, with the lower degrees of freedom of the two.
 
     NaN if there are no errors.
     """
@@ -309,8 +311,8 @@ def _spread_by_sandwich(strengths: Array, covariances: Array, share: Array, free
 
     Args:
         strengths: the strengths, shape (size,).
-        covariances: their covariance.
-        share: the weight of each system in the mean that is the centre.
+        covariances: the covariance of the strengths.
+        share: the weight of each system in the mean that serves as the centre.
         freedom: the degrees of freedom of each strength.
     """
     centre = np.eye(len(strengths)) - share

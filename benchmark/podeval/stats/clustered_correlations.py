@@ -1,8 +1,9 @@
-"""Correlations with intervals by a bootstrap over clusters, and without the influence of other variables.
+"""Correlations with bootstrap intervals over clusters, and partial correlations.
 
-The interval is the middle 95 % of `ROUNDS` draws of clusters with all their values, its tails widened for few clusters
-(`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times; ranks are those of the drawn values,
-with ties at their mean. There is no interval below `FEWEST_DRAWN` clusters, and none if the draws have no spread.
+The interval is the middle 95 % of `ROUNDS` draws of clusters with all their values, with its tails widened for few
+clusters (`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times; ranks are those of the drawn
+values, with ties at their mean. There is no interval with fewer than `FEWEST_DRAWN` clusters, or if the draws have no
+spread.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -16,9 +17,9 @@ from podeval.stats.pair_comparisons import expand_tail
 
 ROUNDS = 1000
 FEWEST_DRAWN = 5
-"""Clusters below which there is no interval: fewer have too few different draws."""
+"""Number of clusters below which there is no interval, because there are too few different draws."""
 _AT_ONCE = 1_000_000
-"""Highest number of values in memory at once."""
+"""Maximum number of values in memory at once."""
 
 Array = NDArray[np.float64]
 
@@ -29,8 +30,8 @@ def correlate_by_cluster(
     """Return SRCC, PLCC and KRCC (tau-b) of two variables, with intervals over clusters."""
     table = np.array([x, y], dtype=np.float64)
     codes, count = number_clusters(clusters, len(x))
-    # For every two clusters: pairs of values in the same order less those in opposite orders, those that differ in x,
-    # in y.
+    # For every two clusters: the pairs of values in the same order minus the pairs in opposite orders, and the pairs
+    # that differ in x and in y.
     pairs = np.zeros((3, count, count))
     membership = np.eye(count)[codes]
     step = max(1, _AT_ONCE // max(1, len(x)))
@@ -54,8 +55,8 @@ def correlate_partially(
 ) -> Estimate:
     """Return the partial rank correlation of two variables, without the linear influence of the ranks of others.
 
-    From the inverse P of the matrix of Spearman's correlations: −P₁₂ / √(P₁₁ P₂₂). It is not defined if the controls
-    determine one of the two, or if there are fewer values than the number of variables plus two.
+    It is −P₁₂ / √(P₁₁ P₂₂), with P the inverse of the matrix of Spearman's correlations. It is not defined if the
+    controls determine one of the two, or if there are fewer values than the number of variables plus two.
 
     Args:
         x: one variable.
@@ -81,7 +82,7 @@ def correlate_partially(
 
 
 def _draw_clusters(count: int, size: int) -> Iterator[Array]:
-    """Yield the draws of each cluster, `(rounds, clusters)`, in blocks; in the first round, each is drawn once."""
+    """Yield blocks of how often each cluster is drawn, `(rounds, clusters)`; in the first round, each is drawn once."""
     yield np.ones((1, count))
     random, block = np.random.default_rng(0), max(1, _AT_ONCE // max(1, size))
     for start in range(0, ROUNDS if count >= FEWEST_DRAWN else 0, block):
@@ -100,7 +101,7 @@ def _rank(table: Array, weights: Array) -> Array:
 
 
 def _correlate(values: Array, weights: Array) -> Array:
-    """Return Pearson's correlations of variables, `(rounds, variables, variables)`; NaN if one does not vary.
+    """Return Pearson's correlations of variables, `(rounds, variables, variables)`; NaN if a variable does not vary.
 
     Args:
         values: `(variables, rounds, values)`, or one round for all.

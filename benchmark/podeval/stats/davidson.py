@@ -1,14 +1,14 @@
-"""Davidson's (1970) model of a comparison with ties: its fit, its information, its voter-robust covariance.
+"""Davidson's (1970) model of comparisons with ties: its fit, its information, its voter-robust covariance.
 
 With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h : e^-h :
-v, where v sets the probability of ties. Without ties it is Bradley and Terry's model. The likelihood is concave, so
-Newton's method finds its maximum, also with covariates, which no library supports.
+v, where v sets the probability of ties. Without ties, it is the Bradley–Terry model. The likelihood is concave, so
+Newton's method finds its maximum, even with covariates, which no library supports.
 
-As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets one of
-average strength: one half win and one half loss by default, so a system that never lost has a finite rating.
-Intervals do not count these as votes.
+As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets an
+opponent of average strength, with half a win and half a loss by default, so a system that never lost has a finite
+rating. Intervals do not count these as votes.
 
-Parameters are one vector: strengths in natural logarithms of odds, with the average opponent at 0; effects; log v.
+The parameters form one vector: strengths as natural log odds, with the average opponent at 0; effects; log v.
 """
 
 import math
@@ -35,8 +35,8 @@ _MOST_LOG_ODDS = 300.0
 class Rows:
     """Votes of one voter on one pair, counted together.
 
-    `a`, `b` and `voter` are codes; `x` (rows, k) holds the covariates as A minus B; `counts` (3, rows) how many votes
-    are for A, for B and ties. `systems` are the codes of the systems in the battles.
+    `a`, `b` and `voter` are codes; `x` (rows, k) contains the covariates as A minus B; `counts` (3, rows) contains the
+    votes for A, for B and for a tie. `systems` are the codes of the systems in the battles.
     """
 
     systems: Codes
@@ -55,7 +55,7 @@ class Rows:
 
     @property
     def ties(self) -> bool:
-        """Whether there are ties: without them, v is zero and not a parameter."""
+        """Whether there are ties; without them, v is zero and not a parameter."""
         return bool(self.counts[2].any())
 
 
@@ -80,12 +80,12 @@ def group_into_rows(battles: Battles, position: bool, strength: bool = False) ->
     if battles.covariates:
         x[:, -len(battles.covariates) :] = np.stack([*battles.covariates.values()], axis=1)
         return Rows(systems, voters, names, first, second, voter, x, counts)
-    # If the position has no effect, each pair is counted in one order.
+    # If position is not a covariate, each pair is counted in one order.
     if not position:
         turned = first > second
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         counts[:2, turned] = counts[1::-1, turned]
-    # Counting is quick if there are fewer possible rows than votes, and hardly any votes are alike if there are more.
+    # Counting is fast if there are fewer possible rows than votes; if there are more, hardly any votes are alike.
     if voters * size * size <= len(battles):
         cells, counts = _count_together((voter * size + first) * size + second, counts)
         rest, second = np.divmod(cells, size)
@@ -104,7 +104,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     """Fit the most likely parameters by Newton's method: strengths, effects, log v.
 
     Raises:
-        PodevalError: it did not converge, for example because covariates alone identify the systems.
+        PodevalError: the fit did not converge, for example because covariates alone identify the systems.
     """
     if not rows.covariates:
         rows = _group_by_pair(rows)
@@ -113,7 +113,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
-    # A prior makes the information of strengths regular.
+    # With a prior, the information matrix of the strengths is regular.
     solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
         # The full Newton step.
@@ -135,7 +135,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
 
 
 def _solve_singular(matrix: Array, right: Array) -> Array:
-    """Return the shortest solution, or the nearest to one."""
+    """Return the shortest solution, or the closest approximation to a solution."""
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
 
 
@@ -157,7 +157,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
     A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the information
     of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly the only one for
-    some parameter is capped at 0.95; that of a voter with little weight is neglected.
+    some parameter is capped at 0.95; that of a voter with little weight is ignored.
     """
     free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[free, free]
@@ -185,7 +185,7 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
     """
     if float(np.vdot(information, inverse)) < _MOST_LEVERAGE:
         return np.asarray(np.linalg.solve(np.eye(len(score)) - information @ inverse, score), np.float64)
-    # In coordinates where H is the identity, the leverage along each axis can be capped.
+    # In coordinates in which H is the identity, the leverage along each axis can be capped.
     inner = np.linalg.cholesky(inverse).T
     values, axes = np.linalg.eigh(inner @ information @ inner.T)
     share = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
@@ -193,7 +193,7 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
-    """Return Fisher's information about the difference of two strengths from one battle between them."""
+    """Return the Fisher information that one battle between two systems has about the difference of their strengths."""
     up, down = math.exp(apart / 2), math.exp(-apart / 2)
     total = up + down + tie_odds
     return ((up + down) / total - ((up - down) / total) ** 2) / 4
@@ -233,7 +233,7 @@ def _pull(rows: Rows, chances: Array) -> tuple[Array, Array]:
 
 
 def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array, Array]:
-    """Return the score and the information of each row about the difference of its two strengths, and its chances.
+    """Return each row's score and information about the difference of its two strengths, and its chances.
 
     The chances are those of A, B and a tie, shape (3, rows).
     """
@@ -274,7 +274,7 @@ def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
     size, parameters = len(rows.systems), fitted.size
     twice, mixed, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
     one = np.ones_like(twice)
-    # The parameters in the difference of strengths, each with its factor.
+    # The parameters that the difference of strengths depends on, each with its factor.
     columns = [(rows.a, one), (rows.b, -one)]
     columns += [(np.full_like(rows.a, size + k), rows.x[:, k]) for k in range(rows.x.shape[1])]
     flat = np.zeros(parameters * parameters)
@@ -319,7 +319,7 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array) -> Array:
 
 
 def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[Rows, NDArray[np.intp]]:
-    """Return one voter's rows as if there were no other systems, and the places of the parameters that are left.
+    """Return one voter's rows as if there were no other systems, and the places of the remaining parameters.
 
     Args:
         rows: the rows.

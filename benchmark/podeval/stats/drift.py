@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 _MOST_BLOCKS = 20
 _FEWEST_BLOCKS = 3
 _MEMORIES = 1 - np.geomspace(1, 1 / 30, 20)
-"""Correlations of neighbouring blocks: memories of 1 to 30 blocks, as probable on a logarithmic scale."""
+"""Correlations of neighbouring blocks: memories of 1 to 30 blocks, uniform on a logarithmic scale."""
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,19 @@ class Drift:
 
 
 def drift(starts: Sequence[float], values: Sequence[float | None], window: float) -> Drift | None:
-    """Estimate the least-squares slope over means of blocks that share no window.
+    """Estimate the least-squares slope over the means of blocks that do not share windows.
 
     Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They are
     averaged in at most 20 blocks of equal length, none shorter than a window. Blocks are also correlated (a topic lasts
-    minutes), and a few blocks do not show how strongly. The interval therefore averages the slope's variance over all
+    minutes), and a few blocks do not reveal how strongly. The interval therefore averages the slope's variance over all
     correlations of neighbours from 0 to 0.97, weighted by their probability given the residuals (restricted likelihood
-    of a first-order autoregression), and is at least as wide as that of independent blocks. Before anything is
-    measured, all lengths of the memory, 1 / (1 - correlation), are as probable on a logarithmic scale. The interval is
-    then widened by the share that the root of a mean of so few squares lacks on average (Gurland and Tripathi, 1971),
-    because few blocks need more. Of 20,000 series of three blocks or more without a trend, at most 4.5 % seem to drift
-    if neighbours correlate by up to 0.8; at 0.9, 8 % of 20 blocks do, 7 % of ten and 6 % of five. The cost: ten
-    independent blocks have an interval three times as wide as if their independence were known; an interval that is
-    valid at 0.8 through a larger critical value alone would be 2.6 times as wide.
+    of a first-order autoregression), and is at least as wide as that of independent blocks. The prior is uniform in the
+    logarithm of the memory, 1 / (1 - correlation). The interval is then widened to correct the average underestimate of
+    a standard deviation from so few blocks (Gurland and Tripathi, 1971). Of 20,000 series of three blocks or more
+    without a trend, at most 4.5 % seem to drift if neighbours correlate by up to 0.8; at 0.9, 8 % of those with 20
+    blocks do, 7 % with ten and 6 % with five. The price is that ten independent blocks have an interval three times as
+    wide as if their independence were known; an interval made valid at 0.8 by a larger critical value alone would be
+    2.6 times as wide.
 
     Args:
         starts: start of each window, in order.
@@ -63,13 +63,14 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     offset = at - at.mean()
     slope = float(offset @ mean / (offset @ offset))
     residuals = mean - mean.mean() - slope * offset
-    # The slope's interval. Blocks on one line are as uncertain as the resolution of their values, which has no memory.
+    # The slope's interval. The uncertainty of blocks on a straight line is the resolution of their values, which has no
+    # memory.
     count, memories = len(filled), _MEMORIES
     if np.abs(residuals).max() <= 1e-9 * np.abs(y).max():
         from podeval.stats.intervals import find_step
 
         residuals, memories = find_step(y) / np.sqrt(12) * np.resize([1.0, -1.0], count), _MEMORIES[:1]
-    from scipy import special  # takes as long as the rest of a short command
+    from scipy import special  # importing it takes as long as the rest of a short command
 
     reach = float(special.stdtrit(count - 2, 0.975) * (1 + 1 / (4 * (count - 2)))) * _find_error(
         filled, offset, residuals, memories
@@ -78,24 +79,24 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
 
 SPREADS = 5.0
-"""Number of spreads, from one minute to the next, beyond which a value is outside the range of its own variation."""
+"""Number of spreads beyond which a value is outside the range of its own minute-to-minute variation."""
 
 
 def find_departure(
     values: Sequence[float | None], tolerance: float, side: Literal[-1, 0, 1], reference: int
 ) -> int | None:
-    """Return the place where a value leaves its usual range: the first of two in a row outside on one side; or None.
+    """Return where values leave their usual range, which is the first of two in a row outside on one side; or None.
 
     The range is the mean of the first `reference` values, plus or minus the tolerance, or `SPREADS` spreads if those
     are larger. The spread is the standard deviation of independent values with the same differences between neighbours:
-    1.4826 times the median distance of the differences from their median, divided by the square root of 2. Neither a
-    trend nor a jump widens it.
+    1.4826 times the median absolute deviation of the differences, divided by the square root of 2. Neither a trend nor
+    a jump widens it.
 
     Args:
         values: one value per minute; None if a minute has no value.
-        tolerance: distance from the mean that is usual in any case.
-        side: the side of the exit: -1 below, 1 above, 0 either.
-        reference: number of values at the beginning with which the rest is compared.
+        tolerance: distance from the mean that always counts as usual.
+        side: the side on which values leave: -1 below, 1 above, 0 either.
+        reference: number of values at the beginning that the rest is compared with.
     """
     pairs = [(place, value) for place, value in enumerate(values) if value is not None]
     if len(pairs) < reference + 2:
@@ -115,11 +116,11 @@ def _find_error(
     residuals: NDArray[np.float64],
     memories: NDArray[np.float64],
 ) -> float:
-    """Return the standard error of the least-squares slope of values whose neighbours correlate, by an unknown share.
+    """Return the standard error of the least-squares slope of values whose neighbours have an unknown correlation.
 
-    Args: blocks: number of each block; those without a value are left out. offset: time of each block relative to their
+    Args: blocks: number of each block; blocks without a value are omitted. offset: time of each block relative to their
         mean. residuals: distances from the least-squares line. memories: the possible correlations of neighbours, the
-        first of them 0.
+        first of which is 0.
     """
     line, free = np.stack([np.ones(len(offset)), offset], axis=1), len(offset) - 2
     covariance = memories[:, None, None] ** np.abs(np.subtract.outer(blocks, blocks))

@@ -1,12 +1,12 @@
-"""Intervals of means, and ranges of ranks that claim no difference beyond the evidence in the data.
+"""Intervals of means, and ranges of ranks that claim only differences that the data support.
 
 Student's interval is symmetric, so it suits symmetric values. Values near a bound that they cannot pass are skewed, and
 the interval of their mean must be wider on the side of the tail; values that always equal one of the bounds are
 yes-or-no values, and their mean is a share.
 
-`mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items they
-share. The unit that is resampled (episode, dialogue, voter) is the cluster: values inside one may depend on each other
-in any way. How often each interval covers the truth, and how often equal systems are separated:
+`mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items that
+they share. The unit that is resampled (episode, dialogue, voter) is the cluster: values within a cluster may depend on
+each other in any way. For how often each interval covers the truth, and how often equal systems are separated, see
 `docs/decisions/intervals.md` and `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
 """
 
@@ -23,18 +23,18 @@ Array = NDArray[np.float64]
 Bounds = tuple[float | None, float | None]
 
 _CROWDED = 3.0
-"""Distance from a bound, in standard deviations, within which a mean's values count as skewed by it."""
+"""Distance of a mean from a bound, in standard deviations, within which its values count as skewed by the bound."""
 
 _LONG_TAIL = 3.0
 """The number of values that a long tail is assumed to be worth; `long_tail_reach` explains the choice."""
 
 _LONGEST_TAIL = 3.0
-"""Log of the largest ratio of a long tail's limit to the mean: one outlier does not prove a longer tail."""
+"""Log of the maximum ratio of a long tail's limit to the mean; a single outlier does not prove a longer tail."""
 
 _FINEST_STEP = 1e-3
-"""Step that a continuous value is never assumed to be finer than: the last decimal that a board prints."""
+"""Finest step assumed for continuous values: the last decimal that a board prints."""
 
-# A change in the method of intervals or ranks raises `podeval.metrics.protocol.INTERVALS`.
+# After a change to the method of intervals or ranks, increase `podeval.metrics.protocol.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -52,7 +52,7 @@ def share_interval(share: float, error: float, sizes: Array, values: int, level:
 
     The number of draws is the effective one of Korn and Graubard (1998, Confidence Intervals for Proportions with Small
     Expected Number of Positive Counts): the number of independent draws with the same error, reduced for few clusters.
-    If all draws are equal, no error can be estimated, and each cluster counts as one draw.
+    If all draws are equal, no error can be estimated, so each cluster counts as one draw.
 
     Args:
         share: the share, from 0 to 1.
@@ -74,14 +74,14 @@ def share_interval(share: float, error: float, sizes: Array, values: int, level:
 
 
 def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
-    """Return the reach of a mean's interval below and above it: on each side the wider of Student's and Hall's.
+    """Return the reach of a mean's interval below and above it: the wider of Student's and Hall's on each side.
 
     Hall (1992, On the Removal of Skewness by Transformation) makes the studentised mean symmetric by a cubic whose
-    inverse exists everywhere; here with Student's quantile and the bias-corrected sample skewness.
+    inverse exists everywhere; it is used here with Student's quantile and the bias-corrected sample skewness.
 
     Args:
-        pulls: influence of each cluster on the mean times the number of clusters; for values without clusters, their
-            distances from the mean.
+        pulls: influence of each cluster on the mean times the number of clusters; without clusters, the distances of
+            the values from the mean.
         quantile: quantile of Student's distribution.
     """
     # Student's reach.
@@ -106,11 +106,11 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
 def long_tail_reach(distances: Array, quantile: float) -> float:
     """Return the reach of the interval into an unbounded tail, modelled as a lognormal's.
 
-    A few values rarely include one from the end of a long tail, so their own spread and skewness are too small. The
-    upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
-    accounts for that end, but is too wide for shorter tails. It therefore gets the weight 3 / n: one half with six
-    values, and practically none with enough values to show their skewness. The factor is the smallest that covers the
-    true mean in 93 of 100 cases for six lognormal values with sigma 1.
+    A few values rarely include one from the far end of a long tail, so their sample spread and skewness are too small.
+    The upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
+    accounts for the far end, but is too wide for shorter tails. It therefore has the weight 3 / n: one half with six
+    values, and practically zero with enough values to show their skewness. The 3 is the smallest factor that covers the
+    true mean in 93 % of cases for six lognormal values with sigma 1.
 
     Args:
         distances: distance of each value from the bound on the other side; the result is 0 if one is not positive.
@@ -128,7 +128,7 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
 
 
 def find_step(values: Array) -> float:
-    """Return the resolution of values: the place of the last decimal that any of them has, from 1 to a thousandth."""
+    """Return the resolution of values: the place of the last decimal of any of them, from 1 to 0.001."""
     steps = (10.0**-places for places in range(3) if np.allclose(values, values.round(places), rtol=0, atol=1e-9))
     return next(steps, _FINEST_STEP)
 
@@ -136,10 +136,10 @@ def find_step(values: Array) -> float:
 def alike_reach(sizes: Array, values: int, step: float, level: float) -> float:
     """Return the reach of a mean's interval if all clusters agree, so that no error can be estimated.
 
-    Even if n draws are equal, others may differ, or the measurement may be too coarse to show it. As for shares,
-    Wilson's interval of 0 of n gives the number that may differ (39 % for six, 7 % for 51), and the smallest possible
-    difference is one step of the measurement. For yes-or-no values, where a step is the whole scale, it is the share's
-    own interval.
+    Even if n draws are equal, further draws may differ, or the measurement may be too coarse to show a difference. As
+    for shares, Wilson's interval of 0 of n gives the number that may differ (39 % for six, 7 % for 51), and the
+    smallest possible difference is one step of the measurement. For yes-or-no values, for which a step is the whole
+    scale, the result is the share's own interval.
 
     Args:
         sizes: weight of each cluster.
@@ -154,7 +154,8 @@ def alike_reach(sizes: Array, values: int, step: float, level: float) -> float:
 class Interval:
     """A mean with its confidence interval, in the unit of the values.
 
-    `low` and `high` are None if no interval can be computed: with fewer than two clusters. `n` counts values.
+    `low` and `high` are None if no interval can be computed because there are fewer than two clusters. `n` counts
+    values.
     """
 
     mean: float
@@ -172,31 +173,31 @@ def mean_ci(
     bounds: Bounds = (None, None),
     step: float | None = None,
 ) -> Interval:
-    """Return the confidence interval of a mean, robust to dependence inside clusters.
+    """Return the confidence interval of a mean, robust to dependence within clusters.
 
-    A cluster's influence on the mean is the change without it: u_g / (W - w_g), with u_g the sum over cluster g
-    of w (y - mean), w_g its weight and W that of all. The variance is (G - 1) / G times the sum of the squared
+    A cluster's influence on the mean is the change without it: u_g / (W - w_g), with u_g the sum of w (y - mean) over
+    cluster g, w_g its weight and W the total weight. The variance is (G - 1) / G times the sum of the squared
     influences: the jackknife over clusters, CR3 in Cameron and Miller (2015, A Practitioner's Guide to Cluster-Robust
-    Inference). The interval uses Student's t with G - 1 degrees of freedom. When every value is its own cluster it is
+    Inference). The interval uses Student's t with G - 1 degrees of freedom. If every value is its own cluster, it is
     the textbook t interval with standard error s / sqrt(n).
 
     Bounds have three consequences. Values that all equal one of the bounds are yes-or-no values: the interval is
     Wilson's, with the effective number of draws. If a bound is within three standard deviations of the mean, the values
-    are skewed: each side has the wider reach of Student's and Hall's interval, and more towards a tail without a bound
-    if there are few values. No interval exceeds a bound.
+    are skewed: each side has the wider reach of Student's and Hall's interval, and is extended towards an unbounded
+    tail if there are few values. An interval never exceeds a bound.
 
     If all clusters agree, the interval follows from the resolution of the values instead (`alike_reach`).
 
     Args:
         values: n finite numbers.
-        clusters: the cluster of each value; None makes each value its own.
+        clusters: the cluster of each value; None makes each value its own cluster.
         level: confidence level, between 0 and 1.
-        weights: positive weight of each value; with weights the mean is a ratio of two sums.
-        bounds: the smallest and the largest possible value, None if there is none.
+        weights: positive weight of each value; with weights, the mean is a ratio of two sums.
+        bounds: the smallest and the largest possible value; None if there is no bound.
         step: the smallest difference between two values; None means their last decimal (`find_step`).
 
     Raises:
-        BadInput: there are no values, values that are not finite, a different number of clusters or weights, or a level
+        BadInput: there are no values, a value is not finite, the number of clusters or weights differs, or the level is
             out of range.
     """
     from podeval.stats.pair_comparisons import NEAR_ZERO, compute_pulls, find_student_quantile
@@ -220,7 +221,7 @@ def mean_ci(
     pulls = compute_pulls(residuals, sizes)
     low, high = bounds
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    # If every value is one bound or the other, the values are yes and no.
+    # If every value equals one of the bounds, these are yes-or-no values.
     if low is not None and high is not None and np.all((y == low) | (y == high)):
         least, most = share_interval((mean - low) / (high - low), error / (high - low), sizes, y.size, level)
         return Interval(mean, low + least * (high - low), low + most * (high - low), y.size, count)
@@ -237,7 +238,7 @@ def mean_ci(
                 below = max(below, long_tail_reach(high - y, quantile))
     else:
         below = above = quantile * error
-    # A value may exceed a declared bound by rounding; the interval contains the mean in any case.
+    # A value may exceed a declared bound through rounding; the interval always contains the mean.
     least = mean - below if low is None else min(mean, max(low, mean - below))
     most = mean + above if high is None else max(mean, min(high, mean + above))
     return Interval(mean, least, most, y.size, count)
@@ -251,7 +252,7 @@ def paired_bootstrap_ranks(
     seed: int = 0,
     level: float = 0.95,
 ) -> dict[str, tuple[int, int]]:
-    """Return the range of ranks each system may claim, from comparisons of each two on the items that both have.
+    """Return the range of ranks that each system may claim, from pairwise comparisons on common items.
 
     One system beats another if two intervals of the paired difference of their means exclude zero:
 
@@ -259,34 +260,33 @@ def paired_bootstrap_ranks(
       probability of any false order is at most 1 - level;
     - the bootstrap's: clusters are drawn with replacement, the same draw for every system. It is a percentile interval
       widened for few clusters ("expanded percentile", Hesterberg 2015, What Teachers Should Know About the Bootstrap):
-      the tail is Phi(-sqrt(G / (G - 1)) * t) instead of the plain (1 - level) / 2. It is not corrected.
+      the tail is Phi(-sqrt(G / (G - 1)) * t) instead of the plain (1 - level) / 2. This interval is not corrected.
 
-    If the difference is the same in each of G clusters, there is no spread to judge it by. The probability that two
-    equal systems differ by any one amount is at most a quarter, so the p-value is then 4 ** (1 - G).
+    If the difference is the same in each of G clusters, there is no spread to estimate an error from. The probability
+    that two equal systems differ by any one amount is at most a quarter, so the p-value is then 4 ** (1 - G).
 
-    Gaps cost the system that has them: if it lacks items of another, it beats that one only if both intervals exclude
-    zero even if each missing item counts as a loss by one standard deviation of their differences. If a pair shares
-    less than nine tenths of the clusters of the system with more of them, neither beats the other, and the one with
-    fewer clusters is not compared with any system.
+    Gaps count against the system that has them: if it lacks items that another system has, it beats that system only if
+    both intervals exclude zero even when each missing item counts as a loss by one standard deviation of their
+    differences. If a pair shares less than 90 % of the clusters of the system with more clusters, neither beats the
+    other, and the system with fewer clusters is not compared with any system.
 
-    A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
-    beat, including itself. A system that is not compared with any other may have any rank.
+    A system's best rank is 1 + the number of systems that beat it; its worst rank is the number of systems that it does
+    not beat, including itself. A system that is not compared with any other may have any rank.
 
     Args:
         scores: value of each item that a system was scored on, by system.
         higher_is_better: direction of the metric.
-        clusters: the cluster of each item; None makes each item its own.
+        clusters: the cluster of each item; None makes each item its own cluster.
         rounds: number of bootstrap draws.
-        seed: seed of the draws; the same seed gives the same ranks whatever the order of systems and items.
+        seed: seed of the draws; the same seed gives the same ranks regardless of the order of systems and items.
         level: 1 minus the probability of any false order among equal systems.
 
     Returns:
-        Range of ranks `(best, worst)` by system, 1 being the first rank. With fewer than two clusters every system
-        may have any rank.
+        Range of ranks `(best, worst)` by system, 1 being the first rank. With fewer than two clusters, every system may
+        have any rank.
 
     Raises:
-        BadInput: there are no systems, no item common to any two, a value that is not finite, or an item without a
-            cluster.
+        BadInput: there are no systems, no two systems share an item, a value is not finite, or an item has no cluster.
     """
     from podeval.stats.pair_comparisons import compare_pairs
 
@@ -310,16 +310,16 @@ def paired_difference(
 ) -> Interval:
     """Return the mean of one system minus that of another over their common scored items, with its interval.
 
-    On each side the interval has the wider reach of the two in `paired_bootstrap_ranks`; if the difference is the same
-    in every cluster, it follows from the resolution of the values (`alike_reach`). A single pair chosen by a reader
-    needs no correction: among only these two systems, one beats the other exactly if this interval is completely on one
-    side of zero.
+    On each side, the interval has the wider reach of the two intervals in `paired_bootstrap_ranks`; if the difference
+    is the same in every cluster, the interval follows from the resolution of the values (`alike_reach`). A single pair
+    chosen by a reader needs no correction: among only these two systems, one beats the other if and only if this
+    interval is completely on one side of zero.
 
     Args:
         a: values of the first system by item.
         b: values of the second system by item.
-        clusters: the cluster of each item; None makes each item its own.
-        weights: weight of each item's value in the mean of `a` and of `b`; each mean is then a ratio of sums.
+        clusters: the cluster of each item; None makes each item its own cluster.
+        weights: weight of each item's value in the means of `a` and `b`; each mean is then a ratio of sums.
         rounds: number of bootstrap draws.
         seed: seed of the draws.
         level: confidence level of the interval.
@@ -329,10 +329,9 @@ def paired_difference(
         difference is the same in each of so few clusters that chance could explain it.
 
     Raises:
-        BadInput: there is no item common to both, a value that is not finite, a weight that is not positive, or an item
-            without a cluster.
+        BadInput: the systems share no item, a value is not finite, a weight is not positive, or an item has no cluster.
     """
-    # Imported only where intervals are drawn: one recording has none, and a short command starts sooner.
+    # Imported only for bootstrap intervals, which a single recording does not have, so a short command starts sooner.
     from podeval.stats import pair_comparisons as draws
 
     if not (items := sorted(a.keys() & b.keys())):
@@ -362,7 +361,7 @@ def paired_difference(
     if error <= draws.NEAR_ZERO * abs(mean):
         if mean != 0 and draws.bound_alike(count) > 1 - level:
             return Interval(mean, None, None, len(items), count)
-        # A difference is never coarser than itself, so that the interval excludes zero exactly if one beats the other.
+        # The step is at most the difference itself, so the interval excludes zero if and only if one beats the other.
         half = alike_reach(membership @ w[:, 0], len(items), min(find_step(y), abs(mean) or 1.0), level)
         return Interval(mean, mean - half, mean + half, len(items), count)
     tail, half = draws.expand_tail(count, level), draws.find_student_quantile(count - 1, level) * error
@@ -374,7 +373,7 @@ def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDA
     """Return the cluster of each of `size` values as an integer from 0, and the number of clusters.
 
     Raises:
-        BadInput: the number of clusters differs from that of values.
+        BadInput: the number of clusters differs from the number of values.
     """
     if clusters is None:
         return np.arange(size, dtype=np.intp), size

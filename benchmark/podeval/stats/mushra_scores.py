@@ -1,12 +1,13 @@
-"""Scores from listeners' marks: means by stimulus, ranks, the listeners' agreement, and whose marks count.
+"""Scores from listeners' marks: means by stimulus, ranks, the listeners' agreement, and screening of listeners.
 
 A listener's marks depend on each other, so the listener is the cluster of every interval.
 
 PodEval section 5 excludes a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
-among the top two on more than 50 %. It does not define ties: here the low anchor is worst if nothing is below it, and a
-rank is one more than the number of stimuli above (competition ranking). By these two rules a listener who never moves
-a slider passes, because all share the first and the last rank. The paper names equal marks for all systems as a further
-sign of an invalid submission (rater 20), so a listener who gives them on more than half of the pages is also excluded.
+among the top two on more than 50 %. It does not define ties: here, the low anchor is worst if nothing is below it, and
+a rank is one more than the number of stimuli above it (competition ranking). By these two rules, a listener who never
+moves a slider passes, because all stimuli share the first and the last rank. The paper names equal marks for all
+systems as a further sign of an invalid submission (rater 20), so a listener who gives them on more than half of the
+pages is also excluded.
 
 PAM (App. 10.2) excludes listeners whose marks do not vary on more than five samples, and marks given in less than 10
 seconds.
@@ -28,13 +29,12 @@ from podeval.stats.pair_comparisons import bound_alike, holm
 HIGH, LOW = "HQ", "LQ"
 """Names of the hidden anchors."""
 FLAT_SAMPLES, FEWEST_SECONDS, FEWEST_TESTED = 5, 10.0, 2
-"""PAM's filters: samples beyond which a rater's marks have to vary, and the shortest time of a mark; and the fewest
-listeners of each group whose disagreement is tested."""
+"""PAM's limits for samples with constant marks and for seconds per answer, and the minimum size of compared groups."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One rater's mark for one stimulus on one page; `seconds` is the time the page took."""
+    """One rater's mark for one stimulus on one page; `seconds` is the time spent on the page."""
 
     rater: str
     page: str
@@ -58,12 +58,12 @@ class StimulusScore:
 def standings(
     marks: Sequence[Mark], ranked: Sequence[str] | None = None, bounds: Bounds = (None, None)
 ) -> list[StimulusScore]:
-    """Return the mean of each stimulus, best first, with ranks by comparing each two on their common pages.
+    """Return the mean of each stimulus, best first, with ranks from pairwise comparisons on common pages.
 
     Args:
         marks: marks on one scale.
         ranked: the stimuli to rank; None means all. Anchors are usually left out.
-        bounds: the smallest and the largest mark of the scale; no interval exceeds them.
+        bounds: the smallest and the largest mark of the scale, which intervals do not exceed.
 
     Raises:
         BadInput: there are no marks, or two marks of one rater for the same stimulus on a page.
@@ -79,7 +79,7 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
-    # Ranks of each two over the pages that both are on; a system that was hardly heard does not cost another its rank.
+    # Pairs are compared on the pages that both are on, so a rarely heard system does not affect the rank of another.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}
@@ -95,7 +95,7 @@ def standings(
 
 
 def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Return the raters, and each one's marks of all things (page, stimulus, scale) in one order; None if missing."""
+    """Return the raters, and each one's marks of all units (page, stimulus, scale) in one order; None if missing."""
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})
     things = sorted({thing for _, thing in cells})
@@ -108,7 +108,7 @@ def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
 
 
 def correlate_raters(marks: Iterable[Mark]) -> dict[tuple[str, str], Estimate]:
-    """Return the PLCC of every two raters over the things that both marked (PodEval Figure 16)."""
+    """Return the PLCC of every two raters over the units that both marked (PodEval Figure 16)."""
     raters, table = tabulate_marks(marks)
     pairs = {}
     for (one, mine), (other, theirs) in combinations(zip(raters, table, strict=True), 2):
@@ -134,8 +134,8 @@ def describe_pairs(marks: Iterable[Mark]) -> list[str]:
 class MushraRules:
     """The requirements that a listener must meet; None switches a rule off.
 
-    `low_worst` and `high_top` are shares that must be exceeded; `alike` is the largest share of pages on which
-    everything except the low anchor may have the same mark, `seconds` the minimum median time per page.
+    `low_worst` and `high_top` are shares that must be exceeded; `alike` is the maximum share of pages on which
+    everything except the low anchor may have the same mark, and `seconds` is the minimum median time per page.
     """
 
     low_worst: float | None = 0.9
@@ -147,7 +147,7 @@ class MushraRules:
 
 @dataclass(frozen=True)
 class ScreenedListener:
-    """The result for one listener: shares of pages, whether the marks count, and the reasons if they do not."""
+    """The screening of one listener: shares of pages, whether the marks count, and the reasons if they do not."""
 
     rater: str
     pages: int
@@ -221,7 +221,7 @@ def screen_by_shares(
 def _screen_listener(
     rater: str, pages: list[dict[str, float]], times: dict[str, float], rules: MushraRules, high: str, low: str
 ) -> ScreenedListener:
-    # Count the pages on which each rule holds.
+    # Count the pages that satisfy each rule.
     with_low = [page for page in pages if low in page]
     with_high = [page for page in pages if high in page]
     worst = sum(page[low] <= min(page.values()) for page in with_low)
@@ -256,10 +256,9 @@ class PamScreening:
 def screen_pam(marks: Sequence[Mark]) -> PamScreening:
     """Apply PAM's filters, App. 10.2, to marks on several scales per sample.
 
-    A rater whose marks of a sample have no standard deviation over the scales (all are alike) on more than
-    `FLAT_SAMPLES` samples does not count; nor does, with one scale alone, one who gave the same mark to all of more
-    than that many samples. An answer, which is all marks of a sample by a rater, does not count if it took less than
-    `FEWEST_SECONDS`.
+    A rater does not count if their marks are constant over the scales (standard deviation 0) on more than
+    `FLAT_SAMPLES` samples or, with a single scale, if they gave the same mark to all of more than that many samples. An
+    answer, which is all marks of a sample by a rater, does not count if it took less than `FEWEST_SECONDS`.
     """
     answers: dict[str, dict[tuple[str, str], list[Mark]]] = {}
     for mark in marks:
@@ -298,21 +297,21 @@ RULES: Mapping[str, str] = {
     "gave one mark": "one mark on all scales of too many samples",
     "gave": "equal marks for all samples",
 }
-"""The rules, by the words that begin a reason for excluding a listener, including those of questionnaires."""
+"""The rules, including those of questionnaires, by the first words of a reason for excluding a listener."""
 
 
 def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:
     """Report the number of listeners that each rule excludes, and warn if they disagree with the rest.
 
-    A rule about an anchor also excludes listeners who hear well but have another opinion of it; this opinion is then
-    missing from the result that it would refute. The test: the excluded can distinguish stimuli (Student's test of a
-    listener's difference, each pair without the low anchor, Holm, 5 %), so they do not mark at random; and in some
-    pair, anchors included, they do not prefer the stimulus that the rest prefer, by a difference between both groups
-    that is significant (Welch's test over listeners, Holm, 5 %).
+    A rule about an anchor also excludes listeners who hear well but have a different opinion of it; this opinion is
+    then missing from the result that it would refute. The warning has two conditions. The excluded listeners can
+    distinguish stimuli (Student's test of a listener's difference, each pair without the low anchor, Holm, 5 %), so
+    they do not mark at random. And for some pair, anchors included, they do not prefer the stimulus that the rest
+    prefer, with a significant difference between the groups (Welch's test over listeners, Holm, 5 %).
 
     Args:
         marks: marks of all listeners.
-        reasons: why listeners were excluded, by listener.
+        reasons: reasons why listeners were excluded, by listener.
         low: name of the low anchor.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -362,7 +361,7 @@ def _find_disagreements(
 
 
 def _test(*samples: Array) -> float:
-    """Return Student's p of the mean of one sample, or Welch's of the difference of two; NaN if there is none."""
+    """Return Student's p for the mean of one sample, or Welch's for two; NaN if it cannot be computed."""
     from scipy import stats
 
     if max(map(np.ptp, samples)) < 1e-9:

@@ -1,7 +1,7 @@
-"""The systems that beat others: two systems are compared only on the items on which both were scored.
+"""Find the systems that beat others: two systems are compared only on items on which both were scored.
 
-Gaps of a third system change no verdict, and no system gains by its own gaps. How often equal systems are
-separated, with and without gaps: `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
+Gaps of a third system do not change a verdict, and a system never gains from its own gaps. For how often equal systems
+are separated, with and without gaps, see `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
 """
 
 import math
@@ -19,14 +19,14 @@ from podeval.errors import BadInput
 Array = NDArray[np.float64]
 
 _DRAWN_AT_ONCE = 20_000_000
-"""Highest number of values of a bootstrap that are drawn together and cached."""
+"""Maximum number of bootstrap values that are drawn together and cached."""
 
 NEAR_ZERO, _ROUNDED_PLACE = 1e-9, 1e-6
-"""Differences and errors as a share of the mean, and differences of places in an order, that may be rounding errors."""
+"""Differences that may be rounding errors: relative to the mean, and between places in an order."""
 
 
 def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]) -> Array:
-    """Return values by item as columns of a table, `(items, columns)`, with NaN for missing values.
+    """Arrange values by item as columns of a table, `(items, columns)`, with NaN for missing values.
 
     Raises:
         BadInput: a value is not finite.
@@ -42,7 +42,7 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
 
     Args:
         items: the items.
-        clusters: the cluster of each item; None makes each item its own.
+        clusters: the cluster of each item; None makes each item its own cluster.
 
     Raises:
         BadInput: an item has no cluster.
@@ -59,12 +59,11 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
 
 
 def compute_pulls(residuals: Array, sizes: Array) -> Array:
-    """Return each cluster's influence on a mean, times G: without the cluster, the mean would be lower by
-    `pull / (G - 1)`.
+    """Return each cluster's influence on a mean times G; without it, the mean would be lower by `pull / (G - 1)`.
 
     Args:
         residuals: sum of the weighted residuals of each cluster, `(clusters,)` or `(clusters, columns)`.
-        sizes: weight of each cluster, likewise; 0 for a cluster that is not in the mean.
+        sizes: weight of each cluster, in the same shape; 0 for a cluster that is not in the mean.
     """
     rest = sizes.sum(axis=0) - sizes
     return np.asarray(
@@ -73,10 +72,10 @@ def compute_pulls(residuals: Array, sizes: Array) -> Array:
 
 
 def bound_alike(clusters: int | NDArray[np.intp]) -> Any:
-    """Return an upper bound of the probability that two equal systems differ alike, and not by zero, in every cluster.
+    """Bound the probability that two equal systems differ by the same nonzero amount in every cluster.
 
     Of two draws from one distribution, one exceeds the other by a given amount with probability sum p(x) p(x + d),
-    which is at most 1/4 (Motzkin and Straus 1965); over all amounts the powers of these probabilities sum to at most 4
+    which is at most 1/4 (Motzkin and Straus 1965); over all amounts, the powers of these probabilities sum to at most 4
     (1/4) ** clusters.
     """
     return 4.0 ** (1.0 - clusters)
@@ -88,14 +87,14 @@ def find_student_quantile(freedom: int, level: float) -> float:
 
 
 def expand_tail(count: int, level: float) -> float:
-    """Return the tail of the expanded percentile interval of this many clusters."""
+    """Return the tail of the expanded percentile interval for a number of clusters."""
     return float(special.ndtr(-math.sqrt(count / (count - 1)) * find_student_quantile(count - 1, level)))
 
 
 class Draws:
-    """How often each cluster is drawn in each round, `(rounds, clusters)`; if many, in blocks of two-byte counts.
+    """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are blocks of two-byte counts.
 
-    The blocks equal the draws of a single call, and with this many clusters none is drawn more than 65,535 times.
+    The blocks equal the draws of a single call; with so many clusters, no count exceeds 65,535.
     """
 
     def __init__(self, count: int, rounds: int, seed: int) -> None:
@@ -116,17 +115,17 @@ _few_draws = lru_cache(maxsize=8)(Draws)
 
 
 def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
-    """Return the draws of a seed; if small enough they are cached, because many keys of a comparison share them."""
+    """Return the draws of a seed; small ones are cached, because many keys of a comparison share them."""
     return (_few_draws if count * rounds <= _DRAWN_AT_ONCE else Draws)(count, rounds, seed)
 
 
 def compare_draws(
     drawn_means: Array, index: int, others: NDArray[np.intp], tail: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the others behind a system for certain in all drawn means except the tail, and the unclear ones.
+    """Return the systems that are certainly behind a system in all drawn means except the tail, and the unclear ones.
 
-    A quantile is above zero if no more draws than those of the tail are at or below zero, which counting shows without
-    sorting. Means that were subtracted are off by rounding, so that draws near zero count as either.
+    A quantile is above zero if no more draws than those of the tail are at or below zero, which can be counted without
+    sorting. Subtracting means causes rounding errors, so draws near zero may count as either.
 
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
@@ -150,20 +149,20 @@ def find_means_above_zero(sums: Array, sizes: Array, rounds: int, seed: int, lev
 
     Args:
         sums: sum of the values of each cluster, `(clusters, means)`.
-        sizes: number of values of each cluster, likewise.
+        sizes: number of values of each cluster, in the same shape.
         rounds: number of draws.
         seed: seed of the draws.
         level: confidence level of the interval.
     """
     sizes = np.broadcast_to(sizes, sums.shape)
     counts, above = (sizes > 0).sum(axis=0), np.zeros(sums.shape[1], dtype=bool)
-    # Means of equally many clusters are drawn together, their clusters counted from the first that each has.
+    # Means over the same number of clusters are drawn together, with clusters numbered from the first that each has.
     for count in np.unique(counts[counts > 1]):
         chosen = np.flatnonzero(counts == count)
         draws, tail = draw_clusters(int(count), rounds, seed), expand_tail(int(count), level)
         kept = sizes[:, chosen].T > 0
         own_sums, own_sizes = (table[:, chosen].T[kept].reshape(len(chosen), count).T for table in (sums, sizes))
-        # The sign of a mean is that of its sum.
+        # A mean has the sign of its sum.
         drawn = draws @ np.ascontiguousarray(own_sums)
         above[chosen], unclear = _count_draws(drawn, 0.0, tail)
         above[chosen[unclear]] = np.quantile(drawn[:, unclear] / (draws @ own_sizes[:, unclear]), tail, axis=0) > 0
@@ -173,12 +172,12 @@ def find_means_above_zero(sums: Array, sizes: Array, rounds: int, seed: int, lev
 def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
     """Return which hypotheses are rejected together.
 
-    The k-th smallest of m p-values is compared with (1 - level) / (m - k + 1), the smallest first, until one is too
+    The k-th smallest of m p-values is compared with (1 - level) / (m - k + 1), in ascending order, until one is too
     large (Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure). Whatever the dependence between the
     tests, the probability that any true hypothesis is rejected is at most 1 - level.
 
     Args:
-        p: p-value of each test, in one dimension; NaN for an impossible test, which is not counted.
+        p: p-value of each test, in one dimension; NaN for an impossible test, which does not count.
         level: 1 minus the probability of any false rejection.
     """
     rejected = np.zeros(p.shape, dtype=bool)
@@ -190,7 +189,7 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
 
 
 def holm_pairs(*tables: NDArray[np.float64], level: float = 0.95) -> list[NDArray[np.bool_]]:
-    """Apply `holm` to all pairs of all symmetric tables of p-values together; the results have False diagonals."""
+    """Apply `holm` to all pairs of all symmetric tables of p-values together; the diagonals become False."""
     corners = [np.triu_indices(len(p), 1) for p in tables]
     pairs = [p[above] for p, above in zip(tables, corners, strict=True)]
     rejected = np.split(holm(np.concatenate(pairs), level), np.cumsum([len(p) for p in pairs])[:-1])
@@ -200,18 +199,18 @@ def holm_pairs(*tables: NDArray[np.float64], level: float = 0.95) -> list[NDArra
     return [table | table.T for table in both]
 
 
-# Share of the clusters of the system with more of them that a pair must have in common to be comparable. Two systems
-# that each lack at most a twentieth of the items have them.
+# Share of the larger system's clusters that a pair must have in common to be comparable. Two systems that each lack at
+# most 5 % of the items reach it.
 ENOUGH_SHARED = 0.9
 
 
 @dataclass(frozen=True)
 class PairVerdicts:
-    """The outcome of comparing each two of some systems.
+    """The outcome of comparing systems pairwise.
 
     Attributes:
-        ranges: the best and the worst rank of each system that is comparable with another; 1 is the first rank.
-        clusters: the fewest clusters that each of them shares with a comparable system.
+        ranges: the best and the worst rank of each system that is comparable with another, with 1 as the first rank.
+        clusters: the smallest number of clusters that each of them shares with a comparable system.
         shared: number of clusters that two systems share, in the order of their names; on the diagonal, those of one
             system.
     """
@@ -233,10 +232,10 @@ def compare_pairs(
     seed: int = 0,
     level: float = 0.95,
 ) -> PairVerdicts:
-    """Compare each two systems by the rules of `paired_bootstrap_ranks`, with its arguments.
+    """Compare systems pairwise by the rules of `paired_bootstrap_ranks`, which has the same arguments.
 
     Raises:
-        BadInput: there are no systems, a value that is not finite, or an item without a cluster.
+        BadInput: there are no systems, a value is not finite, or an item has no cluster.
     """
     return compare_columns([(scores, higher_is_better, clusters)], rounds, seed, level)[0]
 
@@ -244,13 +243,13 @@ def compare_pairs(
 def compare_columns(
     columns: Sequence[Column], rounds: int = 2000, seed: int = 0, level: float = 0.95
 ) -> list[PairVerdicts]:
-    """Compare each two systems in each column, corrected for the number of pairs of all columns together.
+    """Compare systems pairwise in each column, corrected for the number of pairs in all columns together.
 
-    So the probability of any false order among equal systems in any of these columns is at most 1 - level. One column
-    is what `paired_bootstrap_ranks` does.
+    The probability of any false order among equal systems in any of these columns is therefore at most 1 - level. With
+    one column, this is `paired_bootstrap_ranks`.
 
     Raises:
-        BadInput: a column without systems, a value that is not finite, or an item without a cluster.
+        BadInput: a column has no systems, a value is not finite, or an item has no cluster.
     """
     if not columns:
         return []
@@ -260,10 +259,10 @@ def compare_columns(
 
 
 class _PairTable:
-    """The values of all systems of a column, higher ones better, and Student's test of each two.
+    """The values of all systems in a column, with higher values better, and Student's test of each pair.
 
     Attributes:
-        p: p-value of each system's claim to be ahead of each other; NaN if two are not comparable.
+        p: p-value of each system's claim to be ahead of each other system; NaN if two are not comparable.
     """
 
     def __init__(
@@ -276,12 +275,12 @@ class _PairTable:
             raise BadInput("there is no system to rank")
         self._systems, items = sorted(scores), sorted(set().union(*scores.values()))
         better = tabulate_values([scores[system] for system in self._systems], items)
-        # Higher is better, and 0 stands for what a system lacks.
+        # Higher is better, and 0 stands for missing values.
         self._present, better = ~np.isnan(better), better * (1 if higher_is_better else -1)
         self._better, self._membership = np.where(self._present, better, 0.0), make_membership(items, clusters)
         self._whole: Any = self._present.all(axis=0)
         self._drawn_means: NDArray[np.float64] | None = None
-        # Student's test of each claim to be ahead; the system that is behind makes none.
+        # Student's test of each claim to be ahead; the system that is behind makes no claim.
         claims = map(self.test_claims, range(len(self._systems)))
         self._shared, self.p = (np.array(rows) for rows in zip(*claims, strict=True))
         sizes = self._shared.diagonal()
@@ -297,7 +296,7 @@ class _PairTable:
         ahead, beats = apart & (self.p < self.p.T), np.zeros(self.p.shape, dtype=bool)
         for index in np.flatnonzero(ahead.any(axis=1)).tolist():
             beats[index, ahead[index]] = self.draw_claims(index, np.flatnonzero(ahead[index]), rounds, seed, level)
-        # A pair that is not comparable widens both ranges; a system that is not comparable with any other has none.
+        # A pair that is not comparable widens both ranges; a system that is not comparable with any other has no range.
         field = np.flatnonzero(comparable.sum(axis=1) > 1)
         best, worst = 1 + beats.sum(axis=0), len(field) - beats.sum(axis=1)
         return PairVerdicts(
@@ -307,13 +306,14 @@ class _PairTable:
         )
 
     def _subtract(self, index: int, others: Any, filled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the differences of a system from others, `(items, others)`, 0 if one lacks the item, and whether
-        both have it; one column for all if no items are missing.
+        """Return a system's differences from others, `(items, others)`, and whether both systems have each item. A
+        difference is 0 if either lacks the item; the second table has a single column if no items are missing.
 
         Args:
             index: the system.
-            others: those it is compared with, by index.
-            filled: whether the system is behind by a standard deviation of their differences if it lacks an item.
+            others: the systems it is compared with, by index.
+            filled: whether the system counts as behind by one standard deviation of the differences on items that it
+                lacks.
         """
         differences = self._better[:, [index]] - self._better[:, others]
         if self._whole.all():
@@ -321,7 +321,7 @@ class _PairTable:
         theirs = self._present[:, others]
         both = theirs & self._present[:, [index]]
         if filled:
-            # Pairs that share nothing have no spread, and so no test.
+            # Pairs that share nothing have no spread, so they cannot be tested.
             spread = np.std(differences, axis=0, where=both | ~both.any(axis=0))
             return np.where(both, differences, np.where(theirs, -spread, 0.0)), theirs
         return np.where(both, differences, 0.0), both
@@ -329,7 +329,7 @@ class _PairTable:
     def test_claims(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the clusters that a system shares with each, and the two-sided p-value of its claim to be ahead.
 
-        The p-value is 1 if it is not ahead, and NaN with fewer than two common clusters.
+        The p-value is 1 if the system is not ahead, and NaN with fewer than two common clusters.
         """
         shared, p = self._test(*self._subtract(index, slice(None)))
         if self._whole[index]:
@@ -345,19 +345,20 @@ class _PairTable:
             means = differences.sum(axis=0) / both.sum(axis=0)
             pulls = compute_pulls(self._membership @ np.where(both, differences - means, 0.0), sizes)
             errors = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (shared * (shared - 1)))
-            # Student's test; without any spread, the bound of `bound_alike` instead.
+            # Student's test or, without any spread, the bound of `bound_alike`.
             alike = errors <= NEAR_ZERO * np.abs(means)
             students_p = 2 * special.stdtr(shared - 1, -means / np.where(alike, 1.0, errors))
         claimed_p = np.where(means > 0, np.where(alike, bound_alike(shared), students_p), 1.0)
         return shared, np.where(shared < 2, np.nan, claimed_p)
 
     def draw_claims(self, index: int, others: NDArray[np.intp], rounds: int, seed: int, level: float) -> Any:
-        """Return which others a system is ahead of by the bootstrap, also with its own gaps filled."""
+        """Return which others a system is ahead of by the bootstrap, even with its own gaps filled."""
         count, sizes = self._membership.shape[0], self._membership.sum(axis=1)
         if self._drawn_means is None:
             draws = draw_clusters(count, rounds, seed)
             self._drawn_means = (draws @ (self._membership @ self._better)) / (draws @ sizes)[:, None]
-        # The means of systems without gaps are drawn once; for others, and for close ones, the differences.
+        # The means of systems without gaps are drawn once; for other systems, and for close pairs, the differences are
+        # drawn.
         ahead, unclear = compare_draws(self._drawn_means, index, others, expand_tail(count, level))
         unclear |= ~(self._whole[others] & self._whole[index])
         ahead |= unclear

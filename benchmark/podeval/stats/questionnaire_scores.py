@@ -1,8 +1,8 @@
 """Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and the excluded listeners.
 
-PodEval section 6: seven questions are marked 1 to 5 and each mark is explained. Q is the mean of the marks; J is a
-judge's rating from the explanations, once per question over all systems (`podeval.judges`); the printed score is their
-mean. Two questions have known answers: the number of speakers, and neutral for music if there is none.
+In PodEval section 6, seven questions are marked 1 to 5, with a reason for each mark. Q is the mean of the marks; J is a
+judge's rating of the explanations, made once per question for all systems (`podeval.judges`); the printed score is
+their mean. Two questions have known answers: the number of speakers, and "neutral" for music if there is none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,8 +59,8 @@ def screen_answers(
 ) -> dict[str, list[str]]:
     """Return the reasons why listeners are excluded, by listener; listeners without a reason are kept.
 
-    The number of speakers must be right and music neutral if the clip is known to contain none; every mark needs a
-    reason, and no reason may serve for more than half of a listener's marks (of at least four).
+    The number of speakers must be right, and music must be neutral if the clip is known to contain none. Every mark
+    needs a reason, and no reason may be given for more than half of a listener's marks (if there are at least four).
 
     Args:
         answers: answers of all listeners.
@@ -132,9 +132,9 @@ def scores(
 
 
 def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
-    """Return the mean mark of one system over listeners, each of whom counts with the mean of its own marks.
+    """Return the mean mark of one system over listeners, each of whom counts with the mean of their own marks.
 
-    Music is left out, because not every clip has any: otherwise a clip with bad music would lose against one without.
+    Music is excluded because not every clip contains it; otherwise a clip with bad music would score below one without.
     """
     marks: dict[str, list[float]] = {}
     for answer in answers:
@@ -143,5 +143,5 @@ def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
     if not marks:
         return None
     means = [sum(values) / len(values) for values in marks.values()]
-    # A listener's mean of k whole marks changes by one k-th at the least.
+    # The smallest change of a listener's mean of k integer marks is 1/k.
     return mean_ci(means, list(marks), bounds=(1, 5), step=1 / max(map(len, marks.values())))

@@ -1,14 +1,14 @@
-"""Evidence from paired differences of any distribution, which may be looked at after each of them.
+"""Evidence from paired differences of any distribution, which may be checked after each difference.
 
 Two equal systems may be swapped in any pair without changing anything, so both signs of each difference, given its
-size, are equally likely. Somebody who bets on "worse" pair by pair, with stakes that depend on sizes and earlier pairs,
-cannot expect to win: their capital is a martingale, and its chance of ever reaching 1/a is at most a (Ville). The
-capital is the evidence (an e-process); it needs no normal distribution, no bound and no number of pairs fixed
-beforehand. The capital after n differences d, with signs s and sizes r relative to the median size so far, is a mixture
-over stakes c of the products of 1 + s tanh(c r).
+size, are equally likely. A gambler who bets on "worse" pair by pair, with stakes that depend on sizes and earlier
+pairs, cannot expect to win: their capital is a martingale, and the probability that it ever reaches 1/a is at most a
+(Ville). The capital is the evidence (an e-process); it requires neither a normal distribution, nor a bound, nor a
+number of pairs fixed beforehand. The capital after n differences d, with signs s and sizes r relative to the median
+size so far, is a mixture over stakes c of the products of 1 + s tanh(c r).
 
-Why this and not another: docs/decisions/regression-gate.md. The false alarms of equal systems, and the detected shares:
-`python studies/regression_gate.py`.
+The choice of this test is explained in docs/decisions/regression-gate.md. `python studies/regression_gate.py` measures
+its false alarms for equal systems and its power.
 """
 
 import hashlib
@@ -28,27 +28,27 @@ _STAKES = {
     **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
     **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
 }
-"""Weights of stakes: large stakes detect a few pairs that all agree, small ones a thousand pairs of which few break."""
+"""Weights of stakes: large ones detect a few pairs that all agree, small ones a few bad pairs among a thousand."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60
 _EXACT_MOST = 200_000
-"""Number of rearrangements up to which all are counted."""
+"""Maximum number of rearrangements that are enumerated completely."""
 _DRAWN = 20_000
 _MOST_FACTOR = 20
 _COMPARISONS = 200
-"""Comparisons that are drawn to count the differences that show a size."""
+"""Number of simulated comparisons for estimating how many differences show a size."""
 _LENGTHS = (50, 200, 800, 3_200)
-"""Numbers of differences that are tried."""
+"""Numbers of differences to try."""
 POWER = 0.8
-"""Share of comparisons that are to show a size."""
+"""Share of comparisons that should show a size."""
 
 
 def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
     """Return the evidence, after each difference, that they are centred above a margin; 20 is evidence at 5 %.
 
     Args:
-        differences: `(n,)`, in order; infinite ones count as the greatest.
+        differences: `(n,)`, in order; infinite ones count as the largest.
         margin: the margin above which the differences may be centred.
     """
     return np.exp(special.logsumexp(_log_capitals(differences, margin) + _LOG_WEIGHTS, axis=1))  # type: ignore[no-any-return]
@@ -73,9 +73,9 @@ def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[fl
 
 
 def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -> int | None:
-    """Return how many differences like these give this much evidence of increase; None if no number would do.
+    """Return how many differences like these give this much evidence of an increase; None if no number is enough.
 
-    The evidence is assumed to continue to grow at its present rate with each stake.
+    The evidence is assumed to keep growing at its current rate for each stake.
     """
     capitals = _log_capitals(differences, margin)
     if not len(capitals):
@@ -92,14 +92,14 @@ def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -
 def count_repeats_needed(
     repeats: Sequence[Sequence[float]], differences: ArrayLike, evidence: float, margin: float = 0.0
 ) -> int | None:
-    """Return how many more repeats of each thing give this much evidence; None if ten times as many would not.
+    """Return how many more repeats of each unit give this much evidence; None if ten times as many would not.
 
     Repeats are assumed only to average out the differences between them.
 
     Args:
-        repeats: the differences of each thing, one for each repeat.
-        differences: the difference of each thing, in the direction of an increase.
-        evidence: the evidence that decides.
+        repeats: the differences of each unit, one for each repeat.
+        differences: the difference of each unit, in the direction of an increase.
+        evidence: the evidence required for a decision.
         margin: the margin above which the differences may be centred.
     """
     counts = [len(values) for values in repeats]
@@ -122,15 +122,15 @@ def count_repeats_needed(
 def count_to_show(
     differences: ArrayLike, size: float, evidence: float, margin: float = 0.0, seed: int = 0
 ) -> int | None:
-    """Return the number of differences that show an increase of a size in four of five comparisons; None above 3,200.
+    """Return the number of differences that show an increase of a size in 80 % of comparisons; None above 3,200.
 
-    Differences are drawn from those at hand, with replacement; each gets a random sign, as with equal systems, and the
-    size is added. If the systems at hand are not equal, the number is too large rather than too small.
+    Differences are drawn from the given ones with replacement; each gets a random sign, as for equal systems, and the
+    size is added. If the systems are not equal, the number is too large rather than too small.
 
     Args:
-        differences: the differences at hand, at best of one system that was run twice.
+        differences: the given differences, ideally of one system that was run twice.
         size: the size of the increase to show.
-        evidence: the evidence that decides.
+        evidence: the evidence required for a decision.
         margin: the margin above which the differences may be centred.
         seed: the seed of the draws.
     """
@@ -147,15 +147,16 @@ def count_to_show(
 
 
 def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:
-    """Return the probability that repeats of one thing differ in their means as much as these or more, upwards.
+    """Return the probability that the means of repeats of one thing increase by at least as much as these.
 
-    For two equal systems, any rearrangement of all values into two groups is as likely as the actual one. All are
-    counted if there are few; otherwise 20,000 are drawn and the actual one is added, which preserves the level.
+    For two equal systems, any rearrangement of all values into two groups is as likely as the actual one. All
+    rearrangements are counted if there are few; otherwise 20,000 are drawn and the actual one is added, which preserves
+    the level.
 
     Args:
         before: values of repeats, `(n,)`.
-        after: the same for the other side, `(m,)`.
-        margin: the difference by which `after` may be greater.
+        after: values of the other side's repeats, `(m,)`.
+        margin: the amount by which `after` may be greater.
         seed: the seed of the draws.
     """
     a, b = np.asarray(before, np.float64), np.asarray(after, np.float64) - margin
@@ -169,7 +170,7 @@ def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed
 
 
 def least_permutation_p(before: int, after: int) -> float:
-    """Return the lowest probability that `permutation_p` can find with this many repeats."""
+    """Return the lowest probability that `permutation_p` can return for these numbers of repeats."""
     return 1 / math.comb(before + after, after)
 
 
@@ -193,7 +194,7 @@ def _log_capitals(differences: ArrayLike, margin: float) -> Array:
 
 
 def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
-    """Return the limit at which a test stops rejecting, between a rejected value and one that may not be."""
+    """Return the limit at which a test stops rejecting, between a rejected value and one that may not be rejected."""
     for _ in range(_STEPS):
         middle = (far + near) / 2
         far, near = (middle, near) if rejects(middle) else (far, middle)
@@ -205,14 +206,14 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
 T = TypeVar("T")
 
 USUAL = 20
-"""Number of items of a pilot if none is given."""
+"""Number of items of a pilot if no number is given."""
 
 
 def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -> list[int]:
-    """Choose a stratified sample in which each stratum has its share, to within one item.
+    """Choose a stratified sample in which each stratum has its proportional share, to within one item.
 
-    Items are ordered by stratum and, within it, by a hash of their names; then every k-th is taken. The same items give
-    the same sample.
+    Items are ordered by stratum, then by a hash of their names, and every k-th is taken. The same items give the same
+    sample.
 
     Args:
         strata: the stratum of each item.
@@ -229,14 +230,14 @@ def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -
 
 
 def project_half_width(half: float, count: int, total: int) -> float:
-    """Return the half width that an interval of a mean would have with more items of the same kind.
+    """Estimate the half width of a mean's interval with more items of the same kind.
 
-    It shrinks with the root of the number, and Student's t has more degrees of freedom.
+    It shrinks with the square root of the number of items, and Student's t has more degrees of freedom.
 
     Args:
-        half: half width of the 95 % interval with `count` items; at least two.
+        half: half width of the 95 % interval with `count` items, at least two.
         count: number of items in the sample.
-        total: number of items that there are.
+        total: total number of items.
     """
     from podeval.stats.pair_comparisons import find_student_quantile
 
@@ -247,11 +248,11 @@ def project_half_width(half: float, count: int, total: int) -> float:
 def select_items(
     items: Sequence[T], limit: int | None, pilot: bool, stratum: Callable[[T], Hashable], name: Callable[[T], str]
 ) -> list[T]:
-    """Return the items that are worked on now: all, a number of the first, or a stratified sample.
+    """Select the items to work on: all, the first few, or a stratified sample.
 
     Args:
         items: all items.
-        limit: number of items; None for all, or for a sample of the usual size.
+        limit: number of items; None for all items, or for a sample of the default size.
         pilot: whether a sample is taken.
         stratum: function that returns the stratum of an item.
         name: function that returns the name of an item, which decides the draw.

@@ -1,12 +1,13 @@
-"""Turn-taking: changes of speaker, from the times at which each person speaks, and their distance from people's.
+"""Turn-taking: changes of speaker, from the times at which each person speaks, compared with human conversations.
 
 Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of their
-start, and somebody holds the floor. A unit of another person
+start, and at any time one person holds the floor. A unit of another person
 - that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, else talking over;
-- that lasts at most `BACKCHANNEL`, after which the holder continues before anybody speaks longer, is a backchannel;
+- that lasts at most `BACKCHANNEL`, after which the holder continues before anyone speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
   positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
-Only times are considered: a short answer between two turns of one person counts as a backchannel, whatever its words.
+Only times are considered: a short answer between two turns of one person counts as a backchannel, regardless of its
+words.
 """
 
 import json
@@ -20,22 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAME_UNIT = 0.25
-"""Length in seconds below which a person's pause does not count; VoxConverse annotates no shorter ones."""
+"""Pause in seconds below which a person's speech is not split; VoxConverse does not annotate shorter pauses."""
 
 BACKCHANNEL = 1.0
-"""Longest backchannel, seconds."""
+"""Maximum length of a backchannel in seconds."""
 
 OFFSETS = (-0.5, 0.0, 0.2, 0.5, 1.0)
-"""Bounds between the kinds of transfers by their offset, seconds."""
+"""Bounds in seconds between the kinds of transfers by their offset."""
 
 OVERLAPPING = OFFSETS.index(0.0) + 1
-"""Number of the kinds of transfers that overlap."""
+"""Number of kinds of transfers that are overlaps."""
 
 KINDS = (*(f"up to {bound:g} s" for bound in OFFSETS), f"over {OFFSETS[-1]:g} s", "backchannel", "talking over")
 """Kinds of events in which someone other than the holder of the floor speaks, in the order of counts."""
 
 Spoken = tuple[str, float, float]
-"""A person, and the start and end of speech."""
+"""A person, and the start and end of their speech."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ class FloorEvents:
     """The events on the floor of one conversation.
 
     Attributes:
-        offsets: floor-transfer offsets in order of time, seconds.
+        offsets: floor-transfer offsets in seconds, in order of time.
         kinds: every event in order of time, as an index of `KINDS`.
         backchannels: number of backchannels.
-        pauses: pauses of the holder within a turn, seconds.
-        talk: seconds of speech by person.
-        speech: seconds in which somebody speaks.
+        pauses: pauses of the holder within a turn, in seconds.
+        talk: seconds of speech for each person.
+        speech: seconds in which someone speaks.
         overlap: seconds in which two or more speak at once.
         duration: seconds from the first to the last word.
     """
@@ -69,17 +70,17 @@ class FloorEvents:
 
     @property
     def overlapping(self) -> int:
-        """Number of events that overlap: changes of turn before the other has ended, backchannels, talking over."""
+        """Number of overlapping events: changes of turn before the end of the other's, backchannels, talking over."""
         return sum(kind < OVERLAPPING or kind >= len(OFFSETS) + 1 for kind in self.kinds)
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """The frequency of each of `KINDS`."""
+        """Count of each of `KINDS`."""
         return np.bincount(np.asarray(self.kinds, dtype=np.int64), minlength=len(KINDS))
 
 
 def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
-    """Return the events on the floor.
+    """Return the floor events of a conversation.
 
     Args:
         spoken: the turns of all speakers, in any order; people may overlap.
@@ -99,7 +100,7 @@ def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
         elif short and _goes_on(units[index + 1 :], holder):
             kinds.append(KINDS.index("backchannel"))
         else:
-            # Rounded to the millisecond, the resolution of the times.
+            # Times are rounded to the millisecond, which is their resolution.
             offsets.append(round(start - until, 3))
             kinds.append(int(np.searchsorted(OFFSETS, offsets[-1])))
             holder, until = person, end
@@ -131,13 +132,13 @@ def join_units(spoken: Iterable[Spoken]) -> list[Spoken]:
 
 
 def _goes_on(later: Sequence[Spoken], holder: str) -> bool:
-    """Return whether the holder speaks again before anybody else speaks longer than a backchannel."""
+    """Return whether the holder speaks again before anyone else speaks longer than a backchannel."""
     counting = (person for person, start, end in later if person == holder or end - start > BACKCHANNEL)
     return next(counting, None) == holder
 
 
 def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
-    """Return the seconds in which somebody speaks, and those in which two or more people do."""
+    """Return the seconds in which someone speaks, and those in which two or more people do."""
     edges = sorted([(start, 1) for _, start, _ in units] + [(end, -1) for _, _, end in units])
     speech = overlap = 0.0
     speaking, before = 0, 0.0
@@ -150,24 +151,24 @@ def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
 
 @cache
 def read_people() -> dict[str, dict[str, Any]]:
-    """Return the facts about people's turn-taking by kind of conversation, each with its source and licence.
+    """Read statistics of human turn-taking by kind of conversation, each with its source and licence.
 
-    They are made by `studies/turn_times.py` from public turn times.
+    `studies/turn_times.py` computes them from public turn times.
     """
     text = resources.files("podeval.stats").joinpath("data", "people_turn_taking.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
 def count_people(kind: str) -> NDArray[np.int64]:
-    """Return the frequency of each of `KINDS` among people in one kind of conversation."""
+    """Return the count of each of `KINDS` among people in one kind of conversation."""
     counts = read_people()[kind]["counts"]
     return np.array([counts[name] for name in KINDS], dtype=np.int64)
 
 
 def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
-    """Return the distance of two distributions given as counts: the root of their Jensen-Shannon divergence in bits.
+    """Return the Jensen–Shannon distance of two lists of counts: the square root of the divergence in bits.
 
-    0 if they are equal, 1 if they have no event in common.
+    It is 0 if they are equal and 1 if they have no event in common.
     """
     from scipy.spatial.distance import jensenshannon
 
@@ -175,9 +176,9 @@ def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.gene
 
 
 def bootstrap_distance(kinds: Sequence[int], people: NDArray[np.generic], draws: int = 1000) -> tuple[float, float]:
-    """Return the 95 % interval of the distance of one conversation, its events drawn again with a fixed seed.
+    """Return the 95 % bootstrap interval of the distance of one conversation, over its events and with a fixed seed.
 
-    Half an event is added to each kind first, so that events absent from a short conversation are not impossible.
+    Half an event is first added to each kind, so events absent from a short conversation are not impossible.
     """
     counts = np.bincount(np.asarray(kinds, dtype=np.int64), minlength=len(KINDS)) + 0.5
     drawn = np.random.default_rng(0).multinomial(len(kinds), counts / counts.sum(), size=draws)

@@ -1,28 +1,30 @@
-"""Votes on one system with a lower weight: those of cohorts that differ from everyone else, and those of its fans.
+"""Lower the weight of votes on a system from cohorts that differ from everyone else, and from its fans.
 
 Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but as a group
 they can.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
-cohort, d is how much stronger a system is by its votes than by all votes (score divided by information), and z
-the difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
-dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Nothing is lowered if the cohort
-has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because it is then
-unknown which of the two is unusual.
+cohort, d is how much stronger a system is according to the cohort's votes than according to all votes (score divided by
+information), and z is the difference of d between the cohort and the other voters, in standard errors that treat the
+votes of one voter as dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Weights are
+not lowered if the cohort has fewer than `FEWEST` voters who judged the system, or if it has more information about the
+system than the other voters, because it is then unknown which of the two groups is unusual.
 
-**Fans.** A fan of a system prefers it in `PREFERS` of its battles, against any opponent, and votes in the others like
-everyone else; an opponent of the system prefers the other side. The shares of fans and opponents among a system's
-voters are visible in voters who met it several times and always decided alike, and in wins that its rating does not
-explain: the shares, and the system's strength for the other voters, are estimated together, by `STEPS` steps of the EM
-algorithm from `USUAL`. There are few steps, because the data contain little information if most voters prefer the
-system anyway; the shares then hardly change. Voters with tastes like those in the whole arena (normal, with one
-variance) are not fans, and those who order the systems the opposite way count little here. A share is usual up to the
-upper quartile of the shares of all systems, and up to the share of the opposite group among the system's voters. If it
-exceeds that by more than one standard error, a vote on the system loses the chance that its voter is a fan in excess:
-in part, and wholly from one and a half on. Nothing is lowered for fewer than `FEWEST` of them, or with fewer than
-`SYSTEMS` systems, which are too few to define what is usual.
+**Fans.** A fan of a system prefers it in a share `PREFERS` of its battles, against any opponent, and votes like
+everyone else in other battles; an opponent of the system prefers the other side. The shares of fans and opponents among
+a system's voters show in voters who met it several times and always decided the same way, and in wins that its rating
+does not explain. The shares and the system's strength for the other voters are estimated together, by `STEPS` steps of
+the EM algorithm starting from `USUAL`. There are few steps, because the data contain little information if most voters
+prefer the system anyway, and the shares then hardly change. Voters with tastes like those in the whole arena (normal,
+with one variance) are not fans, and voters who order the systems the opposite way have little influence on these
+estimates. A share is usual up to the upper quartile of the shares of all systems, and up to the share of the opposite
+group among the system's voters. If it exceeds this by more than one standard error, the weight of a vote on the system
+is reduced by the probability that its voter is a surplus fan: partly at first, and fully from 1.5 standard errors on.
+Weights are not lowered for fewer than `FEWEST` surplus fans, or with fewer than `SYSTEMS` systems, which are too few to
+define the usual share.
 
-No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
+Votes are never excluded, but the more a cohort differs, or the more certain a fan is, the less influence they have on
+the rating.
 """
 
 import math
@@ -38,15 +40,16 @@ from podeval.stats.davidson import Array, Rows, score_rows
 FAR = 2.5
 FEWEST = 10
 ARRIVALS = 8
-"""Number of cohorts by the first vote, each with the same number of voters."""
+"""Number of cohorts by time of the first vote, each with the same number of voters."""
 PREFERS = 0.8
 USUAL = 0.02
 STEPS = 10
 CONTRARY = 0.05
-"""The share of voters who order the systems the opposite way, before their votes are known."""
+"""The prior share of voters who order the systems the opposite way."""
 SYSTEMS = 5
 LEAST_ERROR = 0.01
-"""Smallest error of a share, so that one surplus voter in a hundred lowers nothing, however many votes show it."""
+"""Minimum error of a share, so that a surplus of 1 % of the voters does not lower weights, however many votes show it.
+"""
 
 Grouping = Literal["votes", "arrival", "fans", "opponents"]
 
@@ -58,13 +61,13 @@ _MOST_LOG_ODDS = 50.0
 
 @dataclass(frozen=True)
 class LoweredVotes:
-    """The votes on one system, by voters of one group, that count with `weight` below 1.
+    """The votes on one system by voters of one group, which count with a `weight` below 1.
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
-    last place in the order of arrival; or it is `fans` or `opponents`, without such numbers. `voters` are those of the
-    cohort who judged the system, or the estimated number of fans in excess; `weight` is the weight of the most certain
-    fan. `z` is the difference in standard errors between their view and that of the other voters (above 0: they find it
-    stronger), or the excess of their number.
+    last place in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is the
+    number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
+    weight of the most certain fan. `z` is the difference between their view and that of the other voters (above 0: they
+    find the system stronger), or the excess of their number, in standard errors.
     """
 
     system: str
@@ -93,7 +96,7 @@ class LoweredVotes:
 
 @dataclass(frozen=True)
 class _JudgedSystems:
-    """The systems that each voter judged: a cell for each voter and system, the cells of one system in a row.
+    """The systems that each voter judged: a cell for each voter and system, with the cells of a system adjacent.
 
     `voter` and `system` are codes, shape (cells,); `of_rows` is the cell of each row's A, then that of each row's B.
     """
@@ -118,7 +121,7 @@ def weigh_votes(
         names: the names of the systems, in the order of `rows.systems`.
         arrival: the place of each voter in the order of their first votes, from 0.
     """
-    # By voter and system: score, information, and how much likelier the votes are from a fan or an opponent.
+    # By voter and system: the score, the information, and how much more likely the votes are from a fan or an opponent.
     cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
     judged = _JudgedSystems(cells % rows.voters, cells // rows.voters, of_rows)
     pull, information, chances = score_rows(rows, fitted)
@@ -131,11 +134,11 @@ def weigh_votes(
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
     votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
-    # Among fans, voters count by the probability that they order the systems as everyone does, not the other way round.
+    # Among fans, voters count by the probability that they order the systems as everyone does and not the opposite way.
     turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
-    # The lower weight of a vote's two systems counts.
+    # A vote gets the lower of the weights on its two systems.
     lower = (counted * by_fans)[of_rows].reshape(2, -1).min(axis=0)
     return replace(rows, counts=rows.counts * lower), (*of_cohorts, *of_fans)
 
@@ -148,12 +151,12 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, the lowest of their cohorts, and the lowered groups.
+    """Return the weight of each voter's votes on each system, the lowest of their cohorts', and the lowered groups.
 
     Args:
         judged: the cells.
         scores: the score of each cell's votes about the system's strength.
-        fisher: their Fisher information about it.
+        fisher: Fisher information of the same votes about it.
         names: the names of the systems.
         votes: the number of votes of each voter.
         arrival: the place of each voter in the order of their first votes, from 0.
@@ -186,9 +189,9 @@ def _weigh_fans(
     Args:
         judged: the cells.
         scores: the score of each cell's votes about the system's strength.
-        fisher: their Fisher information about it.
-        sides: the logarithm of their likelihood if a fan, or an opponent, gave them, over that if everyone votes alike.
-        counted: the weight that each cell has already.
+        fisher: Fisher information of the same votes about it.
+        sides: the log likelihood ratio of the votes if a fan, or an opponent, gave them, against everyone voting alike.
+        counted: the weight that each cell already has.
         names: the names of the systems.
     """
     size = len(names)
@@ -222,7 +225,7 @@ def _weigh_fans(
 def _estimate_fans(
     taste: float, scores: Array, fisher: Array, sides: Array, counted: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the shares of fans and of opponents among the voters on a system, their errors, and each voter's chances.
+    """Return the shares of fans and opponents among a system's voters, their errors, and each voter's probabilities.
 
     Args:
         taste: the variance of the voters' tastes.
@@ -232,7 +235,7 @@ def _estimate_fans(
         counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
-    # The likelihood of all other votes, to second order: this part is the same however strong the system is.
+    # The likelihood of all other votes, to second order: this part is the same whatever the strength of the system.
     pulled, known = scores / spread, fisher / spread
     alike = sides + np.log(spread) / 2 - taste / 2 * scores * pulled
     for _ in range(STEPS):
@@ -242,7 +245,7 @@ def _estimate_fans(
         weight = counted / total
         shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
         stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
-    # The result of the votes for the shares, less the result that a difference in strength alone would give.
+    # The evidence of the votes for the shares, minus what a difference in strength alone would give.
     chance = before * odds / total
     slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
@@ -271,7 +274,7 @@ def _compare(
 
     pulled, information, judged = total(scores), total(fisher), total(fisher > 0)
     apart = pulled / np.maximum(information, _HAIR)
-    # The variance of the score: no less than if all votes were independent.
+    # The variance of the score, which is at least that of independent votes.
     by_voter = total((scores - apart.ravel()[of_cells] * fisher) ** 2)
     spread = np.maximum(by_voter * judged / np.maximum(1, judged - 1), information)
     weight, z = np.ones_like(apart), np.zeros_like(apart)
@@ -287,5 +290,5 @@ def _compare(
 
 
 def _sum_others(table: Array) -> Array:
-    """Return for each cohort the sum over the other cohorts."""
+    """Return, for each cohort, the sum over the other cohorts."""
     return np.asarray(table.sum(axis=0) - table, dtype=np.float64)

@@ -1,9 +1,9 @@
-"""The database of judgements: SQLite by default, PostgreSQL by address, with one code path.
+"""The database of judgements: SQLite by default, or PostgreSQL if its address is given, with one code path.
 
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
-`synchronous_commit`; a connection without that is refused. Writers run one after the other on both (`BEGIN IMMEDIATE`;
-an advisory lock on PostgreSQL, which writers about different voters share), so each sees everything written before it;
-they are retried if they waited too long. Source of the settings: sqlite.org/wal.html,
+`synchronous_commit`; a connection without these settings is refused. On both, writers run one after the other (`BEGIN
+IMMEDIATE`; an advisory lock on PostgreSQL, which writers about different voters share), so each sees everything written
+before it; a writer that waited too long is retried. Sources of the settings: sqlite.org/wal.html,
 sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
 postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
@@ -34,7 +34,7 @@ from podeval.store.migrate import check, upgrade
 Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
-"""Seconds that a writer waits for another before it gives up and is retried."""
+"""Seconds that a writer waits for another one before it gives up and is retried."""
 
 _WRITERS = int.from_bytes(b"podeval", "big")
 _BOUNDED = (
@@ -45,36 +45,36 @@ _LOCK_ALL = text(f"{_BOUNDED} pg_advisory_xact_lock({_WRITERS})")
 _LOCK_ONE = text(
     f"{_BOUNDED} pg_advisory_xact_lock_shared({_WRITERS}), pg_advisory_xact_lock(hashtextextended(:about, 0))"
 )
-"""Lock of a writer, held until its transaction ends, or until the server ends it because the writer is silent."""
+"""Lock of a writer, held until its transaction ends or the server ends the idle session."""
 
 _LEAST_WAIT = 1.0
-"""Seconds of waiting for another process in any case."""
+"""Minimum seconds to wait for another process."""
 
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""Number of connections that stay open, and of those closed after use: together one per thread of a server."""
+"""Number of connections that stay open and number of those closed after use; together, one per thread of a server."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
 _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
-"""PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that was just taken."""
+"""PostgreSQL error codes: serialization failure, deadlock, lock not available, and a key that was just taken."""
 
 _NO_TABLE = "42P01"
 
 
 class Database(AbstractContextManager["Database"]):
-    """An open database with the tables of this version of podeval; usable by any number of threads.
+    """An open database with the tables of this version of podeval, which any number of threads may use.
 
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
-        migrate: upgrade its tables to this version first.
+        migrate: whether its tables are first upgraded to this version.
         patience: total seconds for which a writer waits for others before it is refused.
-        read_only: open an SQLite file on a disk that is full or mounted read-only.
+        read_only: whether to open an SQLite file on a disk that is full or mounted read-only.
 
     Raises:
         StoreReadOnly: the disk is full or read-only; the file may be opened with `read_only`.
-        BadInput: the address cannot be parsed, or the file is where SQLite is not safe.
+        BadInput: the address cannot be parsed, or the file is in a place where SQLite is not safe.
         StoreUnusable: the database cannot be opened, or its tables are of another version.
     """
 
@@ -85,7 +85,7 @@ class Database(AbstractContextManager["Database"]):
         self._patience = patience
         self._turns = threading.Lock()
         self.engine = _open_sqlite(self.url, read_only) if self.is_sqlite else _open_postgresql(self.url)
-        # Views of one pool, created once, because creating one takes as long as a statement.
+        # Views of one pool; they are created once, because creating a view takes as long as a statement.
         if self.is_sqlite:
             self._one_state = self._each = self.engine
             self._writes = self.engine.execution_options(writes=True)
@@ -98,7 +98,7 @@ class Database(AbstractContextManager["Database"]):
             (upgrade if migrate and not read_only else check)(self.engine, self.name)
         except DBAPIError as error:
             self.close()
-            # SQLite reports a read error if it cannot create the files that it needs next to its own.
+            # SQLite reports a read error if it cannot create its auxiliary files next to the database.
             if self.is_sqlite and (why := explain_unwritable(Path(str(self.url.database)).parent)):
                 raise StoreReadOnly(f"the disk of {self.name} is {why}, then start again") from error
             raise StoreUnusable(
@@ -121,11 +121,11 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def reading(self, *, one_state: bool = True) -> Iterator[Session]:
-        """Open a session that changes nothing; its rows stay readable afterwards.
+        """Open a read-only session, whose rows stay readable afterwards.
 
         Args:
-            one_state: whether all statements see the database in the same state; with a single statement, or several
-                that need not agree, False saves two messages to the server.
+            one_state: whether all statements see the database in the same state; False saves two round trips to the
+                server, and is enough for a single statement or several that need not agree.
         """
         try:
             with Session(self._one_state if one_state else self._each, expire_on_commit=False) as session:
@@ -145,14 +145,15 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def writing(self, about: str = "") -> Iterator[Session]:
-        """Open a session whose changes are on disk when the block ends, all or none of them.
+        """Open a session whose changes are on disk, all or none of them, when the block ends.
 
         Args:
-            about: the subject of the reads and changes, such as one voter: writers about something else need not wait.
-                By default no one else writes at the same time.
+            about: the subject of the reads and changes, such as one voter; writers about other subjects need not wait.
+                By default, nothing else writes at the same time.
 
-        On an SQLite file, a waiting writer sleeps and polls, possibly for seconds, so threads queue up beforehand. On
-        PostgreSQL, serializable transactions aborted each other until some gave up; now each sees all earlier ones.
+        On SQLite, a waiting writer sleeps and polls, possibly for seconds, so threads queue up beforehand. On
+        PostgreSQL, a lock replaces serializable transactions, which aborted each other until some gave up; each writer
+        sees all earlier writes.
         """
         if self.is_sqlite:
             with self._turn() as writes, Session(writes, expire_on_commit=False) as session, session.begin():
@@ -164,7 +165,7 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def _turn(self) -> Iterator[Engine]:
-        """Wait for this thread's turn, and give it an engine that waits for other processes for the remaining time."""
+        """Wait for this thread's turn, and yield an engine that waits for other processes for the remaining time."""
         began = time.monotonic()
         if not self._turns.acquire(timeout=self._patience):
             raise StoreUnusable(f"the database {self.name} is busy; nothing was written, try again")
@@ -178,14 +179,14 @@ class Database(AbstractContextManager["Database"]):
     def write(self, work: Callable[[Session], Found], about: str = "") -> Found:
         """Run `work` in one transaction and return its result once the changes are on disk.
 
-        The work runs again if it collided with another writer, so it must change only the session.
+        The work runs again if it collided with another writer, so it must not change anything except the session.
 
         Args:
-            work: reads and changes rows through the session.
+            work: function that reads and changes rows through the session.
             about: see `writing`.
 
         Raises:
-            StoreUnusable: others were writing all the time, or the database is no longer there.
+            StoreUnusable: other writers blocked this one all the time, or the database is gone.
         """
         until = time.monotonic() + self._patience
         for attempt in range(_TRIES):
@@ -216,10 +217,10 @@ class Database(AbstractContextManager["Database"]):
 
 
 def parse_address(location: str | Path) -> URL:
-    """Return the address of a database: a file's from its path, a server's as given; `postgres://` is accepted.
+    """Parse a database address: the path of a file, or a server's address, which may start with `postgres://`.
 
     Raises:
-        BadInput: it is not an address, or one of an unsupported kind of database.
+        BadInput: the text is not an address, or the kind of database is not supported.
     """
     if isinstance(location, Path) or "://" not in location:
         return URL.create("sqlite", database=str(Path(location).expanduser().absolute()))
@@ -249,7 +250,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
-    # isolation_level None: the driver itself starts no transaction; `_begin` does.
+    # With isolation_level None, the driver itself does not start transactions; `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
     event.listen(engine, "begin", _begin)
@@ -257,7 +258,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
 
 
 def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """Make a connection keep its commits, and refuse one that does not."""
+    """Make a connection keep its commits durably, and refuse one that does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
         "journal_mode": "wal",
@@ -278,7 +279,7 @@ def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
 
 
 def _set(cursor: Any, pragma: str, value: str | int) -> None:
-    """Set a pragma, retrying while locked: if several connections open a new file, SQLite does not wait for its log."""
+    """Set a pragma, retrying while locked: SQLite does not wait if several connections create a new file's log."""
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -295,7 +296,7 @@ def _begin(connection: Connection) -> None:
     if "wait" not in options:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
         return
-    # Threads before it had most of its time.
+    # Earlier threads may have used up most of its time.
     connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * min(options['wait'], BUSY_SECONDS))}")
     try:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -325,7 +326,7 @@ def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> Non
 
 
 def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
-    """Refuse a location whose locks and syncs are not those of a local disk: a bucket or a network share.
+    """Refuse a location without the locks and syncs of a local disk, such as a bucket or a network share.
 
     Args:
         file: the database file, which need not exist.
@@ -359,12 +360,12 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
 
 
 def _met_another(error: DBAPIError) -> bool:
-    """Return whether trying again can help."""
+    """Return whether trying again may help."""
     return getattr(error.orig, "sqlstate", None) in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 
 def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
-    """Turn an error that the operator can fix into a sentence; return any other unchanged."""
+    """Turn an error that the operator can fix into a clear message; return any other error unchanged."""
     if isinstance(error, NoConnectionLeft):
         return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
     message, start = _first_line(error), f"the database {name}"

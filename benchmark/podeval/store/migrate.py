@@ -1,4 +1,4 @@
-"""Upgrades the tables of a database to the version of this podeval."""
+"""Upgrade the tables of a database to this version of podeval."""
 
 import threading
 from functools import cache
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
 _COUNTED = "0008"
-"""The version since which votes are counted immediately; earlier votes are counted once."""
+"""The version since which votes are counted immediately; earlier votes are counted in one step."""
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
-"""PostgreSQL lock during changes of tables, so that two servers that start at the same time take turns."""
+"""PostgreSQL lock for changing tables, so that two servers that start at the same time take turns."""
 
 
 def upgrade(engine: Engine, name: str) -> None:
@@ -68,7 +68,7 @@ def check(engine: Engine, name: str) -> None:
     """Refuse tables of another version.
 
     Raises:
-        StoreUnusable: they have another version; the message gives the remedy.
+        StoreUnusable: the tables have another version; the message says what to do.
     """
     version = _version(engine)
     if version != _newest():
@@ -97,7 +97,7 @@ def _newest() -> str:
 
 @cache
 def _scripts() -> "ScriptDirectory":
-    """The migrations of this package, which do not change while a process runs."""
+    """Return the migrations of this package, which do not change while a process runs."""
     from alembic.script import ScriptDirectory
 
     return ScriptDirectory.from_config(build_configuration())

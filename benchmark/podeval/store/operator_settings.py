@@ -19,10 +19,10 @@ FREEZABLE = (VOTES, SUBMISSIONS)
 """Activities that an operator can freeze."""
 
 LONGEST_REASON = 1_000
-"""Maximum characters of the reason of a decision."""
+"""Maximum number of characters of a decision's reason."""
 
 TAKEN_DOWN = "submission taken down"
-"""The action after which the board does not accept the same submission again."""
+"""The action after which the same submission is not accepted again."""
 
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
@@ -30,7 +30,8 @@ _FROZEN = "frozen."
 _PROBE, _PROBE_BYTES = "service.write probe", 8_192
 CHECK_VALUE = "secret.check value"
 SWEPT, BACKED_UP, WORKER_SEEN = "arena.last sweep", "service.last backup", "worker.last seen"
-"""Names of settings with the time of the last sweep, backup and sign of a worker."""
+"""Names of the settings that store the time of the last sweep, the last backup and the last sign of life of a worker.
+"""
 
 
 class OperatorSetting(TableBase):
@@ -45,14 +46,14 @@ class OperatorSetting(TableBase):
 
 
 class OperatorAction(TableBase):
-    """One decision of an operator; never changed, never removed."""
+    """A decision of an operator, which is never changed and never removed."""
 
     __tablename__ = "operator_actions"
 
     number: Mapped[int] = mapped_column(
         BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
-    """Number that increases in the order of decisions."""
+    """Number that increases with each decision."""
     id: Mapped[str] = mapped_column(String(32), unique=True)
     action: Mapped[str] = mapped_column(String(40), index=True)
     subject: Mapped[str] = mapped_column(String(300))
@@ -69,10 +70,10 @@ _ALL_FROZEN = select(OperatorSetting.name, OperatorSetting.value).where(
 
 
 def validate_reason(reason: str) -> str:
-    """Return the reason of a decision on one line.
+    """Return the reason for a decision on one line.
 
     Raises:
-        BadInput: there is none, or it is too long.
+        BadInput: there is no reason, or it is too long.
     """
     reason = " ".join(reason.split())
     if not reason:
@@ -83,7 +84,7 @@ def validate_reason(reason: str) -> str:
 
 
 def note(session: Session, action: str, subject: str, reason: str, by: str, now: datetime) -> None:
-    """Add a decision to the trail; the session must be a writing one."""
+    """Add a decision to the trail; the session must be a write session."""
     session.add(
         OperatorAction(
             id=secrets.token_hex(16),
@@ -97,7 +98,7 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
 
 
 def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> None:
-    """Exclude outputs of the arena from new battles, by the rules. The session must be a writing one."""
+    """Exclude outputs of the arena from new battles, by the rules. The session must be a write session."""
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.id.in_(list(outputs)))):
         if output.active or output.audio:
             note(session, "output retired", f"{output.system} on {output.item}", reason, "rules", now)
@@ -105,28 +106,28 @@ def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime)
 
 
 def read_trail(session: Session, *, newest: int = 100) -> list[OperatorAction]:
-    """Read the newest decisions, newest first."""
+    """Read the latest decisions, newest first."""
     return list(session.scalars(select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)))
 
 
 def read_frozen(session: Session) -> dict[str, str]:
-    """Return the frozen things, each with the operator's public explanation."""
+    """Return the frozen activities, each with the operator's public explanation."""
     rows = session.execute(_ALL_FROZEN)
     return {name.removeprefix(_FROZEN): str(value) for name, value in rows if value}
 
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
-    """Freeze something with a public explanation; an empty one unfreezes it."""
+    """Freeze an activity with a public explanation; an empty explanation unfreezes it."""
     keep_setting(session, _FROZEN + what, sentence, by, now)
 
 
 def read_closed_dimensions(session: Session) -> frozenset[str]:
-    """Return the dimensions on which the arena makes no new battles."""
+    """Return the dimensions on which the arena does not create new battles."""
     return frozenset(map(str, _value(session, CLOSED_DIMENSIONS) or ()))
 
 
 def read_votes_goal(session: Session) -> int | None:
-    """Return the operator's goal of counted votes on each dimension; None if no goal is set."""
+    """Return the operator's target number of counted votes on each dimension; None if no goal is set."""
     return int(votes) if (votes := _value(session, VOTES_GOAL)) else None
 
 
@@ -136,7 +137,7 @@ def read_secret_check(session: Session) -> str | None:
 
 
 def set_probe(session: Session, now: datetime) -> None:
-    """Write about as much data as a vote, to test whether writing is possible."""
+    """Write about as much data as a vote contains, to test whether writing is possible."""
     keep_setting(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 
@@ -151,7 +152,7 @@ def read_done(session: Session, name: str) -> datetime | None:
 
 
 def measure_drift(session: Session, now: datetime) -> float:
-    """Return the seconds that a time is ahead of the database's clock: its server's, or for a file this machine's."""
+    """Return the seconds by which a time is ahead of the database's clock (for a file, this machine's)."""
     moment = session.scalars(select(func.now())).one()
     return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds()
 

@@ -1,11 +1,11 @@
-"""Pseudonyms of persons, and their erasure on request.
+"""Pseudonyms of people, and their erasure on request.
 
-A person is identified by a keyed hash of their identity, so that they are recognised when they come back. The name
-under which their votes appear in the public log is made with a random key of only that person. Erasing a person deletes
-that key together with all their contributions: nobody, including the operator, can then identify their pseudonym.
+A person is identified by a keyed hash of their identity, so they are recognised when they come back. The name under
+which their votes appear in the public log is derived from a random key that belongs only to that person. Erasing a
+person deletes this key together with all their contributions; after that nobody, including the operator, can link the
+pseudonym to the person.
 
-The name of the sign-in is not stored either; a keyed hash of it next to the pseudonym lets an operator erase a person
-by that name.
+The sign-in name is not stored either; a keyed hash of it next to the pseudonym lets an operator erase a person by name.
 """
 
 import base64
@@ -33,7 +33,7 @@ _NAMED = "="
 
 
 def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: datetime | None = None) -> str:
-    """Return the pseudonym of a person, creating it at the first visit; the session must be a writing one.
+    """Return the pseudonym of a person, creating it at the first visit; the session must be a write session.
 
     Args:
         session: session of the database.
@@ -53,16 +53,16 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
 
 
 def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
-    """Return the pseudonym of a person who has been here before; None for others."""
+    """Return the pseudonym of a person who has visited before; None for others."""
     row = session.get(Pseudonym, _digest(secret, identity))
     return row.pseudonym if row else None
 
 
 def remember_name(session: Session, secret: Secret, identity: str, name: str, *, now: datetime | None = None) -> None:
-    """Store the keyed hash of the name that a person signs in with, and nothing else of it; an earlier one is replaced.
+    """Store only the keyed hash of the name that a person signs in with, replacing an earlier one.
 
     Args:
-        session: a writing session of the database.
+        session: a write session of the database.
         secret: the service's secret.
         identity: the identity of the person, `issuer:subject`; an identity without an issuer has no name.
         name: the name that the issuer currently has for them.
@@ -76,30 +76,30 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
     row = session.get(Pseudonym, digest)
     if row is not None and row.pseudonym == setting:
         return
-    # A name that someone gave up may belong to another person now.
+    # A name that someone gave up may now belong to another person.
     session.execute(delete(Pseudonym).where((Pseudonym.pseudonym == setting) | (Pseudonym.identity == digest)))
     session.add(Pseudonym(identity=digest, key=b"", pseudonym=setting, made_at=now or datetime.now(UTC)))
     session.flush()
 
 
 def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
-    """Return the pseudonym of the person who last signed in with a name; None if there is none, or it was erased."""
+    """Return the pseudonym of the last person who signed in with a name; None if there is none or it was erased."""
     row = session.get(Pseudonym, _name_digest(secret, issuer, name))
     return row.pseudonym.removeprefix(_NAMED) if row else None
 
 
 def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> Erasure:
-    """Erase a person: the pseudonym's key, and the votes, battles and listening sessions with all that depends on them.
+    """Erase a person: the pseudonym's key, and all votes, battles and listening sessions with what depends on them.
 
-    All that remains is the record that this pseudonym was erased, so that no import restores its votes. Earlier files
-    of the public log contain the votes without comments and without a link to the person; readers of the log leave out
-    erased votes.
+    Only the record that this pseudonym was erased remains, so that an import cannot restore its votes. Earlier files of
+    the public log contain the votes without comments and without a link to the person; readers of the log skip erased
+    votes.
     """
     erasure = session.get(Erasure, pseudonym)
     # Subtract the person's contributions from the counts.
     count_votes(session, Vote.voter == pseudonym, -1)
     count_battles(session, session.scalars(select(Battle).where(Battle.voter == pseudonym)), -1)
-    # Delete the battles that repeat another first, because they refer to it.
+    # First delete the battles that repeat another battle, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))

@@ -1,7 +1,7 @@
-"""The secret of a service, which makes its tokens unforgeable and its hashes of persons useless to others.
+"""The secret of a service, which makes its tokens unforgeable and its hashes of identities useless to others.
 
-The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With another
-secret, everybody would silently become a new voter, and their votes would count again. A different secret is therefore
+The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With a different
+secret, everyone would silently become a new voter and their votes would count again. A different secret is therefore
 refused unless an operator allows it (`podeval admin new-secret`).
 """
 
@@ -27,13 +27,13 @@ from podeval.store.tables import Pseudonym
 VARIABLE = "PODEVAL_SECRET"
 FILE_VARIABLE = "PODEVAL_SECRET_FILE"
 SHORTEST = 32
-"""Minimum characters of a secret that is set by hand."""
+"""Minimum number of characters of a secret that is set by hand."""
 _CHECK = "check value"
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 class SecretLost(BadInput):
-    """The people in the database are identified by a different secret from the present one."""
+    """The people in the database are identified by a secret other than the current one."""
 
 
 class Secret:
@@ -50,13 +50,13 @@ class Secret:
 
     @classmethod
     def of(cls, database: Database) -> "Secret":
-        """Read the secret from the environment or a file named there.
+        """Read the secret from the environment, or from a file that the environment names.
 
-        For an SQLite file without one there, the secret is read from a file next to it, which is created if necessary.
+        Otherwise, for an SQLite database, the secret is read from a file next to it, which is created if necessary.
 
         Raises:
             BadInput: the secret is too short, or there is none and the database is a server.
-            SecretLost: the people in the database are identified by another secret.
+            SecretLost: the people in the database are identified by a different secret.
         """
         kept = read_secret(database.url)
         with database.reading() as session:
@@ -70,7 +70,7 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: Database) -> "Secret":
-        """Return the secret as `of` does; if it is lost, return one that refuses every use, so the rest can go on.
+        """Return the secret as `of` does; if it is lost, return one that refuses every use, so the rest keeps working.
 
         Raises:
             BadInput: see `of`.
@@ -81,7 +81,7 @@ class Secret:
             return _Lost(error)
 
     def _settle(self, session: Session, database: Database) -> None:
-        """Store the check value, unless people are identified by another secret."""
+        """Store the check value, unless people are identified by a different secret."""
         if lost := explain_loss(session, database, self._key):
             raise SecretLost(lost)
         now = datetime.now(UTC)
@@ -95,16 +95,16 @@ class Secret:
         return hmac.new(self._key, message, hashlib.sha256).digest()
 
     def mark(self, purpose: str, *parts: str) -> str:
-        """Return a digest in 22 characters that are safe in a URL."""
+        """Return a digest as 22 URL-safe characters."""
         return base64.urlsafe_b64encode(self.digest(purpose, *parts)[:16]).decode().rstrip("=")
 
     def sign(self, purpose: str, *parts: str) -> str:
-        """Return a token that carries its parts, none of which may contain a dot."""
+        """Return a token that carries its parts, which must not contain dots."""
         return self._signer(purpose).sign(".".join(parts)).decode()
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:
-        """Return the parts of a token that this secret signed for this purpose; None if it did not."""
-        # The base64 decoder would ignore other characters, so that many texts were the same token.
+        """Return the parts of a token if this secret signed it for this purpose; otherwise None."""
+        # The base64 decoder would ignore other characters, so many texts would be the same token.
         if len(token) > 500 or not _TOKEN.fullmatch(token):
             return None
         signer = self._signer(purpose)
@@ -112,8 +112,8 @@ class Secret:
             signed = signer.unsign(token)
         except BadSignature:
             return None
-        # The last letter of base64 has spare bits, so that four letters encode the same signature, of which only one
-        # was issued.
+        # The last character of base64 has spare bits, so four characters encode the same signature, but only one was
+        # issued.
         return tuple(signed.decode().split(".")) if signer.sign(signed).decode() == token else None
 
     def _signer(self, purpose: str) -> Signer:
@@ -122,30 +122,30 @@ class Secret:
 
 
 class _Lost(Secret):
-    """A replacement for a lost secret, which raises the error whenever it is used."""
+    """A stand-in for a lost secret that raises the error whenever it is used."""
 
     def __init__(self, error: SecretLost) -> None:
         super().__init__(secrets.token_bytes(32))
         self._error = error
 
     def digest(self, purpose: str, *parts: str) -> bytes:
-        """Raise the error: without the secret there is no digest."""
+        """Raise the error, because without the secret there is no digest."""
         raise SecretLost(str(self._error))
 
 
 def renew(database: Database, reason: str, by: str) -> int:
-    """Replace the secret, after which nobody in the database is identified; return how many people the old one knew.
+    """Replace the secret; people in the database are then no longer recognised. Return how many the old one identified.
 
-    A secret from the environment is used unchanged; a file next to the database is replaced by a new one, and the old
-    one is kept under a name with the time.
+    A secret from the environment is used unchanged; a file next to the database is replaced, and the old file is kept
+    under a name that contains the time.
 
     Args:
-        database: the database, which nothing else may be using.
+        database: the database, which must not be in use by anything else.
         reason: the reason, for the trail.
         by: the person who decided it, for the trail.
 
     Raises:
-        BadInput: the environment contains the secret that the database already knows, or one that is too short.
+        BadInput: the environment contains the secret that is already in use, or one that is too short.
     """
     now = datetime.now(UTC)
     beside = _beside(database.url)
@@ -168,7 +168,7 @@ def renew(database: Database, reason: str, by: str) -> int:
 
 
 def is_set() -> bool:
-    """Return whether the secret comes from the environment, so it outlives the disk of the database."""
+    """Return whether the secret comes from the environment and so outlives the disk of the database."""
     return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
 
 
@@ -189,7 +189,7 @@ def read_secret(url: URL) -> bytes | None:
 
 
 def _make_secret(database: Database) -> bytes:
-    """Create a secret next to an SQLite file if there is none; a server's secret must be set by its operator."""
+    """Create a secret next to an SQLite file if there is none; the secret for a server must be set by its operator."""
     if not database.is_sqlite:
         raise BadInput(
             f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
@@ -199,7 +199,7 @@ def _make_secret(database: Database) -> bytes:
 
 
 def _count_people(session: Session) -> int:
-    """Count the people whom a database identifies by a secret."""
+    """Count the people whom a database identifies by means of a secret."""
     return session.scalar(select(func.count()).select_from(Pseudonym)) or 0
 
 
@@ -209,7 +209,7 @@ def explain_loss(session: Session, database: Database, kept: bytes | None) -> st
     Args:
         session: session of the database.
         database: the database.
-        kept: the present secret, if there is one.
+        kept: the current secret, if there is one.
     """
     if not (people := _count_people(session)):
         return ""

@@ -26,13 +26,13 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class SubmissionRow(TableBase):
-    """One submission and its state, which is recorded only here; changed only by guarded updates."""
+    """One submission and its state, which is recorded only here and changed only by guarded updates."""
 
     __tablename__ = "submissions"
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, unique=True)
-    """Number that increases in the order in which submissions arrive, from 1."""
+    """Number that increases, from 1, as submissions arrive."""
     owner: Mapped[str] = mapped_column(String(100), index=True)
     """Submitter: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
@@ -43,24 +43,24 @@ class SubmissionRow(TableBase):
     """SHA-256 of the model or files to run: two submissions with the same digest are duplicates."""
     document: Mapped[dict[str, Any]]
     place: Mapped[str] = mapped_column(Text, default="")
-    """Folder of a document that came with files next to it."""
+    """Folder of the document, if it came with files next to it."""
     profile: Mapped[str] = mapped_column(String(20), default="embedded")
     pinned: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Findings of the gate: commits, sizes, licence, base."""
     state: Mapped[str] = mapped_column(String(20), index=True)
     rule: Mapped[str] = mapped_column(String(40), default="")
-    """The rule of the gate that refused it."""
+    """The gate rule that refused it."""
     reason: Mapped[str] = mapped_column(Text, default="")
-    """Why it was stopped, in words a person can act on."""
+    """Why it was stopped, in words that a person can act on."""
     priority: Mapped[int] = mapped_column(Integer, default=0)
     attempt: Mapped[int] = mapped_column(Integer, default=0)
-    """Number of claims so far; every change by a worker names the attempt."""
+    """Number of claims so far; every change that a worker makes names the attempt."""
     failures: Mapped[int] = mapped_column(Integer, default=0)
-    """Number of claims that were cut off."""
+    """Number of claims that were interrupted."""
     items_done: Mapped[int] = mapped_column(Integer, default=0)
     items_total: Mapped[int] = mapped_column(Integer, default=0)
     not_before: Mapped[datetime]
-    """Earliest time of the next claim."""
+    """Earliest time for the next claim."""
     submitted_at: Mapped[datetime]
     state_at: Mapped[datetime]
     worked_seconds: Mapped[float] = mapped_column(Float, default=0.0)
@@ -80,14 +80,14 @@ class _OfSubmission:
 
 
 class SubmissionHistory(_OfSubmission, TableBase):
-    """One change of state; never changed, never removed."""
+    """A change of state, which is never changed and never removed."""
 
     __tablename__ = "submission_history"
 
     step: Mapped[int] = mapped_column(Integer, primary_key=True)
     """Counts from 1, without gaps."""
     before: Mapped[str] = mapped_column(String(20))
-    """The earlier state; empty for the first."""
+    """The previous state; empty for the first."""
     after: Mapped[str] = mapped_column(String(20))
     attempt: Mapped[int] = mapped_column(Integer)
     made_by: Mapped[str] = mapped_column(String(100))
@@ -96,12 +96,12 @@ class SubmissionHistory(_OfSubmission, TableBase):
 
 
 class SubmissionLogLine(_OfSubmission, TableBase):
-    """A worker's reports on a submission; only the last line for each item."""
+    """A line of a worker's reports on a submission; only the last line for each item is kept."""
 
     __tablename__ = "submission_log"
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Number that increases; lines of items that were made again are missing."""
+    """Increasing number; numbers are missing if items were generated again."""
     attempt: Mapped[int] = mapped_column(Integer)
     item: Mapped[str] = mapped_column(String(200), default="")
     """`<benchmark>/<split>/<item>`; empty if a line is about the whole submission."""
@@ -122,14 +122,14 @@ class Lease(_OfSubmission, TableBase):
 
 
 class HubJob(_OfSubmission, TableBase):
-    """One job on the Hub that generates for a submission; its maximum cost is reserved before it starts."""
+    """One job on the Hub that generates outputs for a submission; its maximum cost is reserved before it starts."""
 
     __tablename__ = "hub_jobs"
 
     run: Mapped[str] = mapped_column(String(200), primary_key=True)
     """`<benchmark>/<split>`."""
     round: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Number of the round, from 1; a new round begins if one ended before everything was made."""
+    """Number of the round, from 1; a new round begins if one ended before everything was generated."""
     job: Mapped[str] = mapped_column(String(100), default="")
     """Its id on the Hub; empty until the Hub has returned it."""
     namespace: Mapped[str] = mapped_column(String(100))
@@ -139,13 +139,13 @@ class HubJob(_OfSubmission, TableBase):
     minutes: Mapped[int] = mapped_column(Integer)
     attempts: Mapped[int] = mapped_column(Integer)
     per_minute: Mapped[float] = mapped_column(Float)
-    """US dollars, by the Hub's price when the job was requested."""
+    """Price in US dollars per minute when the job was requested."""
     reserved: Mapped[float] = mapped_column(Float)
     """Maximum cost in US dollars."""
     spent: Mapped[float | None] = mapped_column(Float, default=None)
     """Actual cost in US dollars; known once the job has ended."""
     stage: Mapped[str] = mapped_column(String(20), default="asked")
-    """Stage in the Hub's terms, in capitals; `asked` before that."""
+    """Stage as the Hub names it, in capitals; `asked` before that."""
     message: Mapped[str] = mapped_column(Text, default="")
     asked_at: Mapped[datetime]
     ended_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -1,7 +1,7 @@
 """The tables of human judgement: the compared outputs, every battle and vote, every listening test and its answers.
 
-A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; nothing does after its
-row is deleted. Times are in UTC. A change here needs a migration in `store/migrations`.
+A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; after its row is
+deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
 from collections.abc import Iterator
@@ -35,13 +35,13 @@ PREFERENCES = ("clear", "slight")
 """Degrees of clarity of a preference."""
 
 PLAYED_AFTER = timedelta(hours=12)
-"""Time during which a battle's recordings can still be played after it has expired."""
+"""Time for which a battle's recordings can still be played after the battle has expired."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
 
 class Moment(TypeDecorator[datetime]):
-    """A column of times in UTC, also for databases that do not store a time zone."""
+    """A column of times in UTC, even in databases that do not store a time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -81,7 +81,7 @@ class _InArena:
     """Columns of the tables that battles are made from."""
 
     active: Mapped[bool] = mapped_column(Boolean, default=True)
-    """Whether new battles may show it; its votes count either way."""
+    """Whether new battles may include it; its votes count either way."""
     added_at: Mapped[datetime]
 
 
@@ -89,11 +89,11 @@ class _Judgement:
     """Columns of rows that may or may not count: a vote, a listener's session."""
 
     origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of the origin; never published."""
+    """Keyed hash of the origin, which is never published."""
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Author of its standing: empty, `rules`, or a person, whom the rules do not overrule."""
+    """Author of the standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
 
 class _OnPage:
@@ -109,7 +109,7 @@ class _OnPage:
 
 
 class ArenaSystem(_InArena, TableBase):
-    """Something that is compared: a model, a human response, a control."""
+    """A compared system: a model, a human response, or a control."""
 
     __tablename__ = "systems"
 
@@ -133,7 +133,7 @@ class ArenaItem(_InArena, TableBase):
     language: Mapped[str] = mapped_column(String(20), default="")
     title: Mapped[str] = mapped_column(Text, default="")
     instructions: Mapped[str] = mapped_column(Text, default="")
-    """The rules of judgement shown to the listener."""
+    """The judging instructions shown to the listener."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
     """The user's turns: `{"text": …, "audio": …}`."""
 
@@ -169,7 +169,7 @@ class Battle(TableBase):
     output_a: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     output_b: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     low: Mapped[str] = mapped_column(ForeignKey("systems.id"))
-    """The pair regardless of sides: the first of its two systems in order of their names."""
+    """The pair regardless of sides: its first system by name."""
     high: Mapped[str] = mapped_column(ForeignKey("systems.id"))
     dimension: Mapped[str] = mapped_column(String(100))
     capability: Mapped[str] = mapped_column(String(200), default="")
@@ -177,17 +177,16 @@ class Battle(TableBase):
     """`rating`, or `gold`: a repeat of this voter's earlier battle with the sides exchanged, to test consistency."""
     repeats: Mapped[str | None] = mapped_column(ForeignKey("battles.id", ondelete="CASCADE"))
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Seed of the choice of pair, item, sides and excerpt."""
+    """Seed for the choice of pair, item, sides and excerpt."""
     pairing: Mapped[str] = mapped_column(String(40))
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: the part that is played, and the share to hear; the two are never rated together."""
+    """`excerpts` or `whole`: which part is played and how much must be heard; the two are never rated together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
-    """Bytes of this side's sound that were sent to the voter, as a share of its file; above 1 if some were sent again,
-    null for a battle of a version that did not count."""
+    """Share of this side's file that was sent to the voter; above 1 if parts were sent again, null if not counted."""
     fetched_b: Mapped[float | None] = mapped_column(Float, default=0.0)
 
     __table_args__ = (
@@ -205,9 +204,9 @@ class Vote(_Judgement, TableBase):
     __tablename__ = "votes"
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    """Number that increases in the order of votes."""
+    """Number that increases with each vote."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
-    """Chosen by the sender, so that a second post of the same vote is recognised."""
+    """Id chosen by the sender, so that a second post of the same vote is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
     voter: Mapped[str] = mapped_column(String(40), index=True)
     outcome: Mapped[str] = mapped_column(String(10))
@@ -217,15 +216,15 @@ class Vote(_Judgement, TableBase):
     """Share of the excerpt that was played at least once, 0 to 1."""
     heard_b: Mapped[float] = mapped_column(Float, default=0.0)
     seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
-    """Seconds that this side was playing."""
+    """Seconds for which this side was playing."""
     seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     heard_seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """Clarity of the difference for the voter, `clear` or `slight`; empty if they did not say."""
+    """Clarity of the difference to the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
-    """Seconds from serving to voting; null if the clock was set back between them."""
+    """Seconds from serving to voting; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]
 
     __table_args__ = (
@@ -247,7 +246,7 @@ class ListeningTest(TableBase):
     design: Mapped[dict[str, Any]]
     """The document that the test was created from."""
     digest: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the design; answers are pooled only if it is equal."""
+    """SHA-256 of the design; answers are pooled only if their designs are equal."""
     created_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
 
@@ -267,7 +266,7 @@ class ListeningSession(_Judgement, TableBase):
     seed: Mapped[int] = mapped_column(BigInteger)
     started_at: Mapped[datetime]
     seen_at: Mapped[datetime]
-    """Time at which a page was last saved."""
+    """Time when a page was last saved."""
     finished_at: Mapped[datetime | None]
     completion_code: Mapped[str | None] = mapped_column(String(64), unique=True)
 
@@ -310,7 +309,7 @@ class ListeningAnswer(_OnPage, TableBase):
 
 
 class Flag(TableBase):
-    """An observation or decision about a vote or a listening session; never changed, and never removed by a rule."""
+    """An observation or decision about a vote or a listening session, never changed and never removed by a rule."""
 
     __tablename__ = "flags"
 
@@ -319,7 +318,7 @@ class Flag(TableBase):
     vote: Mapped[str | None] = mapped_column(ForeignKey("votes.id", ondelete="CASCADE"), index=True)
     session: Mapped[str | None] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str] = mapped_column(String(10))
-    """`signal`: a rule noticed something; `excluded`, `counted`: the standing from then on."""
+    """`signal`: a rule noticed something; `excluded` or `counted`: the standing from then on."""
     rule: Mapped[str] = mapped_column(String(40), default="")
     points: Mapped[float] = mapped_column(Float, default=0.0)
     detail: Mapped[str] = mapped_column(Text, default="")
@@ -338,15 +337,15 @@ class Pseudonym(TableBase):
     __tablename__ = "pseudonyms"
 
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """Keyed hash of the person's identity; the key is the service's secret and not in the database."""
+    """Keyed hash of the person's identity; the key is the service's secret, which is not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
-    """A random key for only this person."""
+    """A random key for this person alone."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     made_at: Mapped[datetime]
 
 
 class Erasure(TableBase):
-    """A pseudonym whose person asked to be forgotten; none of its records are imported again."""
+    """A pseudonym whose owner asked to be forgotten; its records are never imported again."""
 
     __tablename__ = "erasures"
 
@@ -369,7 +368,7 @@ class MirrorFile(TableBase):
 
 
 class Mirrored(TableBase):
-    """The file of the public log that contains a record; a record is in one file only."""
+    """The file of the public log that contains a record; each record is in only one file."""
 
     __tablename__ = "mirrored"
 
@@ -380,7 +379,7 @@ class Mirrored(TableBase):
 
 
 def list_audio(document: Any) -> Iterator[str]:
-    """Yield all that a document in a table, such as turns or the design of a listening test, names as audio."""
+    """Yield every audio file named in a stored document, such as turns or the design of a listening test."""
     if isinstance(document, dict):
         yield from (part for key, part in document.items() if key == "audio" and isinstance(part, str))
     for part in document.values() if isinstance(document, dict) else document if isinstance(document, list) else ():

@@ -1,8 +1,9 @@
 """Running counts of the arena's battles and votes, by pair, item, system with its voters, and dimension.
 
-They are changed in the transaction that adds, excludes or removes a battle or vote, so dealing a battle, revealing one
-or finding a page of the public list does not require counting all votes. At any time they equal the result of `recount`
-over all battles and votes. A vote is rated if it counts, is not a skip, and its battle repeats no other.
+They are changed in the transaction that adds, excludes or removes a battle or vote, so creating a battle, revealing one
+or finding a page of the public list does not require counting all votes. At any time, they equal the result of
+`recount` over all battles and votes. A vote is rated if it counts, is not a skip, and its battle does not repeat
+another.
 """
 
 from collections import Counter, defaultdict
@@ -36,11 +37,11 @@ from sqlalchemy.orm import Session
 from podeval.store.tables import ArenaOutput, Battle, TableBase, Vote
 
 RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
-"""Conditions on a vote that ratings are computed from."""
+"""Conditions for a vote to be used in ratings."""
 
 
 def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> Table:
-    """Return a table of numbers by texts, each with a maximum length."""
+    """Return a table of numbers with text keys, each with a maximum length."""
     columns: list[Column[Any]] = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
     columns += [Column(number, Integer, nullable=False) for number in numbers]
     return Table(name, TableBase.metadata, *columns, sqlite_with_rowid=False)
@@ -65,7 +66,7 @@ RATED_VOTES = Table(
     Index("ix_rated_votes_number", "number"),
     sqlite_with_rowid=False,
 )
-"""The numbers of the rated votes of each dimension, which make finding a page fast."""
+"""The numbers of the rated votes of each dimension, for finding a page quickly."""
 
 COUNTS = (PAIR_COUNTS, ITEM_COUNTS, SYSTEM_COUNTS, RATED_VOTES)
 """All tables of counts."""
@@ -96,12 +97,12 @@ _REMOVED = delete(RATED_VOTES).where(
 
 
 def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> None:
-    """Add battles to the counts, or take them out; repeated battles are not counted.
+    """Add battles to the counts, or subtract them; repeats are not counted.
 
     Args:
-        session: the writing session that adds or removes the battles.
+        session: the write session that adds or removes the battles.
         battles: the battles.
-        by: 1, or -1 to take them out.
+        by: 1, or -1 to subtract them.
     """
     pairs: Counter[tuple[str, ...]] = Counter()
     items: Counter[tuple[str, ...]] = Counter()
@@ -115,15 +116,15 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Add the rated ones among some votes to the counts, or remove them.
+    """Add the rated ones among some votes to the counts, or subtract them.
 
-    To be called after votes are added; to change or delete votes, call it with -1 before and, if they stay, with 1
+    Call it after votes are added. To change or delete votes, call it with -1 before and, if they stay, with 1
     afterwards.
 
     Args:
-        session: the writing session that changes the votes.
+        session: the write session that changes the votes.
         which: the condition of the votes.
-        by: 1, or -1 to take them out.
+        by: 1, or -1 to subtract them.
     """
     votes = session.execute(_VOTES.where(which)).all()
     if not votes:
@@ -137,7 +138,7 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
         for system in (vote.low, vote.high):
             systems[*kind, system]["votes"] += by
             judged.add((vote.voter, *kind, system))
-    # Anyone who has other votes on a system is one of its voters either way.
+    # Anyone who has other votes on a system remains one of its voters.
     for _, *key in judged - _find_judged(session, judged, {vote.number for vote in votes}):
         systems[tuple(key)]["voters"] += by
     _add(session, PAIR_COUNTS, pairs)
@@ -152,7 +153,7 @@ def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: s
     Args:
         session: session of the database.
         judged: the voters and systems, each as voter, protocol, dimension and system.
-        without: the numbers of votes that are left out.
+        without: the numbers of votes to ignore.
     """
     about = {"voters": list({row[0] for row in judged}), "systems": list({row[3] for row in judged})}
     rows = session.execute(_JUDGED, about)
@@ -177,7 +178,7 @@ def _add(session: Session, table: Table, counts: Mapping[tuple[str, ...], Mappin
 
 @cache
 def _make_upsert(table: Table, dialect: str) -> tuple[Any, list[str], list[str]]:
-    """Return the statement that adds to the numbers of a row, the names of its keys, and those of its numbers."""
+    """Return the statement that adds to the numbers of a row, and the names of its keys and numbers."""
     statement: Any = (sqlite if dialect == "sqlite" else postgresql).insert(table)
     keys, numbers = ([column.name for column in table.c if column.primary_key is is_key] for is_key in (True, False))
     added = {name: table.c[name] + statement.excluded[name] for name in numbers}
@@ -223,5 +224,5 @@ _COUNT_OF_DIMENSION = _COUNT.where(SYSTEM_COUNTS.c.dimension == bindparam("dimen
 
 
 def count_rated(session: Session, dimension: str | None = None) -> int:
-    """Count the rated votes, of one dimension or all."""
+    """Count the rated votes of one dimension, or of all."""
     return int(session.scalar(_COUNT if dimension is None else _COUNT_OF_DIMENSION, {"dimension": dimension}) or 0)

@@ -1,8 +1,8 @@
-"""An author's starting point: a draft of the document for a model repo, or scripts to speak for any other system.
+"""An author's starting point: a draft document for a model repo, or scripts that any other system can speak.
 
-A draft contains the Hub's facts on the commit, the card, the languages and the headers of the weights; nothing is
-downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: `<name>.json` is spoken into
-`<name>.flac`.
+A draft contains what the Hub knows about the commit, the card, the languages and the headers of the weights; nothing is
+downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: the speech for `<name>.json` goes
+into `<name>.flac`.
 """
 
 import io
@@ -32,26 +32,26 @@ from podeval.texts import write_sentence
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
 )
-"""A model's page on the Hub, or a page below it."""
+"""Pattern of a model's page on the Hub, or of a page below it."""
 
 _DESCRIPTION = 600
-"""Number of characters of the card that describe a system if its submitter writes nothing else."""
+"""Number of characters of the card that serve as the description if the submitter writes none."""
 
 
 def draft_document(
     repo: str, *, benchmark: str = "real_pod", track: str = "", task: str = "", api: HfApi | None = None
 ) -> dict[str, Any]:
-    """Return the document that submits a model repo at its newest commit, as plain data.
+    """Return the document that submits a model repo at its latest commit, as plain data.
 
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
-        benchmark: name of its benchmark.
+        benchmark: name of the benchmark.
         track: a track of the benchmark; its first by default.
-        task: task of the model; by default that on its card, else text-to-speech.
+        task: task of the model; by default the task on its card, otherwise text-to-speech.
         api: client of the Hub.
 
     Raises:
-        BadInput: this is not the name of a repo, the repo is not there, or there is no such benchmark.
+        BadInput: the text is not the name of a repo, the repo does not exist, or there is no such benchmark.
         HubUnavailable: the Hub does not answer.
     """
     repo = read_repo_name(repo)
@@ -86,19 +86,19 @@ def draft_document(
 
 
 def read_repo_name(text: str) -> str:
-    """Return the name of a repo, given by name or by the address of one of its pages on the Hub."""
+    """Return the name of a repo that is given by name or by the address of one of its Hub pages."""
     match = _ADDRESS.fullmatch(text.strip())
     return match["repo"] if match else text.strip()
 
 
 def _make_id(name: str) -> str:
-    """A system's id by the name of its repo."""
+    """Return a system's id, based on the name of its repo."""
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return (plain if plain[:1].isalpha() else f"s_{plain}")[:64].ljust(2, "_")
 
 
 def _describe(text: str) -> str:
-    """The first paragraph of a card that is not a heading, table, image or code, on one line."""
+    """Return the first paragraph of a card that is not a heading, table, image or code, on one line."""
     for paragraph in re.split(r"\n\s*\n", text[:20_000]):
         line = " ".join(paragraph.split())
         if line and not line.startswith(("#", "|", "!", "<", "`", "[!", "-", "*")):
@@ -113,11 +113,11 @@ def _list_languages(facts: repo_info.RepoFacts) -> list[str]:
 
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Time of every file in a zip, so that the same scripts make the same bytes."""
+"""Time of every file in a zip, so that the same scripts give the same bytes."""
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
-    """List the runs whose scripts are available here, with their items: those read aloud, entered by default."""
+    """List the default `voice` runs whose scripts are available on this machine, with their items."""
     spoken = []
     for name in benchmarks.list_benchmarks():
         for split in benchmarks.get(name).splits:
@@ -126,7 +126,7 @@ def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ..
                 try:
                     items = entry.items(data)
                 except BadInput:
-                    # Its items are built on the machine of the worker.
+                    # Its items are built on the worker's machine.
                     continue
                 if items and all(item.script is not None for item in items):
                     spoken.append((entry, items))
@@ -160,7 +160,7 @@ def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
 
 
 def write_notebook(entry: RunEntry, address: str) -> str:
-    """Write a notebook that speaks the scripts of a run, a zip at an address, by a function of the user's own."""
+    """Write a notebook that downloads the zipped scripts of a run and speaks them with the user's own function."""
     cells = [
         ("markdown", _INTRO.format(folder=entry.folder)),
         ("code", "%pip install --quiet huggingface_hub numpy soundfile"),
@@ -226,12 +226,12 @@ print(api.upload_folder(repo_id=repo, repo_type="dataset", folder_path="outputs"
 def check_document(
     desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
 ) -> dict[str, Any]:
-    """The gate's verdict on a document, without queueing: `passed`, every refusal, and the runs if it passes.
+    """Return the gate's verdict on a document, without queueing it: `passed`, every refusal, and the runs if it passes.
 
     Args:
         desk: the desk that accepts submissions.
         plain: the filled-in document.
-        who: the person who wants to submit it.
+        who: the person who wants to submit the document.
         beside: folder of the uploads, if the document names any.
 
     Raises:
@@ -246,7 +246,7 @@ def check_document(
 
 
 def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
-    """Whether the model of a document can be run, for its submitter: the adapter, the amount, the time and the cost.
+    """Report to a submitter whether the model of a document can be run: the adapter, the amount, the time and the cost.
 
     Args:
         desk: the desk that accepts submissions.
@@ -272,14 +272,14 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
 
 
 def make_preview(desk: SubmissionService, document: Submission, parameters: int) -> dict[str, Any]:
-    """The model that would run, its settings, and the latest time at which it would be done."""
+    """Return the model that would run, its settings, and the latest time by which it would be done."""
     standing = desk.queue.end()
     runs = []
     for entry in list_entries(document):
         try:
             count = len(entry.items(desk.gate.data))
         except BadInput:
-            # Its items are built on the machine of the worker.
+            # Its items are built on the worker's machine.
             count = None
         runs.append(
             {

@@ -20,7 +20,7 @@ from podeval.systems.speech import Ask, RecordedUserTurn, Reference
 from podeval.systems.submission import Submission
 
 TASKS = {"voice": ("text-to-speech", "podcast"), "write": ("script-writer",), "respond": ("speech-to-speech",)}
-"""Tasks of a model that are suitable for a track."""
+"""Model tasks that are suitable for a track."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RunEntry:
         """Return the items, in order.
 
         Raises:
-            BadInput: they are rows of a dataset that must be built first; the message gives the command.
+            BadInput: the items come from a dataset that must be built first; the message gives the command.
         """
         return load_items(benchmarks.get(self.benchmark), self.split, data).items
 
@@ -48,13 +48,13 @@ class RunEntry:
 def list_entries(document: Submission) -> tuple[RunEntry, ...]:
     """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
-    Splits for listening tests are generated on request, and not entered, like replaced splits.
+    Splits for listening tests are generated only on request, and replaced splits are not entered either.
     """
     return list_runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
 
 
 def list_runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ...]:
-    """List the runs of tracks, each a benchmark and one of its tracks; unknown ones have none."""
+    """List the runs of tracks, each given as a benchmark and one of its tracks; unknown tracks have none."""
     runs = []
     for name, track in tracks:
         splits = benchmarks.get(name).splits if name in benchmarks.list_benchmarks() else ()
@@ -65,7 +65,7 @@ def list_runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ..
 
 
 def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
-    """List every run that a submission may have, also in splits that are no longer entered."""
+    """List every run that a submission may have, including those in splits that are no longer entered."""
     return tuple(
         RunEntry(entered.name, split.name, track)
         for entered in document.benchmarks
@@ -76,13 +76,13 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def find_trial(document: Submission, folder: Path) -> tuple[RunEntry, ...]:
-    """Find the runs for which a folder has outputs, if it has no outputs of the document's entries."""
+    """Find the runs for which a folder has outputs, if it has none for the document's own entries."""
     supplied = [run for run in list_possible_runs(document) if (folder / run.folder).is_dir()]
     return () if set(supplied) & set(list_entries(document)) else tuple(supplied)
 
 
 def find_runs(row: SubmissionRow, board: Path) -> Iterator[tuple[RunEntry, RunFolder]]:
-    """Find the runs of a submission on the board; those of another submission of the same system are left out."""
+    """Find the runs of a submission on the board, without those of another submission of the same system."""
     for entry, run in list_run_folders(row, board):
         if (run.path / "run.json").exists() and run.plan().generation.get("submission") == row.id:
             yield entry, run
@@ -109,13 +109,13 @@ def list_expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tup
 
 
 def find_outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
-    """Return the folder of an entry's outputs, `<benchmark>/<split>`; an only entry may use the root."""
+    """Return the folder of an entry's outputs, `<benchmark>/<split>`; a single entry may use the root."""
     inside = any(name.startswith(f"{entry.folder}/") for name in files)
     return "" if alone and not inside else f"{entry.folder}/"
 
 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
-"""Settings of generation from the papers, by benchmark; other benchmarks use the model's own."""
+"""Generation settings from the papers, by benchmark; other benchmarks use the model's own settings."""
 
 
 def get_preset_settings(entry: RunEntry) -> str:
@@ -149,7 +149,7 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:
-    """Return the reference voice of each speaker; each recording is copied next to the items once."""
+    """Return the reference voice of each speaker, copying each recording next to the items once."""
     voices = {}
     for speaker, voice in item.reference_voices.items():
         copy = folder / f"{voice.id}{Path(voice.file).suffix}"

@@ -1,10 +1,10 @@
-"""Collection of a run's outputs from the files of an untrusted process, which are judged by name and kind only.
+"""Collect a run's outputs from the files of an untrusted process, which are judged only by name and kind.
 
-A second sandbox decodes audio and writes it again as FLAC, and only that copy is kept. A line of the process's log
-is used if it is well-formed, belongs to a requested item, and names plain files next to the log.
+A second sandbox decodes audio and rewrites it as FLAC, and only this copy is kept. A line of the process's log is used
+if it is well-formed, belongs to a requested item, and names plain files next to the log.
 
-A fault of this machine that this process observes is a `MachineFault`: the submission returns to the queue and is never
-given up because of it. What a program in a sandbox reports counts as an attempt (`OursFailed`).
+A machine fault that this process observes is a `MachineFault`: the submission returns to the queue and is never given
+up because of it. A fault that a sandboxed program reports counts as an attempt (`OursFailed`).
 """
 
 import contextlib
@@ -35,13 +35,13 @@ from podeval.text.script_format import read_any_script
 from podeval.text.text_file import decode_text
 
 LEAST_FREE = 512 * 2**20
-"""Free bytes of the disk below which no sandbox works."""
+"""Number of free bytes on the disk below which sandboxes do not work."""
 
 LOG = "generated.jsonl"
 _LOG_MOST = 64 * 2**20
 _LINE_MOST = 2**20
 _AT_ONCE = 4 * 2**20
-"""Bytes of the log that are parsed at a time: as JSON a byte of text can become thirty in memory."""
+"""Bytes of the log that are parsed at a time; parsed JSON can take thirty times as many bytes in memory."""
 _LINES_MOST = 2_000
 _DETAILS_MOST = 16_384
 _KILLED = (-9, 128 + 9)
@@ -67,7 +67,7 @@ class Intake:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """Read new whole lines of a folder's log; return them and the position of the next. There may be more to read.
+        """Read new complete lines of a folder's log; return them and the position of the next line. More may follow.
 
         Raises:
             BadInput: the log is not a plain file, or it or one of its lines is larger than allowed.
@@ -76,11 +76,10 @@ class Intake:
         if size > _LOG_MOST:
             raise BadInput(f"its log is larger than {_LOG_MOST // 2**20} MiB")
         pieces = content.split(b"\n")
-        # Split before anything is parsed; the last piece is a line that is still being written, or that the limit cut
-        # off.
+        # Split before parsing; the last piece is a line that is still being written or that the limit cut off.
         if any(len(piece) > _LINE_MOST for piece in pieces):
             raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
-        # There should be one line for each item; the lines of a program that writes millions are not all read at once.
+        # There should be one line for each item; if a program writes millions of lines, they are not all read at once.
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
         return list(_parse_lines(whole)), start + len(whole)
 
@@ -88,9 +87,9 @@ class Intake:
         """Store the outputs of these items, or the reasons for missing ones.
 
         Args:
-            lines: items with the log line of each.
+            lines: items, each with its log line.
             out: folder with the process's output.
-            clean: a new folder for the decoded copies.
+            clean: new folder for the decoded copies.
         """
         audio = {name: file for item, line in lines for name, file in _audio_files(item, line).items()}
         sound = {name: file for name, file in audio.items() if _is_plain_file(out, file)}
@@ -99,7 +98,7 @@ class Intake:
             self._keep(item, line, out, clean, copies)
 
     def fail(self, item: Item, reason: str) -> None:
-        """Store that an item has no output, through the system's fault."""
+        """Record that an item has no output because the system failed."""
         self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_script_asked_for(item)))
 
     def _keep(self, item: Item, line: Generated, out: Path, clean: Path, copies: Mapping[str, Transcoded]) -> None:
@@ -152,7 +151,7 @@ class Intake:
         )
 
     def _transcode(self, files: Mapping[str, Path], clean: Path) -> dict[str, Transcoded]:
-        """Transcode files, by name: all together first, then one by one if that fails."""
+        """Transcode files, by name: first all together, then one by one if that fails."""
         if not files:
             return {}
         copies, failure = self._transcode_in_box(files, clean)
@@ -176,7 +175,7 @@ class Intake:
         box = sandbox.SandboxSpec(command, clean, sources, limits, sandbox.ONE_THREAD, trusted=self.trusted, own=True)
         with open_box(box) as running:
             ended = running.wait()
-        # Accept only possible values from its report.
+        # Accept only plausible values from its report.
         reports = {}
         for line in _read_file(clean / REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
@@ -184,7 +183,7 @@ class Intake:
                 if one.item in files and (one.refused or _is_right(one, clean)):
                     reports[one.item] = one
         if any(one.refused for one in reports.values()):
-            # A file may be refused only because there is no room for its copy.
+            # A file may have been refused only because there is no room for its copy.
             require_disk(clean)
         return reports, ended.failure
 
@@ -194,7 +193,7 @@ def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
     """Open a sandbox; when the block ends, every process in it is dead.
 
     Raises:
-        MachineFault: it cannot be started here, or this machine is at fault for how it ended.
+        MachineFault: the sandbox cannot be started on this machine, or this machine is at fault for how it ended.
         OursFailed: the machine ran out of memory.
     """
     kills = sandbox.count_memory_kills()
@@ -208,10 +207,10 @@ def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
 
 
 def require_disk(folder: Path) -> None:
-    """Refuse if the disk has too little room for any sandbox, unless the content of this one's folder is the cause.
+    """Raise an error if the disk has too little room for any sandbox, unless this sandbox's own folder is the cause.
 
     Raises:
-        MachineFault: the message states the remaining space.
+        MachineFault: the disk is too full; the message states the remaining space.
     """
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE and measure_disk_use(folder) < LEAST_FREE:
@@ -223,7 +222,7 @@ def require_disk(folder: Path) -> None:
 
 
 def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -> None:
-    """Check the machine for faults before a program in a sandbox is blamed for how it ended.
+    """Check that the machine is not at fault, before a sandboxed program is blamed for how it ended.
 
     Args:
         ended: the end of the program.
@@ -231,7 +230,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
         kills_before: `sandbox.count_memory_kills()` before it was started.
 
     Raises:
-        MachineFault: the disk is full for other reasons, or sandboxes do not work here any more.
+        MachineFault: the disk is full for other reasons, or sandboxes no longer work on this machine.
         OursFailed: the machine ran out of memory.
     """
     if ended.failure is None:
@@ -249,7 +248,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
 
 
 def measure_disk_use(folder: Path) -> int:
-    """Return the bytes of the files below a folder, without following links; only the first of very many count."""
+    """Return the total bytes of the files below a folder, without links; of very many files, only the first count."""
     size = 0
     for root, _, names in itertools.islice(os.walk(folder), 10_000):
         for name in names:
@@ -259,7 +258,7 @@ def measure_disk_use(folder: Path) -> int:
 
 
 def _parse_lines(content: bytes) -> Iterator[Generated]:
-    """Yield the well-formed lines; others count as not written."""
+    """Yield the well-formed lines; others are ignored."""
     for line in content.splitlines():
         with contextlib.suppress(ValueError, ValidationError, RecursionError):
             yield Generated.model_validate(json.loads(line))
@@ -285,7 +284,7 @@ def _read_script(path: Path) -> str:
     """Read the text of a script.
 
     Raises:
-        BadInput: it is larger than the limit for scripts, or not text.
+        BadInput: the script is larger than the limit, or not text.
     """
     content, size = _read_file(path, 0, MOST_BYTES)
     if size > MOST_BYTES:
@@ -294,12 +293,12 @@ def _read_script(path: Path) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a name is allowed for an output's file: without a path, and not hidden."""
+    """Return whether an output file may have a name: it has no path and is not hidden."""
     return _NAME.fullmatch(name) is not None
 
 
 def _is_plain_file(out: Path, name: str) -> bool:
-    """Return whether a name is that of a plain file in a folder."""
+    """Return whether a name belongs to a plain file in a folder."""
     if not is_name(name):
         return False
     try:
@@ -317,7 +316,7 @@ def _audio_files(item: Item, line: Generated) -> dict[str, str]:
 
 
 def _is_right(one: Transcoded, clean: Path) -> bool:
-    """Return whether a report names an existing file and has possible figures."""
+    """Return whether a report names an existing file and contains plausible figures."""
     plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _is_plain_file(clean, str(one.file))
     return plain and math.isfinite(one.seconds) and one.seconds > 0
 
@@ -345,7 +344,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; none if any of them is impossible."""
+    """Return the times of turns; return none if any of them is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

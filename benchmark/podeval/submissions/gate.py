@@ -1,4 +1,4 @@
-"""The gate: the checks before a submission is queued. No code of a repo is run, and no weights are downloaded.
+"""The gate: checks before a submission is queued. It does not run code from a repo or download weights.
 
 All broken rules are reported together, by name and with the remedy (`rules.RULES`).
 """
@@ -27,16 +27,16 @@ _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
 _OPEN_LICENCES = ("other", "unknown")
 _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
-"""Endings of unfinished descriptions: those of the template, and of a draft made from a run."""
+"""Endings of unfinished descriptions in the template and in a draft made from a run."""
 
 
 @dataclass(frozen=True)
 class PinnedSource:
-    """The repos and commits that passed the gate; they are stored with the submission, and only they are run.
+    """The repos and commits that passed the gate; they are stored with the submission, and nothing else is run.
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
-        parameters, weight_bytes: sums over both, by the headers of the weights.
+        parameters, weight_bytes: sums over both repos, from the headers of the weights.
         content: digest of the content of a supplied folder.
     """
 
@@ -56,14 +56,14 @@ class PinnedSource:
 
 @dataclass(frozen=True)
 class Gate:
-    """The gate, which checks submissions before they are queued.
+    """The gate that checks submissions before they are queued.
 
     Attributes:
-        limits: limits of this board.
+        limits: the limits of this board.
         api: the Hub's client; by default one with the token of the logged-in user.
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.
-        uploads: folder of uploads, which outputs may always come from.
+        uploads: folder of uploads, from which outputs may always come.
         trial: runs whose outputs are checked in place of the document's entries.
     """
 
@@ -83,7 +83,7 @@ class Gate:
         """
         source = document.source
         if getattr(source, "repo", None) and (unfilled := list(list_placeholders(document))):
-            # The check comes before the Hub is asked about a repo that nobody means.
+            # This check comes first, so that the Hub is not asked about a repo in an unfilled template.
             raise SubmissionRefused(*unfilled, *check_task(document))
         if isinstance(source, Outputs | Human) and (shared := list(check_task(document))):
             raise SubmissionRefused(*shared)
@@ -214,7 +214,7 @@ def _count_other_bytes(repo: hub.RepoFacts) -> int:
 
 
 def check_repo(repo: hub.RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
-    """Check the rules that apply to models and to outputs."""
+    """Check the rules that apply to both models and outputs."""
     name, files, configs = repo.repo, len(repo.files), sum(map(hub.is_config, repo.files))
     code = [file for file in repo.files if file.lower().endswith(CODE)]
     yield from select_refusals(
@@ -240,7 +240,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
         yield write_refusal("licence", "card-without-licence", repo=repo.repo)
         return
     licence_name = repo.card.get("license_name")
-    # Only text: a list of lists of the same lists is short in YAML and without end in words.
+    # Text only: a YAML list of lists of the same lists is short in the file but endless when written out.
     licence_name = licence_name if isinstance(licence_name, str) else ""
     names = {stated.casefold(), licence_name.casefold()}
     if (
@@ -256,7 +256,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
 def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can contain code."""
     config = repo.configs.get("config.json")
-    # The voices of one class of models are a pickle of tensors, which is checked when it is fetched.
+    # One class of models has voices in a pickle of tensors, which is checked when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
     yield from select_refusals(
@@ -306,7 +306,7 @@ def list_placeholders(document: Submission) -> Iterator[Refusal]:
 
 
 def check_task(document: Submission) -> Iterator[Refusal]:
-    """Check that an adapter does the task of a model, that the task fits the tracks, and that each split has one."""
+    """Check that there is an adapter for the model's task, that it fits the tracks, and that each split has one."""
     runs: dict[str, list[str]] = {}
     for run in list_entries(document):
         runs.setdefault(run.folder, []).append(run.track)
@@ -330,7 +330,7 @@ def check_task(document: Submission) -> Iterator[Refusal]:
 
 
 def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterator[Refusal]:
-    """Check that whose voices are cloned is stated, with the permission; a repo that holds voices must state it."""
+    """Check that cloned voices have the person's name and permission, which are required if a repo has voices."""
     consent = source.consent
     if consent is None:
         if voices := [name for name in files if name.lower().endswith(".npy")]:
@@ -345,10 +345,10 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model of a document can be run here, by the repo's small files; nothing is downloaded or run.
+    """Judge whether the model of a document can be run here, only from the repo's small files and without running any.
 
     Returns:
-        The title of its class of models, empty if it cannot be run, and the reasons why it cannot.
+        The title of its model class (empty if it cannot be run), and the reasons why it cannot.
 
     Raises:
         BadInput: the source is not a model.
@@ -370,10 +370,10 @@ def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, .
 
 
 def _find_class(source: Model, gate: Gate) -> str:
-    """Return the title of a model's class, by its config; for an adapter on a base model, that of its task.
+    """Return the title of a model's class from its config; for an adapter on a base model, the title of its task.
 
     Raises:
-        BadInput: no adapter of the task opens models of its class.
+        BadInput: no adapter for the task opens models of this class.
     """
     adapter = find_adapter(source.task)
     try:

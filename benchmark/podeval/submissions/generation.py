@@ -1,4 +1,4 @@
-"""Generation with an untrusted model: in a sandbox, with outputs collected as they come, and restarts after a crash."""
+"""Generation with an untrusted model in a sandbox: collect outputs as they appear, and restart it after a crash."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ FALLS = 3
 """Number of crashes after which missing outputs count as failed."""
 
 OUTPUTS = "outputs"
-"""The task that reads outputs made elsewhere; no model runs."""
+"""The task that reads outputs made elsewhere, without running a model."""
 
 _REFUSED = "refused.json"
 _START_SECONDS = 900.0
@@ -48,13 +48,13 @@ class GenerationSettings:
     """The settings for running models on this machine.
 
     Attributes:
-        command: the generating program, which takes its job file.
-        limits: limits of the sandbox; its time is the sum over the items.
+        command: the generating program, which takes a job file as its argument.
+        limits: limits of the sandbox; the time limit is the sum over the items.
         bounds: limits for a recording.
-        item_seconds: an item that takes longer has failed.
-        trusted: whether models run without isolation; for models that the operator vouches for.
-        gpu: whether they may use the GPU.
-        voices: recordings of reference voices, for settings that give a model voices (LFS-Bench, Table 7).
+        item_seconds: time limit of an item in seconds; an item that takes longer has failed.
+        trusted: whether models run without isolation; only for models that the operator vouches for.
+        gpu: whether models may use the GPU.
+        voices: recordings of reference voices, for settings that require them (LFS-Bench, Table 7).
     """
 
     command: Callable[[Path], Sequence[str]] = generate_command
@@ -66,7 +66,7 @@ class GenerationSettings:
     voices: Path | None = None
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
-        """Copy the reference voices next to the items if the benchmark's settings need some; return their folder."""
+        """Copy the reference voices next to the items if the benchmark's settings need them; return their folder."""
         if self.voices is None or not get_preset(get_preset_settings(entry)).reference_voices:
             return None
         folder = asks / "voices"
@@ -77,7 +77,7 @@ class GenerationSettings:
 def write_task(
     entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
 ) -> Path:
-    """Write a model's tasks as a folder: items, voices and the job with its other fields; return its file.
+    """Write a model's tasks as a folder of items, voices and the job with its other fields; return the job file.
 
     The model sees the folder under the path `seen_at`.
     """
@@ -99,23 +99,23 @@ class Runner(Protocol):
     """The interface of a runner that starts a model and collects its outputs in the run's folder."""
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
-        """Start the model once; yield each item whose output is in the folder, and return how the model ended.
+        """Start the model once; yield each item when its output is in the folder, and return how the model ended.
 
         Outputs of earlier starts are collected first.
 
         Raises:
             Unusable: the model cannot be run.
-            OursFailed: an item could not be made through our fault.
+            OursFailed: an item could not be generated through our fault.
             MachineFault: this machine cannot run any model.
         """
 
 
 def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Iterator[Item]:
-    """Make the missing outputs of a run by a model; yield each item as soon as its output is in the run's folder.
+    """Generate a run's missing outputs with a model; yield each item as soon as its output is in the run's folder.
 
     Raises:
         Unusable: the model cannot be run.
-        OursFailed: an item could not be made through our fault.
+        OursFailed: an item could not be generated through our fault.
         MachineFault: this machine cannot run any model.
     """
     yield from (item for item in items if intake.folder.output(item.id) is not None)
@@ -128,7 +128,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
 
 def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
-    """Mark items as failed after a crash: the one that it crashed on, or all if no more outputs came; yield them."""
+    """Mark items as failed after a crash: the one on which it crashed, or all if no outputs came; yield them."""
     if ended.failure is None:
         reason, failed = "the system ended without returning anything for it", left
     else:
@@ -146,11 +146,11 @@ class SandboxRunner:
 
     Attributes:
         entry: the run entry.
-        work: an empty folder of this attempt.
+        work: an empty folder for this attempt.
         model, base: the files of the model, and of the model that it adapts.
         task: task of the adapter.
         making: settings for running models here.
-        check: function that is called often; raises when the work must end.
+        check: function that is called often, and raises an error when the work must end.
         seed: seed of the generation.
     """
 
@@ -165,7 +165,8 @@ class SandboxRunner:
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
         """Start the model in a sandbox; see `Runner`."""
-        # The path is complete and has no links: a sandbox has a separate root, and sees files at their real places.
+        # The path is absolute and without links, because a sandbox has a separate root and sees files at their real
+        # paths.
         work = self.work.resolve()
         folder = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
         try:
@@ -192,7 +193,7 @@ class SandboxRunner:
                     running.stop(str(error))
                     break
                 new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
-                # The amount is limited each time: reading continues as long as the last part contained requested items.
+                # The amount is limited each time; reading continues as long as the last part contained requested items.
                 unread = bool(new)
                 if new:
                     batches += 1
@@ -209,7 +210,7 @@ class SandboxRunner:
             return False
         if line.error is not None and line.cause == "ours":
             raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
-        # A line may be there twice in one reading; the first counts.
+        # A line may occur twice in one reading; the first one counts.
         return True
 
     def _prepare(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:
@@ -245,7 +246,7 @@ class SandboxRunner:
             with contextlib.suppress(ValueError, RecursionError):
                 refusal = json.loads(path.read_bytes())
         if not isinstance(refusal, dict) or "reason" not in refusal:
-            # The program writes its reason to the requested place once it has read the request.
+            # Once it has read the request, the program writes its reason to the requested file.
             last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
             raise OursFailed(f"the program that runs models could not start the model: {redact_line(last[0])[:1_000]}")
         reason = redact_line(str(refusal["reason"]))[:1_000]

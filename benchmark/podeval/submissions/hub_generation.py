@@ -1,7 +1,8 @@
-"""Generation with an untrusted model on the Hub: as a job in its own container, with outputs fetched as they come.
+"""Generation with an untrusted model as a job on the Hub, in its own container; outputs are fetched as they appear.
 
-A job belongs to a round of a submission's run, which the ledger records: a restarted worker finds the open round, and
-follows its job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same intake.
+A job belongs to a round of a submission's run, which the ledger records: a restarted worker finds the open round and
+continues to watch its job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same
+intake.
 """
 
 import contextlib
@@ -40,29 +41,29 @@ _SEED = 0
 
 
 class FetchedResults:
-    """The part of a folder of results that was fetched; each line once, together with its files."""
+    """The fetched part of a results folder; each line is fetched once, together with its files."""
 
     def __init__(self, results: BucketFolder, items: dict[str, Item], out: Path, most: int) -> None:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Reasons why items were not made through our fault."""
+        """Reasons why items could not be generated through our fault."""
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
-        """The generation's own report on its end; empty if there is none."""
+        """The generation's own report on how it ended; empty if there is none."""
         self._results, self._asked, self._left = results, items, most
         shutil.rmtree(out.parent, ignore_errors=True)
         out.mkdir(parents=True)
 
     def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
-        """Fetch items that got a line since the last look, with their files in `out`.
+        """Fetch items that have got a line since the last check, with their files in `out`.
 
         Args:
-            final: nothing more will arrive, so missing files stay missing.
+            final: whether the job has ended, so missing files stay missing.
 
         Raises:
-            Unusable: their files are larger than the limit for outputs.
+            Unusable: the files are larger than the limit for outputs.
             HubUnavailable: the Hub does not answer; nothing is lost.
         """
         sizes = self._results.files()
@@ -76,7 +77,7 @@ class FetchedResults:
             if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
                 continue
-            # Its files may come later.
+            # The item's files may arrive later.
             files = line.files
             if not final and any(f"{FILES}/{file}" not in sizes for file in files):
                 continue
@@ -91,7 +92,7 @@ class FetchedResults:
         return new
 
     def _fetch_small(self, name: str, sizes: Mapping[str, int]) -> bytes | None:
-        """Fetch a small file; return None if it is missing, is larger than a line may be, or has changed."""
+        """Fetch a small file; return None if it is missing, exceeds the limit for a line, or has changed."""
         size, file = sizes.get(name, 0), self.out.parent / "small.json"
         if 0 < size <= _LINE_MOST:
             with contextlib.suppress(BadInput):
@@ -131,23 +132,23 @@ def _parse_line(content: bytes) -> Generated | None:
 
 
 MOST_ROUNDS = 9
-"""Highest number of jobs of one run; a model that needs more is given up."""
+"""Maximum number of jobs for one run; a model that needs more is given up."""
 
 SILENCE_SECONDS = 1_800.0
-"""Seconds without an answer of the Hub after which a worker returns the submission, while the job continues."""
+"""Seconds without an answer from the Hub after which a worker returns the submission, while the job continues."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
 
 
 @dataclass(frozen=True)
 class OnTheHub:
-    """The settings and the ledger of a worker for running models on the Hub.
+    """A worker's settings and ledger for running models on the Hub.
 
     Attributes:
-        jobs: settings of jobs: place, machine, duration.
+        jobs: settings of jobs: namespace, machine, duration.
         ledger: ledger of all jobs, with the budget.
         pause: seconds between two checks of a job.
-        log: function that gets the events of jobs.
+        log: function that receives the events of jobs.
 
     Raises:
         BadInput: there is no budget.
@@ -163,10 +164,10 @@ class OnTheHub:
             raise BadInput("set a budget for all jobs together, in US dollars, with --budget or PODEVAL_JOBS_BUDGET")
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
-        """Stop jobs of submissions that no worker holds any more, and settle their cost; return the jobs' ids.
+        """Stop jobs of submissions that no worker holds any longer, and settle their cost; return the jobs' ids.
 
         Args:
-            under_way: function that says whether a submission is queued or in progress.
+            under_way: function that returns whether a submission is queued or in progress.
         """
         stopped = []
         for row in self.ledger.under_way():
@@ -203,7 +204,7 @@ class OnTheHub:
         """Return the job of a round; None if none was started.
 
         Raises:
-            JobGone: the Hub no longer knows it.
+            JobGone: the Hub no longer has the job.
         """
         if row.job:
             return self.jobs.look(row.job)
@@ -217,7 +218,7 @@ class HubRounds:
     Attributes:
         hub: settings and ledger of jobs.
         model, base: repos with their commits, as `{"repo", "revision"}`.
-        making: limits; its sandbox is not used.
+        making: limits for generation; its sandbox settings are not used.
     """
 
     hub: OnTheHub
@@ -238,7 +239,7 @@ class HubRounds:
             results = self._open_results(row, intake.list_missing(missing))
             try:
                 yield from self._take_in(results, intake, final=True)
-            except BadInput as error:  # somebody emptied the bucket: missing outputs are made again
+            except BadInput as error:  # the bucket was emptied; missing outputs are generated again
                 self.hub.log(f"{self.submission}: nothing remains of round {row.round} ({error})")
             shutil.rmtree(results.out.parent, ignore_errors=True)
 
@@ -246,9 +247,9 @@ class HubRounds:
         """Run one job until it ends; see `generation.Runner`.
 
         Raises:
-            BudgetSpent: there is not enough money for it now.
-            TooExpensive: there never will be.
-            HubUnavailable: the Hub has not answered for long; the job continues.
+            BudgetSpent: the remaining budget is too small for now.
+            TooExpensive: the job could cost more than the whole budget.
+            HubUnavailable: the Hub has not answered for a long time; the job continues.
         """
         jobs, ledger = self.hub.jobs, self.hub.ledger
         yield from self._recover(missing, intake)
@@ -265,7 +266,7 @@ class HubRounds:
         except JobGone:
             ledger.settle_lost(row)
             raise
-        # Fetch outputs as they come, until the job ends.
+        # Fetch outputs as they appear, until the job ends.
         answered, alive = time.monotonic(), True
         while alive:
             self.check()
@@ -302,14 +303,14 @@ class HubRounds:
             yield from (item for item, _ in new)
 
     def _wait(self) -> None:
-        """Pause between two looks at a job, while the claim is still checked."""
+        """Pause between two checks of a job, while still checking the claim."""
         until = time.monotonic() + self.hub.pause
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, 1.0))
             self.check()
 
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> JobInfo:
-        """Return the job of a round, either found again or newly started."""
+        """Return the job of a round, which is found or newly started."""
         jobs = self.hub.jobs
         job = self.hub.find_job(row)
         if job is None:
@@ -374,7 +375,7 @@ class HubRounds:
 
 
 def _describe_end(job: JobInfo, end: Mapping[str, Any]) -> ExitInfo:
-    """Describe how a round ended, as for a sandbox; the Hub's statement counts before the container's."""
+    """Describe how a round ended, as for a sandbox; the Hub's report takes precedence over the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])
     code = end.get("code")

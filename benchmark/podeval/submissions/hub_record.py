@@ -1,12 +1,12 @@
-"""Written records on the Hub: a public record, from which a new server can start, and results for models' own repos.
+"""Records on the Hub: a public record from which a new server can start, and results proposed to models' own repos.
 
-`requests/<id>/<step>-<state>.json` contains each change of state with the submission at that time; results contain a
-run's folder without its audio. Both are only added to (`hub.commits`), except that the results of taken-down
-submissions are deleted, also from the repo's history.
+`requests/<id>/<step>-<state>.json` contains a change of state with the submission at that time; results contain a run's
+folder without its audio. Both are append-only (`hub.commits`), except that the results of taken-down submissions are
+deleted, including from the repo's history.
 
-Pull requests propose results to a model's repo if its submitter requested it, each form once. A proposal is stored with
-the publication and opened after it: if a worker is killed in between, or the Hub is down, the proposal waits for the
-next worker. Pull requests are found by their title, so none is opened twice.
+If the submitter requested it, results are proposed to the model's repo in pull requests, one for each form. A proposal
+is stored with the publication and opened afterwards; if a worker is killed in between, or the Hub is down, it waits for
+the next worker. Pull requests are found by their title, so they are never opened twice.
 """
 
 import json
@@ -37,21 +37,21 @@ from podeval.systems.submission import Model, Submission
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
-"""Figures that are final in a last state, which only a withdrawal can follow."""
+"""Final states, in which the figures no longer change and which only a withdrawal can follow."""
 
 _MOST = 200
-"""Most files of one commit."""
+"""Maximum number of files in one commit."""
 
 FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
-"""Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
+"""Address of the board, unless `PODEVAL_BOARD_URL` gives another."""
 _APART = timedelta(minutes=10)
-"""Time between two attempts at a proposal, during which one worker holds it."""
+"""Time between two attempts at a proposal, during which a single worker holds it."""
 
 
 @dataclass(frozen=True)
 class HubRecord:
-    """The Hub's copy of a queue and of a board: `requests` has its changes of state, `results` its finished runs."""
+    """The Hub's copy of a queue and a board: `requests` contains changes of state, `results` finished runs."""
 
     queue: Queue
     requests: AppendOnly
@@ -61,7 +61,7 @@ class HubRecord:
         """Send every change of state that is not on the Hub; return their number.
 
         Raises:
-            HubUnavailable: the Hub does not answer; the next push sends it.
+            HubUnavailable: the Hub does not answer; the next push sends the rest.
         """
         _, paths = self.requests.files()
         new: dict[str, bytes] = {}
@@ -77,7 +77,7 @@ class HubRecord:
     def push_results(self, board: Path) -> int:
         """Send every finished run of the board that is not on the Hub; return their number.
 
-        A run is sent under its submission's name, so a later one of the same system is separate. Results of
+        A run is sent under its submission's id, so a later submission of the same system is separate. Results of
         taken-down submissions are deleted first.
         """
         self.delete_taken_down()
@@ -95,7 +95,7 @@ class HubRecord:
         return sent
 
     def push_all(self, board: Path) -> tuple[int, int]:
-        """Send changes of state and runs of the board; return their numbers."""
+        """Send the board's changes of state and runs; return their numbers."""
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
@@ -110,12 +110,12 @@ class HubRecord:
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
-        """Insert the submissions that this database does not have; return their number.
+        """Insert the submissions that this database lacks; return their number.
 
-        A submission that a worker held is queued, because that worker's folder is unknown here.
+        A submission that a worker held is queued, because that worker's folder is not available on this machine.
 
         Raises:
-            BadInput: a file there does not record a change.
+            BadInput: a file in the repo does not record a change.
             HubUnavailable: the Hub does not answer.
         """
         steps: dict[str, list[str]] = defaultdict(list)
@@ -132,8 +132,8 @@ class HubRecord:
         return count
 
     def read_back_results(self, board: Path) -> int:
-        """Write the newest results of each system that the board's folder lacks; return the number of files."""
-        # Choose the newest published submission of each system's run.
+        """Write the latest results of each system that the board's folder lacks; return the number of files."""
+        # Choose the latest published submission for each system's run.
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
         commit, paths = self.results.files()
@@ -164,7 +164,7 @@ def _path(step: SubmissionHistory) -> str:
 
 
 def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
-    """Return a change of state as JSON, which is always the same for the same change."""
+    """Return a change of state as JSON; the same change always gives the same JSON."""
     change = {name: _to_text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
     kept = {name: _to_text(getattr(row, name)) for name in _ALWAYS}
     kept["pinned"] = row.pinned if step.before not in ("", "received") else {}
@@ -179,7 +179,7 @@ def _to_text(value: Any) -> Any:
 
 
 def _files(run: RunFolder) -> dict[str, bytes]:
-    """Read the files of a run that are recorded: all but its audio."""
+    """Read the recorded files of a run: all except its audio."""
     kept = {path for path in run.path.rglob("*") if path.suffix in (".json", ".jsonl") and path.name[0] != "."}
     return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in sorted(kept)}
 
@@ -230,7 +230,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
 
 
 def list_forms(document: Submission) -> tuple[str, ...]:
-    """List the forms in which a submitter requested a proposal of results."""
+    """List the forms in which a submitter requested proposals of results."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
@@ -243,14 +243,14 @@ def list_figures(row: SubmissionRow, board: Path) -> list[eval_results.HubFigure
 
 @dataclass(frozen=True)
 class Proposals:
-    """The proposals of a board, waiting and opened; `board` is the folder of its runs."""
+    """The waiting and opened proposals of a board; `board` is the folder of its runs."""
 
     queue: Queue
     board: Path
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def ask(self, id: str, forms: Sequence[str]) -> None:
-        """Store that results are to be proposed; earlier proposals are not changed."""
+        """Store a request to propose results; earlier proposals are not changed."""
         at = self.clock() - _APART
 
         def add(session: Session) -> None:
@@ -296,7 +296,7 @@ class Proposals:
             self._record(waiting, "open" if url else "there", url=url or "")
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose results now, including forms that were refused or not requested at first; return the proposals.
+        """Propose results now, including in forms that were refused or not requested before; return the proposals.
 
         Raises:
             BadInput: the submission is not published, its source is not a model, or no form is named.

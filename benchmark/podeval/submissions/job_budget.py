@@ -1,6 +1,6 @@
 """The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
-The figures are in the database, so a restarted worker, or another one, knows the spent amount and the running job.
+The amounts are in the database, so a restarted worker, or another one, finds the spent amount and the running job.
 """
 
 from dataclasses import dataclass
@@ -27,26 +27,26 @@ EMPTIED = "TAKEN DOWN"
 
 
 class BudgetSpent(PodevalError):
-    """A job could exceed the remaining budget; nothing was started. The submission is not at fault."""
+    """A job could exceed the remaining budget, so it was not started. The submission is not at fault."""
 
 
 class TooExpensive(PodevalError):
-    """One job could exceed the whole budget; nothing was started."""
+    """A single job could exceed the whole budget, so it was not started."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """All jobs that were ever started from a database, and the budget, in US dollars, for all of them together."""
+    """All jobs that were ever started from a database, and the budget in US dollars for all of them together."""
 
     database: Database
     budget: float
 
     def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
-        """Reserve the highest cost of a run's next round; return the open round if there is one already.
+        """Reserve the maximum cost of a run's next round; return the open round if there already is one.
 
         Raises:
-            TooExpensive: it could cost more than the budget.
-            BudgetSpent: it could exceed the rest of the budget.
+            TooExpensive: the round could cost more than the whole budget.
+            BudgetSpent: the round could exceed the remaining budget.
         """
         cost, now = jobs.at_most(per_minute), datetime.now(UTC)
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
@@ -90,18 +90,18 @@ class Ledger:
         return self.database.write(take)
 
     def keep_job(self, row: HubJob, job: str) -> None:
-        """Store which job a round became."""
+        """Store the job of a round."""
         self._change(row, job=job, stage="RUNNING")
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
-        """Settle a round by the running time that the Hub reports; `info` is None if no job was started."""
+        """Settle a round at the running time that the Hub reports; `info` is None if no job was started."""
         spent, stage, message = 0.0, "NEVER STARTED", ""
         if info is not None:
             spent, stage, message = compute_cost(row, info), get_stage(info), info.status.message or ""
         self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=datetime.now(UTC))
 
     def settle_lost(self, row: HubJob) -> None:
-        """Settle a round whose job is lost, at the sum that was reserved."""
+        """Settle a round whose job is lost at the reserved amount."""
         self._change(row, stage="GONE", spent=row.reserved, ended_at=datetime.now(UTC))
 
     def rounds(self, submission: str, run: str) -> list[HubJob]:
@@ -124,12 +124,12 @@ class Ledger:
         return sorted(set(self.database.list_rows(select(HubJob.submission).where(*with_rest))) - under_way)
 
     def keep_emptied(self, submission: str) -> None:
-        """Store that a submission's jobs have no results left, and delete their last messages."""
+        """Record that a submission's jobs have no results left, and delete their last messages."""
         for row in self.of(submission):
             self._change(row, stage=EMPTIED, message="")
 
     def committed(self) -> float:
-        """Return the US dollars that are spent or reserved for running jobs."""
+        """Return the amount in US dollars that is spent or reserved for running jobs."""
         return self.database.read(_committed)
 
     def _change(self, row: HubJob, **values: Any) -> None:
@@ -142,9 +142,9 @@ class Ledger:
 
 
 def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
-    """Estimate the highest cost of each run of a submission, in US dollars, at the Hub's present prices.
+    """Estimate the maximum cost in US dollars of each run of a submission, at the Hub's current prices.
 
-    A run costs this much if no job crashes; there are no jobs if the source is not a model.
+    A run costs at most this much if no job crashes. There are no jobs if the source is not a model.
 
     Raises:
         BadInput: there is no machine of this name.
@@ -156,13 +156,13 @@ def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
 
 
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
-    """Compute the cost of an ended job in US dollars: by its running time, or the reserved sum if that is unknown."""
+    """Compute the cost of an ended job in US dollars from its running time; if unknown, it is the reserved amount."""
     ran = info.durations.running_secs if info.durations else None
     return row.reserved if ran is None else min(row.reserved, row.per_minute * ran / 60)
 
 
 def get_stage(job: "JobInfo") -> str:
-    """Return the stage of a job in the Hub's terms."""
+    """Return the stage of a job as the Hub names it."""
     return str(getattr(job.status.stage, "value", job.status.stage))
 
 

@@ -1,12 +1,12 @@
-"""An operator's decisions about submissions: queued again, cancelled, withdrawn, or taken down.
+"""An operator's decisions about submissions: requeue, cancel, withdraw, take down.
 
-Each has a reason and a name, and is recorded on the trail in the transaction that carries it out; the board changes at
-once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded runs, in the
-arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every worker, and
-where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next push
-(`hub_record`); in a backup when it is restored, by the decisions of the replaced database and of the file next to the
-backup. Figures, history and votes stay, as does the decision with its reason. The content is recognised by its digests
-(`takedown`) and not accepted again. Copies that people made are out of reach.
+Each decision has a reason and a name, and is recorded on the trail in the transaction that carries it out; the board
+changes at once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded runs,
+in the arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every
+worker, and where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next
+push (`hub_record`); in a backup when it is restored, according to the decisions in the replaced database and in the
+file next to the backup. Figures, history and votes stay, as does the decision with its reason. The content is
+recognised by its digests (`takedown`) and not accepted again. Copies that people made cannot be reached.
 """
 
 import logging
@@ -46,7 +46,7 @@ from podeval.submissions.takedown import (
 )
 
 Tell = Callable[[str], None]
-"""Function that gets a sentence about each copy outside the board that a person must delete."""
+"""Function that receives a sentence about each copy outside the board that a person must delete."""
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -55,14 +55,14 @@ IN_HISTORY = service.OPERATOR.name
 
 
 class SubmissionModeration:
-    """An operator's decisions about submissions; may be used by any number of threads.
+    """An operator's decisions about submissions; any number of threads may use the object.
 
     Args:
         queue: queue of submissions.
         board: folder of runs.
-        rebuild: builds the board's tables again.
-        retired: called after recordings were deleted, so that this process stops playing them.
-        clock: returns the time in UTC.
+        rebuild: function that rebuilds the board's tables.
+        retired: function that is called after recordings were deleted, so that this process stops playing them.
+        clock: function that returns the time in UTC.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SubmissionModeration:
         """Queue a failed or cancelled submission again; its finished items are kept.
 
         Raises:
-            BadInput: it is in another state, or never passed the gate.
+            BadInput: the submission is in another state, or never passed the gate.
         """
         reason, also = self._note("submission requeued", id, reason, by)
         return self._queue.retry(id, IN_HISTORY, reason=reason, also=also)
@@ -98,7 +98,7 @@ class SubmissionModeration:
         """Take a published submission off the board; its history stays, and its runs are kept as superseded.
 
         Raises:
-            BadInput: it is not published.
+            BadInput: the submission is not published.
         """
         reason, also = self._note("submission withdrawn", id, reason, by)
         service.withdraw(self._queue, id, IN_HISTORY, self._board, reason=reason, also=also)
@@ -106,7 +106,7 @@ class SubmissionModeration:
         return self._queue.get(id)
 
     def take_down(self, id: str, reason: str, by: str, tell: Tell = _LOG.warning) -> SubmissionRow:
-        """Take a submission off the board and delete its content, for good; figures and history stay.
+        """Take a submission off the board and permanently delete its content; figures and history stay.
 
         Raises:
             BadInput: there is no such submission.
@@ -117,7 +117,7 @@ class SubmissionModeration:
         return self._queue.get(id)
 
     def settle(self) -> None:
-        """Take withdrawn submissions off the board, including those whose earlier decision was interrupted."""
+        """Take withdrawn submissions off the board, including those whose withdrawal was interrupted."""
         service.settle(self._queue, self._board)
         self._rebuild(self._board)
 
@@ -129,7 +129,7 @@ class SubmissionModeration:
 
 @dataclass(frozen=True)
 class TakenDown:
-    """One decision to take a submission down; the marks identify its content."""
+    """A decision to take a submission down; the marks identify its content."""
 
     submission: str
     reason: str
@@ -141,7 +141,7 @@ class TakenDown:
 def take_down(
     queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
 ) -> None:
-    """Take down a submission in any state; if the process is killed in between, the same call finishes the work.
+    """Take down a submission in any state; if the process is killed, the same call finishes the work.
 
     The trail contains the name of the person who decides; the public history does not.
 
@@ -156,11 +156,11 @@ def take_down(
 
 
 def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> None:
-    """Carry out a decision, which may come from the board that a restore replaces."""
+    """Carry out a decision, which may come from a board that a restore replaces."""
     try:
         row = queue.get(decision.submission)
     except BadInput:
-        # The submission was made after the backup; its content is recognised anyway.
+        # The submission is newer than the backup; its content is recognised anyway.
         queue.database.write(lambda session: _keep_takedown(session, decision))
         return
     content = SpokenContent(set(decision.marks))
@@ -207,7 +207,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         delete_log(session, row.id)
         _keep_takedown(session, decision)
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            # This includes copies elsewhere; votes on it stay.
+            # This includes copies elsewhere; votes on them stay.
             if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
                 output.active, output.audio = False, ""
 
@@ -220,7 +220,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
 
 
 def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
-    """Yield sentences on what a takedown does not change: replaced databases, and the Hub."""
+    """Yield sentences about copies that a takedown does not reach: replaced databases, and the Hub."""
     file = Path(str(queue.database.url.database))
     for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
         if not path.name.endswith(("-wal", "-shm")):
@@ -234,7 +234,7 @@ def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
 
 
 def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], backup: Path) -> list[str]:
-    """Delete taken-down content from a restored database and runs before they are in their place.
+    """Delete taken-down content from a restored database and runs before they are put in place.
 
     Args:
         copy: the restored database.
@@ -257,11 +257,11 @@ def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], back
 
 
 def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
-    """Note a decision next to each backup of a board that is still there, for a restore on another machine."""
+    """Note a decision next to each existing backup of a board, for a restore on another machine."""
     line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
     for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
         try:
-            # A backup that is being made has another name until it is complete.
+            # An incomplete backup has another name.
             if path.is_file() or any(path.parent.glob(f".{path.name}.*.partial")):
                 append_line(_locate_beside(path), line)
         except (PodevalError, OSError) as error:

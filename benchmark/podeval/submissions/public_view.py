@@ -1,6 +1,6 @@
 """The public facts about a submission, and the log in which a worker writes a line for each item and each run.
 
-It shows no secrets, no addresses of people, and no folders or names of the board's machines.
+It does not show secrets, people's addresses, or folders and names of the board's machines.
 """
 
 import re
@@ -29,7 +29,7 @@ from podeval.submissions.states import LEASED, OPEN, QueuePosition, is_waiting_f
 from podeval.text.redaction import redact
 
 MOST_LINES, LONGEST = 5_000, 500
-"""Number of stored lines of a submission, and of characters of a line."""
+"""Maximum number of stored lines per submission, and of characters per line."""
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
 
@@ -69,13 +69,13 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
 
 
 def list_public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-    """Return submissions as everybody may see them, with their places in the queue."""
+    """Return the public view of submissions, with their places in the queue."""
     standings = queue.standings()
     return [describe_publicly(row, standings.get(row.id)) for row in rows]
 
 
 def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
-    """Return submissions as the queue shows them: at work, waiting in their order, and the last that ended."""
+    """Return submissions as the queue shows them: in progress, waiting in order, and the latest finished ones."""
     order = {id: number for number, id in enumerate(queue.standings())}
     rows = queue.all()
     waiting = [row for row in rows if row.state in ("queued", "received", "checked")]
@@ -89,7 +89,7 @@ def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
 
 
 def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
-    """Return the public facts of changes of state as plain data; workers' names are left out."""
+    """Return the public facts of changes of state as plain data, without workers' names."""
     return [
         {
             "state": step.after,
@@ -103,7 +103,7 @@ def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
 
 
 def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str, Any]]]:
-    """Return the workers' reports as plain data: `items`, the last line on each, and `log`, all other lines."""
+    """Return the workers' reports as plain data: `items` with the last line about each item, `log` with the others."""
     described = [
         {"item": line.item, "text": redact(line.text), "attempt": line.attempt, "at": line.at.isoformat()}
         for line in lines
@@ -115,7 +115,7 @@ def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str,
 
 
 def describe_last(lines: Sequence[SubmissionLogLine]) -> str:
-    """Return a worker's last report, in one line; empty if there is none."""
+    """Return a worker's last report on one line; empty if there is none."""
     if not lines:
         return ""
     last = lines[-1]
@@ -123,7 +123,7 @@ def describe_last(lines: Sequence[SubmissionLogLine]) -> str:
 
 
 def sum_cost(jobs: Sequence[HubJob]) -> dict[str, float]:
-    """Return the cost of a submission's jobs so far, in US dollars: `spent`, and `at_most` including running ones."""
+    """Return the cost of a submission's jobs so far, in US dollars: `spent`, and `at_most` including running jobs."""
     spent = sum(job.spent or 0.0 for job in jobs)
     return {
         "spent": round(spent, 4),
@@ -163,12 +163,12 @@ class SubmissionLog:
         self._database = database
 
     def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
-        """Write a line; write nothing if there are too many already.
+        """Write a line, unless there are too many already.
 
         Args:
             submission: the submission in progress.
-            text: a sentence without its end.
-            item: the item of the line; the line replaces an earlier one about the same item.
+            text: a sentence without its final full stop.
+            item: the item that the line is about; the line replaces an earlier one about the same item.
         """
         now = datetime.now(UTC)
 
@@ -210,15 +210,15 @@ def delete_log(session: Session, id: str) -> None:
 
 
 SILENT_SECONDS = 300.0
-"""Without a sign of life for this long, no worker is considered alive."""
+"""Time without a sign of life after which no worker is considered alive."""
 
 
 @dataclass(frozen=True)
 class QueueHealth:
-    """The state of a queue at a moment.
+    """The state of a queue at one moment.
 
-    `waiting`: submissions that could be claimed. `waited`: seconds of the longest wait. `busy`: workers
-    that contain a claim. `alive_at`: the last sign of life of a worker.
+    `waiting`: submissions that could be claimed. `waited`: seconds of the longest wait. `busy`: workers that hold a
+    claim. `alive_at`: the last sign of life of a worker.
     """
 
     states: dict[str, int]
@@ -230,13 +230,13 @@ class QueueHealth:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether submissions wait and no worker is running."""
+        """Whether submissions are waiting and no worker is running."""
         silent = self.alive_at is None or (self.at - self.alive_at).total_seconds() > SILENT_SECONDS
         return self.waited > SILENT_SECONDS and silent
 
 
 def read_health(session: Session, now: datetime) -> QueueHealth:
-    """Return the number of submissions, their waiting time, and the time of a worker's last sign of life."""
+    """Return the number of waiting submissions, their waiting time, and the time of a worker's last sign of life."""
     counted = select(SubmissionRow.state, func.count()).group_by(SubmissionRow.state)
     ripe = (SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
     states = dict.fromkeys(STATES, 0) | {state: count for state, count in session.execute(counted)}

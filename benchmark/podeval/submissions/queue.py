@@ -1,7 +1,7 @@
-"""The queue: the submissions table is the only truth; each change of state and its history are one transaction.
+"""The queue. The submissions table is the only source of truth; a change of state and its history are one transaction.
 
-A change names its initial state and attempt, so only one of two workers can make it. A claim is a lease that its worker
-renews, and that is taken back when it expires. The code is the same for SQLite and PostgreSQL.
+A change names the previous state and the attempt, so only one of two workers can make it. A claim is a lease that its
+worker renews and that is taken back when it expires. The code is the same for SQLite and PostgreSQL.
 """
 
 import secrets
@@ -35,14 +35,14 @@ from podeval.texts import write_sentence
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], object]
-"""Further work in the transaction of a change."""
+"""Additional work in the transaction of a change."""
 
 _CLOCKS_AGREE = timedelta(minutes=1)
-"""Largest difference between the clocks of workers."""
+"""Maximum difference between the clocks of workers."""
 
 
 class LeaseLost(PodevalError):
-    """This worker's claim is no longer valid: the submission was cancelled, or the claim was taken back."""
+    """This worker's claim is no longer valid: the submission was cancelled, or the claim was revoked."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Queue:
         return self.database.read(list_positions)
 
     def end(self) -> QueuePosition:
-        """Return the last position that a submission would get now."""
+        """Return the position that a new submission would get at the end of the queue."""
         return self.database.read(read_last_position)
 
     def admit(
@@ -106,10 +106,10 @@ class Queue:
         document_folder: str = "",
         quotas: bool = True,
     ) -> None:
-        """Check whether `receive` would accept a document now, without changing anything.
+        """Check, without changing anything, whether `receive` would accept a document now.
 
         Raises:
-            SubmissionRefused: it is a duplicate, or the owner has too many.
+            SubmissionRefused: the document is a duplicate, or the owner has too many submissions.
         """
         mark = digest(document, profile, document_folder)
         self.database.read(lambda session: self._admit(session, mark, document, owner, quotas))
@@ -125,13 +125,13 @@ class Queue:
         owner_proven: bool = False,
         quotas: bool = True,
     ) -> SubmissionRow:
-        """Store a document as a new submission; when this returns, it is on the disk.
+        """Store a document as a new submission, which is on disk when this returns.
 
-        The document is valid plain data; its folder matters if it names files next to it. `owner_proven` means that the
-        submitter provably owns the submission; without `quotas` the owner's quotas do not apply.
+        The document is valid plain data; its folder is needed if it names files next to it. `owner_proven` means that
+        the submitter provably owns the submission; without `quotas`, the owner's quotas do not apply.
 
         Raises:
-            SubmissionRefused: it is a duplicate, or the owner has too many.
+            SubmissionRefused: the document is a duplicate, or the owner has too many submissions.
         """
         now, identity = self._clock(), f"s{secrets.token_hex(6)}"
         mark = digest(document, profile, document_folder)
@@ -173,10 +173,10 @@ class Queue:
         also: Also = lambda session: None,
         **changes: Any,
     ) -> SubmissionRow:
-        """Change a state that no worker holds; `also` runs in the same transaction.
+        """Change the state of a submission that no worker holds; `also` runs in the same transaction.
 
         Raises:
-            BadInput: it is in another state by now, or there is no such change.
+            BadInput: the submission is in another state by now, or there is no such change.
         """
 
         def change(session: Session) -> SubmissionRow:
@@ -186,9 +186,9 @@ class Queue:
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """Claim the next submission for only this worker, or return None; those in `without` are left to others.
+        """Claim the next submission exclusively for this worker, or return None; those in `without` are left to others.
 
-        Expired claims are taken back first.
+        Expired claims are revoked first.
         """
         now = self._clock()
 
@@ -209,10 +209,10 @@ class Queue:
         return self.database.write(take)
 
     def beat(self, claim: Claim, *, done: int | None = None, total: int | None = None) -> None:
-        """Renew a claim, and report the progress of its work.
+        """Renew a claim, and report progress.
 
         Raises:
-            LeaseLost: the claim is no longer valid; stop.
+            LeaseLost: the claim is no longer valid; stop the work.
         """
         now = self._clock()
 
@@ -228,7 +228,7 @@ class Queue:
         self.database.write(renew)
 
     def advance(self, claim: Claim, before: str, after: str, *, reason: str = "", rule: str = "") -> None:
-        """Change the state of a claimed submission; the lease ends if the new state needs none.
+        """Change the state of a claimed submission; the lease ends if the new state does not need one.
 
         Raises:
             LeaseLost: the claim is no longer valid; nothing was changed.
@@ -246,8 +246,8 @@ class Queue:
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
         """Give a claimed submission back to the queue with a reason; return its new state.
 
-        A failure is counted, and after a number of failures the submission is given up. Otherwise, it can be claimed
-        again after a pause in seconds.
+        A failure is counted, and after several failures the submission is given up. Otherwise, it can be claimed again
+        after `pause` seconds.
 
         Raises:
             LeaseLost: the claim is no longer valid.
@@ -270,7 +270,7 @@ class Queue:
         """Cancel an unpublished submission; its worker notices at its next beat.
 
         Raises:
-            BadInput: there is no such submission, or it cannot be cancelled any more.
+            BadInput: there is no such submission, or it can no longer be cancelled.
         """
 
         def stop(session: Session) -> SubmissionRow:
@@ -287,7 +287,7 @@ class Queue:
         return self.database.write(stop)
 
     def retry(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
-        """Queue a failed or cancelled submission once more; its finished items are kept.
+        """Queue a failed or cancelled submission again; its finished items are kept.
 
         Raises:
             BadInput: there is no such submission, it never passed the gate, or it is in another state.
@@ -327,7 +327,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten times that a fast clock has put far into the future, so that nothing waits for them."""
+        """Correct times that a fast clock has set far into the future, so that nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

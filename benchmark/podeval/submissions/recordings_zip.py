@@ -1,8 +1,9 @@
-"""Unpacks a stranger's zip of recordings, as a separate program that can run in isolation.
+"""Unpack an untrusted zip of recordings, in a separate program that can run in isolation.
 
 `python -m podeval.submissions.recordings_zip JOB.json` unpacks only recordings, under plain names, into a new folder,
-and writes `unpacked.json`: the recordings, the unreadable ones, the files left out, or the reason for refusing
-everything. Names and stated sizes are checked before anything is unpacked, and no recording becomes larger than stated.
+and writes `unpacked.json`: the recordings, the unreadable ones, the ignored files, or the reason for refusing
+everything. Names and stated sizes are checked before anything is unpacked, and a recording cannot exceed its stated
+size.
 """
 
 import json
@@ -35,9 +36,9 @@ class ZipLimits:
     """The limits of an archive of recordings.
 
     Attributes:
-        archive_bytes: the archive itself.
-        entries: files in it, recordings or not.
-        unpacked_bytes: size of all recordings together.
+        archive_bytes: size of the archive itself.
+        entries: number of files in it, recordings or not.
+        unpacked_bytes: total size of all recordings.
     """
 
     archive_bytes: int = 2**30
@@ -52,7 +53,7 @@ class UnpackedZip:
     Attributes:
         recordings: seconds of each recording, by its path.
         unreadable: reason why a recording cannot be used, by its path.
-        ignored: some of the other files, which were left out.
+        ignored: some of the other files, which were not unpacked.
     """
 
     recordings: Mapping[str, float] = field(default_factory=dict)
@@ -61,12 +62,13 @@ class UnpackedZip:
 
 
 def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLimits = ZipLimits()) -> UnpackedZip:
-    """Unpack the recordings of an archive into a folder, and look at the header of each.
+    """Unpack the recordings of an archive into a folder, and read the header of each.
 
     Args:
-        archive: the file.
-        folder: a new one.
-        runs: every `<benchmark>/<split>`; folders before one of them, or before all files, are left out.
+        archive: the zip file.
+        folder: a new folder.
+        runs: every `<benchmark>/<split>`; parent folders of these, and a common parent folder of all files, are
+            dropped.
         limits: the limits of the archive.
 
     Raises:
@@ -89,20 +91,20 @@ def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLim
 def _choose_recordings(
     entries: Sequence[zipfile.ZipInfo], limits: ZipLimits
 ) -> tuple[list[zipfile.ZipInfo], list[str]]:
-    """Choose the recordings among the files, and return the names of some of the others.
+    """Choose the recordings among the files, and also return the names of some of the other files.
 
     Raises:
-        BadInput: there are too many, they are too large, or a name leads out of the folder.
+        BadInput: there are too many files, they are too large, or a name leads out of the folder.
     """
     if len(entries) > limits.entries:
         raise BadInput(write_sentence("zip-too-many-files", count=f"{len(entries):,}", most=f"{limits.entries:,}"))
-    # Sort the files, by name alone.
+    # Sort the files by name alone.
     chosen: list[zipfile.ZipInfo] = []
     ignored: list[zipfile.ZipInfo] = []
     for entry in entries:
         name, label = entry.orig_filename, repr(entry.orig_filename[:100])
         parts = name.removesuffix("/").split("/")
-        # `zipfile` cuts a name at its first zero byte.
+        # `zipfile` truncates a name at its first zero byte.
         if name != entry.filename or "\\" in name or {"", ".", ".."} & set(parts):
             raise BadInput(write_sentence("zip-leads-out", file=label))
         if entry.header_offset < 0:
@@ -125,7 +127,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     """Return the recordings by their paths below the folder of outputs.
 
     Raises:
-        BadInput: two recordings have the same path, or one has a name that no item has.
+        BadInput: two recordings have the same path, or a recording has a name that no item has.
     """
     folders = [entry.filename.split("/")[:-1] for entry in chosen]
     columns = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
@@ -134,7 +136,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     starts = [at for at in range(len(common) - 1) if tuple(common[at : at + 2]) in pairs]
     # `outputs/real_pod/topics/…` is unpacked as `real_pod/topics/…`, and `recordings/…` as `…`.
     skipped = starts[0] if starts else len(common)
-    # Name each file once, ignoring case, and no file like a folder.
+    # Allow each name once, ignoring case, and no file with the name of a folder.
     recordings: dict[str, zipfile.ZipInfo] = {}
     names: set[str] = set()
     for entry in chosen:
@@ -172,10 +174,10 @@ def _write_all(
 
 
 def _measure_seconds(path: Path) -> float:
-    """Return the stated length of a recording.
+    """Return the length of a recording as stated in its header.
 
     Raises:
-        BadAudio: it is not a recording, or is too short or too long for one.
+        BadAudio: the file is not a recording, or is too short or too long.
     """
     bounds = Bounds()
     _, seconds = read_container_and_seconds(path)

@@ -1,4 +1,4 @@
-"""The rules of the gate and the limits of this board, and why a submission is refused or has to wait."""
+"""The rules of the gate and the limits of this board, and the reasons why a submission is refused or must wait."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ RULES = {
     "audio": "every recording can be decoded, and its length and rate are plausible",
     "script": "every script is readable as a script",
 }
-"""Every rule of the gate, and what it requires."""
+"""Every rule of the gate and its requirement."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """One broken rule: `message` states the fault and the remedy, `field` its place in the document."""
+    """One broken rule: `message` states the fault and the remedy, `field` is its place in the document."""
 
     rule: str
     message: str
@@ -51,7 +51,7 @@ class Refusal:
 
 
 def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
-    """Return the refusal by a rule with a sentence (`texts.SENTENCES`) and its values."""
+    """Return a rule's refusal with a sentence (`texts.SENTENCES`) and its values."""
     return Refusal(rule, write_sentence(code, **values))
 
 
@@ -74,7 +74,7 @@ class SubmissionRefused(BadInput):
 
     @property
     def reason(self) -> str:
-        """All broken rules and the necessary changes, one on each line."""
+        """All broken rules with the necessary changes, one per line."""
         return "\n".join(map(str, self.refusals))
 
 
@@ -89,10 +89,10 @@ def describe_refusals(error: BadDocument | SubmissionRefused) -> list[dict[str, 
 
 
 class MachineFault(PodevalError):
-    """This machine cannot run the submission; the message tells its operator the remedy.
+    """This machine cannot run the submission; the message tells the operator what to do.
 
     Attributes:
-        everything: whether it cannot run any other submission either.
+        everything: whether the machine cannot run any other submission either.
     """
 
     def __init__(self, sentence: str, *, everything: bool = False) -> None:
@@ -101,7 +101,7 @@ class MachineFault(PodevalError):
 
 
 class OursFailed(PodevalError):
-    """An output is missing through no fault of the system, as reported by the program in the sandbox."""
+    """An output is missing through no fault of the system, as reported by the sandboxed program."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class GateLimits:
     """The limits of this board on running and storing.
 
     Attributes:
-        weight_bytes: weights of a model and its base together.
-        parameters: number of parameters of both together.
+        weight_bytes: total size of the weights of a model and its base.
+        parameters: total number of parameters of both.
         files: number of files in a repo.
-        other_bytes: files that are fetched next to the weights of a model and its base: configs, tokenizers, voices.
-        output_bytes: supplied outputs together.
-        output_file_bytes: one supplied output.
+        other_bytes: total size of the files fetched in addition to the weights: configs, tokenizers, voices.
+        output_bytes: total size of the supplied outputs.
+        output_file_bytes: size of one supplied output.
     """
 
     weight_bytes: int = 160 * 10**9
@@ -130,12 +130,12 @@ class Policy:
     """The settings of the queue that an operator can change.
 
     Attributes:
-        lease_seconds: time after which a silent worker counts as dead.
-        failures_allowed: consecutive claims without a finished item before the submission is given up.
-        pause_seconds: pause before another attempt after the first failure, doubled with each.
-        open_per_owner: unfinished submissions of one owner.
-        day_per_owner: submissions of one owner in 24 hours.
-        most_waiting: unfinished submissions of all owners.
+        lease_seconds: time after which a silent worker is considered dead.
+        failures_allowed: number of consecutive claims without a finished item before the submission is given up.
+        pause_seconds: pause before another attempt after the first failure, doubled with each further failure.
+        open_per_owner: maximum number of unfinished submissions of one owner.
+        day_per_owner: maximum number of submissions of one owner in 24 hours.
+        most_waiting: maximum number of unfinished submissions of all owners.
     """
 
     lease_seconds: float = 120.0

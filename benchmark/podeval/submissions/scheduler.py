@@ -1,9 +1,9 @@
-"""The periodic work of a server, and the waking of workers on many machines.
+"""Run the periodic work of a server, and wake workers on many machines.
 
-APScheduler runs in one process and stores nothing: after a restart everything is due again. Procrastinate wakes workers
-on PostgreSQL and stores nothing about submissions: a job only means "check the queue", and there is one for each
-waiting submission, never two. A woken worker claims the next submission, which may differ from the one that woke it;
-the next `announce` replaces a lost job. Only the queue assigns submissions to workers.
+APScheduler runs in one process and stores nothing, so everything is due again after a restart. Procrastinate wakes
+workers on PostgreSQL and stores nothing about submissions: a job only means "check the queue", and there is exactly one
+for each waiting submission. A woken worker claims the next submission, which may differ from the one that woke it; the
+next `announce` replaces a lost job. Only the queue assigns submissions to workers.
 """
 
 import logging
@@ -22,7 +22,7 @@ Work = Callable[[], Any]
 
 @contextmanager
 def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> Iterator[None]:
-    """Run each task periodically while the block runs, never two of the same at once.
+    """Run each task periodically while the block runs, but never twice at the same time.
 
     Failed tasks are logged, and tried again at their next time.
 
@@ -36,7 +36,7 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
         from apscheduler.schedulers.background import BackgroundScheduler
     except ModuleNotFoundError:
         raise BadInput("the scheduler needs APScheduler; run `pip install 'podeval[space]'`") from None
-    # Work that takes longer than its interval is not started twice; this is intended and needs no warning.
+    # Work that takes longer than its interval is not started twice, which is intended and needs no warning.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():
@@ -65,7 +65,7 @@ LOOK_SECONDS = 1.0
 
 
 class Dispatch:
-    """The dispatcher that wakes workers for the submissions that wait in a queue on PostgreSQL.
+    """The dispatcher that wakes workers for submissions waiting in a queue on PostgreSQL.
 
     Args:
         queue: a queue on PostgreSQL; procrastinate's tables are created in its database if they are missing.
@@ -84,7 +84,7 @@ class Dispatch:
         self._queue = queue
         self._conninfo = queue.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
-        # If workers start together, one makes the tables, and the others wait for it.
+        # If workers start together, one creates the tables and the others wait for it.
         with queue.database.writing() as session:
             if not inspect(session.connection()).has_table("procrastinate_jobs"):
                 with self._sender.open():
@@ -112,8 +112,8 @@ class Dispatch:
         """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
-            once: function that makes a worker on the same queue process one submission.
-            wait: wait for more until a signal stops it; without it, return when nothing is announced.
+            once: function that lets a worker on the same queue process one submission.
+            wait: whether to wait for more until a signal stops it, instead of returning when nothing is announced.
         """
         import procrastinate
 
@@ -123,7 +123,7 @@ class Dispatch:
         def look() -> None:
             once()
 
-        # It looks instead of listening, as procrastinate ends a worker whose listener loses the server.
+        # It polls instead of listening, because procrastinate ends a worker whose listener loses the server.
         app.run_worker(
             queues=[CHANNEL],
             concurrency=1,

@@ -1,6 +1,6 @@
-"""The service that accepts submissions: it stores them, checks them at the gate, and queues or refuses them.
+"""The service that accepts submissions: it stores them, runs the gate's checks, and queues or refuses them.
 
-It also puts finished runs on the board and takes them off: completely or not at all, keeping the predecessor.
+It also puts finished runs on the board and takes them off, completely or not at all, keeping the replaced run.
 """
 
 import logging
@@ -35,18 +35,18 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.submissions")
 
 GATE = "gate"
-"""Author of state changes on behalf of the gate."""
+"""Author of the state changes that the gate makes."""
 
 
 @dataclass(frozen=True)
 class Submitter:
-    """The submitter: a name on the Hub, and the organisations in which their membership is proven."""
+    """The submitter: a name on the Hub, and the organisations of which they are proven members."""
 
     name: str
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Return whether a repo belongs to them or to one of their organisations."""
+        """Return whether a repo belongs to the submitter or to one of their organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
@@ -75,8 +75,8 @@ class SubmissionService:
     Attributes:
         queue: queue of accepted submissions.
         gate: the gate that checks them.
-        closed: reason why none are accepted at the moment; empty if they are.
-        board: folder of runs; the systems in it that no submission made keep their ids.
+        closed: reason why submissions are not accepted at the moment; empty if they are.
+        board: folder of runs; systems in it that did not come from a submission keep their ids.
     """
 
     queue: Queue
@@ -92,7 +92,7 @@ class SubmissionService:
         document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
-        """Check a submission like `submit`, but queue nothing.
+        """Check a submission as `submit` does, but do not queue it.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all broken rules.
@@ -126,13 +126,13 @@ class SubmissionService:
         profile: str = "embedded",
         priority: int = 0,
     ) -> SubmissionRow:
-        """Accept a submission; when this returns, it is queued, or received if the Hub is down.
+        """Accept a submission, which is then queued, or received if the Hub is down.
 
-        Submissions of higher priority are worked on first; models of the profile measure it. The document's folder
-        matters if it names files next to it.
+        Submissions of higher priority are worked on first; the profile's models measure it. The document's folder is
+        needed if it names files next to it.
 
         Raises:
-            SubmissionRefused: a rule is broken; the error lists all of them. The submission is listed as refused,
+            SubmissionRefused: a rule is broken; the error lists all broken rules. The submission is listed as refused
                 unless it is a duplicate or over a quota.
             BadInput: there is no such profile.
         """
@@ -161,8 +161,8 @@ class SubmissionService:
         A worker may be checking it at the same time: the first to finish decides, and the other returns that decision.
 
         Raises:
-            SubmissionRefused: it is refused, and stored as such.
-            HubUnavailable: it stays received.
+            SubmissionRefused: the submission is refused, and stored as refused.
+            HubUnavailable: the Hub does not answer; the submission stays received.
         """
         try:
             pinned = self.gate.check(Submission.model_validate(row.document), Path(row.place) if row.place else None)
@@ -175,7 +175,7 @@ class SubmissionService:
         return self._read_row(row.id)
 
     def _try_to_move(self, id: str, before: str, after: str, **changes: Any) -> bool:
-        """Change a state on behalf of the gate; returns False if it was changed before."""
+        """Change a state on behalf of the gate; return False if it had already changed."""
         try:
             self.queue.move(id, before, after, by=GATE, **changes)
         except BadInput:
@@ -194,7 +194,7 @@ class SubmissionService:
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
-        """Refuse submissions while none are accepted, and ids of systems on the board that were not submitted."""
+        """Refuse submissions while none are accepted, and ids of board systems that did not come from a submission."""
         if reason := self.closed or self.why_frozen():
             raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:
@@ -208,7 +208,7 @@ class SubmissionService:
                 raise SubmissionRefused(write_refusal("duplicate", "id-on-board", system=id))
 
     def why_frozen(self) -> str | None:
-        """Return why no submissions are accepted at the moment, in the operator's words; None if they are."""
+        """Return why no submissions are accepted at the moment, in the operator's words; None if they are accepted."""
         with self.queue.database.reading() as session:
             sentence = operator_settings.read_frozen(session).get(operator_settings.SUBMISSIONS)
         if not sentence:
@@ -228,7 +228,7 @@ class SubmissionService:
             except HubUnavailable:
                 break
             except Exception:
-                # Whatever the error, it does not delay others; it is tried again next time.
+                # An error of any kind does not delay other submissions; this one is tried again next time.
                 _LOG.exception("%s could not be checked", row.id)
                 continue
             done.append(self.queue.get(row.id))
@@ -240,10 +240,10 @@ def withdraw(
 ) -> list[RunFolder]:
     """Withdraw a published submission from the board; its runs are kept as superseded, and its history stays.
 
-    If the process is killed in between, the board still shows it until `settle` is called.
+    If the process is killed in between, the board still shows the submission until `settle` is called.
 
     Raises:
-        BadInput: it is not published.
+        BadInput: the submission is not published.
     """
     why = (
         write_sentence("withdrawn-by-because", who=by, why=reason) if reason else write_sentence("withdrawn-by", who=by)
@@ -287,7 +287,7 @@ def _is_there(row: Any) -> bool:
 
 
 def publish(run: RunFolder, board: Path) -> Path:
-    """Copy a finished run to the board's folder; copying it again changes nothing. Return its path there.
+    """Copy a finished run to the board's folder and return its path there; copying it again changes nothing.
 
     Raises:
         DiskFull: there is no space; the board is unchanged.
@@ -306,7 +306,7 @@ def publish(run: RunFolder, board: Path) -> Path:
 
 
 def take_down(run: RunFolder) -> bool:
-    """Move a run off the board and keep it aside; return whether it was on the board."""
+    """Move a run off the board and keep it; return whether it was on the board."""
     with lock_folder(run.runs, wait=True):
         if not run.path.exists():
             return False

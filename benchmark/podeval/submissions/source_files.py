@@ -1,7 +1,7 @@
-"""The files of a submission: supplied ones are checked by name and size, all are fetched once, at the pinned commit.
+"""The files of a submission: check supplied files by name and size, and fetch all files once, at the pinned commit.
 
 The revision of a supplied folder is a digest of its content, like a commit of a repo. Fetched files are complete, and
-readable for the sandbox.
+the sandbox can read them.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ def list_refusals(
     data: Path | None,
     read: Callable[[str], bytes],
 ) -> Iterator[Refusal]:
-    """Yield every rule that names and sizes of supplied outputs break.
+    """Yield every rule that the names and sizes of supplied outputs break.
 
     Args:
         files: size by path.
@@ -166,7 +166,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def hash_folder(folder: Path) -> str:
-    """Compute the SHA-256 of the names and contents of all files below a folder, independently of its path.
+    """Compute the SHA-256 of the names and contents of all files below a folder, regardless of its path.
 
     Raises:
         SubmissionRefused: there is no such folder, or it contains a link or something that is not a plain file.
@@ -183,7 +183,7 @@ def _file_digest(path: Path) -> str:
 
 
 def is_upload(document_folder: str) -> bool:
-    """Return whether the folder next to a document is that of a board's uploads."""
+    """Return whether a document's folder is the uploads folder of a board."""
     return Path(document_folder).name == UPLOADS
 
 
@@ -196,14 +196,14 @@ def delete_upload(document_folder: str, token: str) -> None:
 
 
 def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
-    """Compute the SHA-256 of the content that would be run and measured, independently of submitter and name.
+    """Compute the SHA-256 of the content that would be run and measured, regardless of submitter and name.
 
-    A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
-    or the system, and changed ones are another submission.
+    A supplied folder is identified by its content: the same recordings under another folder or system name are the same
+    submission, and changed recordings are another one.
 
     Args:
         document: a valid document, as plain data.
-        profile: profile whose models measure it.
+        profile: profile of the measuring models.
         document_folder: folder of the document, if it names a folder next to it.
     """
     source = {
@@ -219,7 +219,7 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
 
 
 def _hash_content(source: Mapping[str, Any], document_folder: str) -> str:
-    """Return the digest of a supplied folder; empty if none passes the gate."""
+    """Return the digest of a supplied folder; empty if there is no folder that passes the gate."""
     if not document_folder or not source.get("folder"):
         return ""
     try:
@@ -241,7 +241,7 @@ def fetch(
 
     Raises:
         BadInput: the files are not available; the message gives the reason.
-        SubmissionRefused: they differ from those that the gate checked.
+        SubmissionRefused: the files differ from those that the gate checked.
         MachineFault: a folder that the gate checked is not on this machine.
     """
     source = document.source

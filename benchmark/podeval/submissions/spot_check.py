@@ -1,11 +1,11 @@
-"""Spot checks of supplied outputs: some are generated again with the public model that supposedly made them.
+"""Spot checks of supplied outputs: some are generated again with the public model that is said to have made them.
 
-Items drawn at random are generated in the sandbox with several seeds, and both are measured alike. If the supplied
-outputs are another draw from the same model, their figures differ from the generated ones as much as these differ from
-each other: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)), where d is an item's supplied
-figure minus the mean of its generated ones, and s the standard deviation between seeds, pooled over the items; t has
-n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below `store.spot_checks.LEVEL` the
-outputs differ.
+Items drawn at random are generated in the sandbox with several seeds, and both sets of outputs are measured in the same
+way. If the supplied outputs are another draw from the same model, their figures differ from the generated ones only as
+much as those differ from each other: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)),
+where d is an item's supplied figure minus the mean of its generated ones, and s the standard deviation between seeds,
+pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below
+`store.spot_checks.LEVEL` the outputs differ.
 """
 
 import math
@@ -33,25 +33,25 @@ from podeval.submissions.generation import GenerationSettings, SandboxRunner, ma
 from podeval.systems.submission import Model, Outputs, Submission
 
 SPOT_CHECK = "spot-"
-"""Beginning of the name of a check's folder on a worker's disk."""
+"""Prefix of the name of a check's folder on a worker's disk."""
 
 _SAME = 1e-6
-"""Relative difference below which figures count as equal if a model always gives the same output."""
+"""Relative difference below which figures count as equal if a model always produces the same output."""
 
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """The spot check of a submission, which generates some of its outputs again and compares them.
+    """A spot check of a submission: some of its outputs are generated again and compared.
 
     Attributes:
         board: folder of the runs on the board.
         work: folder for generated outputs, on a local disk.
         fetch: function that fetches the files of a model: document, the gate's pins, folder.
-        gate: the gate that the stated model must pass.
+        gate: the gate that the named model must pass.
         making: settings for running models here.
         data: folder of built datasets.
-        seeds: seeds with which each item is generated; at least two, for the variation of a model.
-        log: function that gets the events.
+        seeds: seeds for generating each item; at least two, to show the variation of a model.
+        log: function that receives the events.
     """
 
     board: Path
@@ -64,15 +64,15 @@ class SpotCheck:
     log: Callable[[str], None] = lambda line: None
 
     def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[SpotCheckReport]:
-        """Check a published submission by some items of each run, drawn with a seed.
+        """Check a published submission on some items of each run, drawn with a seed.
 
         Return a report for each of its runs, which is stored in the run's folder.
 
         Raises:
-            BadInput: it is not a published submission of outputs, or names no model for them.
-            SubmissionRefused: the model it names does not pass the gate.
+            BadInput: it is not a published submission of outputs, or does not name a model for them.
+            SubmissionRefused: the named model does not pass the gate.
             Unusable: the model cannot be run.
-            OursFailed: an item could not be made because memory or a library is missing here.
+            OursFailed: an item could not be generated because memory or a library is missing on this machine.
             MachineFault: this machine cannot run the model; the message names the missing part.
         """
         document = Submission.model_validate(row.document)
@@ -115,7 +115,7 @@ class SpotCheck:
         chosen = sorted(dice.sample(candidates, min(items, len(candidates))), key=lambda item: item.id)
         self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
         supplied = _measure(benchmark, entry, run, chosen, row.profile)
-        # Generate them again with each seed, and measure them in the same way.
+        # Generate the items again with each seed, and measure the results in the same way.
         generated, failed = [], {}
         for number in self.seeds:
             again = self._generate(row, entry, model, files, chosen, number)
@@ -189,7 +189,8 @@ def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[Key
             p=1.0,
         )
         comparisons.append(comparison.model_copy(update={"p": _p(comparison, len(ours), np.abs(theirs).max())}))
-    # Holm's step-down procedure: the k-th smallest of m p-values is multiplied by m - k + 1; none is below the last.
+    # Holm's step-down procedure: the k-th smallest of m p-values is multiplied by m - k + 1, and is at least the
+    # previous result.
     p = np.array([each.p for each in comparisons])
     order = np.argsort(p, kind="stable")
     p[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(len(p), 0, -1) * p[order]))
@@ -208,7 +209,7 @@ def _p(comparison: KeyComparison, seeds: int, scale: float) -> float:
 def _measure(
     benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
-    """Measure items with the metrics that need no judge; return the values of scored items."""
+    """Measure items with the metrics that do not need a judge; return the values of scored items."""
     uses = tuple(use for use in benchmark.metrics(entry.track, profile=profile) if not catalogue.get(use.name).asks)
     values: dict[tuple[str, str, str], float] = {}
     for item in items:
@@ -225,11 +226,11 @@ def _measure(
 
 
 _OF_THE_MACHINE = ("rtf",)
-"""Figures that measure the speed of a machine and not the outputs."""
+"""Figures that measure the speed of a machine rather than the outputs."""
 
 
 def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
-    """Return the model that supposedly made the outputs."""
+    """Return the model that is said to have made the outputs."""
     source = document.source
     if not isinstance(source, Outputs):
         raise BadInput(f"{row.id} is of kind {row.kind}, but spot checks are for supplied outputs")

@@ -1,7 +1,7 @@
-"""The states of a submission, the one function that changes a state and its history, the queue's order and its quotas.
+"""The states of a submission, the only function that changes a state and its history, the queue's order and its quotas.
 
-The order is by priority, then owners in turn, then first come; waiting times are estimated by those before. Quotas and
-duplicates are checked in the transaction that stores a submission.
+The order is by priority, then by owners in turn, then by arrival; waiting times are estimated from earlier submissions.
+Quotas and duplicates are checked in the transaction that stores a submission.
 """
 
 from collections import Counter
@@ -35,22 +35,22 @@ NEXT: dict[str, tuple[str, ...]] = {
 """States that may follow each state."""
 
 WAITS = "waits for the board's machine, through no fault of its own"
-"""Beginning of a reason in the history that asks for the operator's action."""
+"""Beginning of a reason in the history that asks the operator to act."""
 
 OURS = "the board's machine could not do it, through no fault of the submission"
-"""Beginning of a reason in the history that an attempt failed through no fault of the submission."""
+"""Beginning of a reason in the history if an attempt failed through no fault of the submission."""
 
 LEASED = ("running", "measured")
-"""States in which a worker holds it."""
+"""States in which a worker holds the submission."""
 
 OPEN = ("received", "checked", "queued", "running", "measured")
-"""States of a submission that is under way."""
+"""States of a submission in progress."""
 
 TAKEN_DOWN_IDS = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
 """The query for the ids of the submissions that were taken down."""
 
 KEPT = timedelta(days=7)
-"""Time for which files of a submission are kept for a retry or another spot check."""
+"""Time for which the files of a submission are kept for a retry or another spot check."""
 
 _LATEST = 20
 """Number of the latest published submissions that are used to estimate waiting times."""
@@ -58,7 +58,7 @@ _LATEST = 20
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """The position of a submission in the queue from 1, and the seconds until it is done, if known."""
+    """The position of a submission in the queue, from 1, and the seconds until it is done, if known."""
 
     position: int
     seconds: float | None
@@ -76,12 +76,12 @@ def change_state(
     reason: str = "",
     **changes: Any,
 ) -> SubmissionRow:
-    """Change a state and other columns, guarded by the previous state, and write its line of history.
+    """Change a state and other columns, guarded by the previous state, and write a line of history.
 
-    With `attempt_held`, it must be at that attempt.
+    With `attempt_held`, the submission must be at that attempt.
 
     Raises:
-        BadInput: it is in another state or at another attempt by now, or there is no such change.
+        BadInput: the submission is in another state or at another attempt by now, or there is no such change.
     """
     if after not in NEXT[before]:
         raise BadInput(write_sentence("no-such-change", before=before, after=after))
@@ -100,7 +100,7 @@ def change_state(
 
 
 def get_row(session: Session, id: str) -> SubmissionRow:
-    """Return a submission within a session.
+    """Read a submission within a session.
 
     Raises:
         BadInput: there is no such submission.
@@ -128,9 +128,9 @@ def is_waiting_for_operator(row: SubmissionRow) -> bool:
 
 
 def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -> list[SubmissionRow]:
-    """Sort submissions into the order of their claims, considering each owner's number of unfinished ones.
+    """Sort submissions into the order in which they will be claimed, considering each owner's unfinished ones.
 
-    An owner's second submission waits for everybody's first: an owner with more running or ahead comes later.
+    An owner's second submission comes after everyone's first: owners with more submissions running or ahead come later.
     """
     turns: Counter[str] = Counter(running)
     rounds: dict[str, int] = {}
@@ -142,7 +142,7 @@ def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Estimate the seconds until the submission at a position is done, from the times of others; None without any."""
+    """Estimate the seconds until the submission at a position is done, from others' durations; None without any."""
     if not durations:
         return None
     rounds = -(-position // max(1, workers))
@@ -150,7 +150,7 @@ def estimate(position: int, durations: Sequence[float], workers: int) -> float |
 
 
 def order_submissions(session: Session, rows: Iterable[SubmissionRow]) -> list[SubmissionRow]:
-    """Sort queued submissions into the order of claims, considering those being worked on."""
+    """Sort queued submissions into the order in which they will be claimed, considering those in progress."""
     running = Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
     return sort_by_turn(rows, running)
 
@@ -166,7 +166,7 @@ def list_positions(session: Session) -> dict[str, QueuePosition]:
 
 
 def read_last_position(session: Session) -> QueuePosition:
-    """Return the last position that a submission would get now."""
+    """Return the position that a new submission would get at the end of the queue."""
     under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
     position = (session.scalar(under_way) or 0) + 1
     return QueuePosition(position, estimate(position, *_measure_pace(session)))
@@ -180,7 +180,7 @@ def _measure_pace(session: Session) -> tuple[list[float], int]:
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse a submission that already exists or was taken down, and a system id that is someone else's or in use.
+    """Refuse a submission that already exists or was taken down, and a system id that is in use or someone else's.
 
     Raises:
         SubmissionRefused: the rule `duplicate` is broken.

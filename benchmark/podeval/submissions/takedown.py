@@ -1,8 +1,8 @@
-"""The content that a takedown deletes, its deletion, and the digests that identify it afterwards.
+"""The content that a takedown deletes, how it is deleted, and the digests that identify it afterwards.
 
-A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
-same content; one different sample makes another digest. The digest of a script or an answer covers its words, without
-case and punctuation; texts shorter than `LEAST_WORDS`, which anybody may say, have none, nor does silence.
+A recording's digest covers its decoded samples, so a different name, system, folder, repo or lossless container does
+not change it, but a single different sample does. The digest of a script or an answer covers its words, without case
+and punctuation; silence has no digest, and neither do texts shorter than `LEAST_WORDS`, which anyone may say.
 """
 
 import hashlib
@@ -43,16 +43,16 @@ from podeval.submissions.source_files import delete_upload, is_upload
 from podeval.text.characters import keep_letters
 
 LEAST_WORDS = 40
-"""Fewest words of a text that gets a digest; in a language without spaces, characters count as words."""
+"""Minimum number of words of a text with a digest; in a language without spaces, characters count as words."""
 
 LEAST_QUOTED = 24
-"""Fewest letters of a whole passage that count as a quote, ignoring case, spaces and punctuation."""
+"""Minimum number of letters of a whole passage that counts as a quote, ignoring case, spaces and punctuation."""
 
 EMPTIED = "[taken down]"
 """Text that replaces a deleted text in a listening test."""
 
 SILENT = "/taken-down"
-"""Path that replaces that of a deleted recording in a listening test."""
+"""Path that replaces the path of a deleted recording in a listening test."""
 
 REASON = "taken down"
 """Text that replaces a reason that may quote the content."""
@@ -60,7 +60,7 @@ REASON = "taken down"
 _SETTING = "taken down content."
 _FRAMES = 2**18
 _SHOWN = ("text", "prompt", "criteria", "instructions", "aspect", "consent")
-"""Fields of a design with visible text; ids, which answers refer to, stay."""
+"""Fields of a design with visible text; ids stay, because answers refer to them."""
 _KEPT = ("run.json", "items.json", "submission.json", "*/protocols.json", "*/summary.json")
 """Files of a run that are kept: its plan, and the values and protocols of each profile."""
 _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
@@ -75,7 +75,7 @@ class SpokenContent:
         marks: digests that identify it.
         contents: SHA-256 of the recordings' files, for finding cached facts.
         passages: letters of the passages that judges, readers and listeners may have seen.
-        records: keys of exchanges with judges that results name.
+        records: keys of the judge exchanges that results name.
     """
 
     marks: set[str] = field(default_factory=set)
@@ -107,7 +107,7 @@ class SpokenContent:
         return line["key"][:16] in self.records or self.is_quoted_in("\n".join(texts))
 
     def is_heard_in(self, path: Path) -> bool:
-        """Return whether a file is one of the recordings, or has its samples."""
+        """Return whether a file is one of the recordings or has the same samples."""
         try:
             return hash_file(path) in self.contents or compute_sound_mark(path) in self.marks
         except (PodevalError, OSError):
@@ -115,9 +115,9 @@ class SpokenContent:
 
 
 def _list_passages(run: RunFolder, output: Output) -> list[str]:
-    """List the texts of an output that are the system's own."""
+    """List the texts of an output that the system itself wrote."""
     texts = [answer.words for answer in output.answers]
-    # Elsewhere the script is the benchmark's.
+    # In other tracks, the script belongs to the benchmark.
     return texts + [turn.get("text", "") for turn in output.script] if run.plan().track == "write" else texts
 
 
@@ -135,7 +135,7 @@ def compute_marks(run: RunFolder, output: Output) -> set[str]:
     marks = {compute_sound_mark(path) for path in run.audio_paths(output) if path.is_file()}
     texts = [answer.words for answer in output.answers]
     if run.plan().track == "write":
-        # Elsewhere the script is the benchmark's, not the system's.
+        # In other tracks, the script belongs to the benchmark, not the system.
         texts.append(" ".join(turn.get("text", "") for turn in output.script))
     return (marks | set(map(_text_mark, texts))) - {""}
 
@@ -170,20 +170,20 @@ def _text_mark(text: str) -> str:
 
 
 def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:
-    """Store the digests of content taken down with a submission, in addition to those already stored."""
+    """Store the digests of content that was taken down with a submission, in addition to those already stored."""
     row = session.get(OperatorSetting, _SETTING + submission)
     kept = set(row.value) if row is not None else set()
     keep_setting(session, _SETTING + submission, sorted(kept.union(marks)), by, now)
 
 
 def read_taken_down_marks(database: Database) -> dict[str, str]:
-    """Return for each digest its taken-down submission."""
+    """Return the taken-down submission of each digest."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     return {mark: row.name.removeprefix(_SETTING) for row in database.list_rows(query) for mark in row.value}
 
 
 def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items as their outputs arrive; refuse the run if an output was taken down before.
+    """Yield items as their outputs arrive; refuse the run if an output was taken down earlier.
 
     Raises:
         SubmissionRefused: the rule `taken_down` is broken; the outputs are not measured.
@@ -211,9 +211,9 @@ def find_played(database: Database, content: SpokenContent, board: Path) -> set[
 
 
 def empty_quotes(database: Database, content: SpokenContent, board: Path, played: set[Path]) -> None:
-    """Empty texts of listening tests, votes and answers that quote the content, and paths of its recordings.
+    """Clear the texts of listening tests, votes and answers that quote the content, and the paths of its recordings.
 
-    Answers and figures stay, and so does the digest of the design of these answers.
+    Answers and figures stay, as does the digest of the design that was answered.
     """
 
     def change(value: Any, name: str = "") -> Any:
@@ -237,19 +237,19 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
     database.write(work)
     if database.is_sqlite:
-        # Overwritten data stays in the log until the log is written into the file; current readers keep it there.
+        # Overwritten data stays in the write-ahead log until it is written into the file, which active readers delay.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)
 
 
 def list_boards(board: Path) -> list[Path]:
-    """List the folder of runs, and its subfolders that a restore replaced."""
+    """List the folder of runs, and its subfolders that restores replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 
 def list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
-    """List the runs of a submission's system in its benchmarks, on the board and set aside."""
+    """List the runs of a submission's system in its benchmarks, both on the board and off it."""
     for _, run in list_run_folders(row, board):
         for path in (run.path, *sorted((board / SUPERSEDED / run.path.relative_to(board)).glob("*"))):
             if (path / "run.json").is_file():
@@ -263,7 +263,8 @@ def is_run_of(run: RunFolder, row: SubmissionRow) -> bool:
 
 def delete_content(row: SubmissionRow, content: SpokenContent, board: Path) -> None:
     """Delete the content of a submission from the cache, judges' records, uploads, tables and runs."""
-    # Recordings that are no run's output, such as those of listening tests; outputs are deleted with their runs.
+    # Delete recordings that are not outputs of runs, such as those of listening tests; outputs are deleted with their
+    # runs.
     for root, folders, names in os.walk(board):
         folders[:] = [name for name in folders if name != "outputs"]
         for path in (Path(root) / name for name in names):
@@ -271,7 +272,7 @@ def delete_content(row: SubmissionRow, content: SpokenContent, board: Path) -> N
                 content.contents.add(hash_file(path))
                 path.unlink()
     delete_facts(content.contents)
-    # The upload, also among runs that a restore replaced.
+    # Delete the upload, even among runs that a restore replaced.
     if is_upload(row.place):
         for uploads in (row.place, *(str(folder / UPLOADS) for folder in list_boards(board))):
             delete_upload(uploads, str(row.document["source"].get("folder") or ""))
@@ -289,15 +290,15 @@ def delete_facts(contents: Collection[str]) -> None:
 
 
 def delete_tables(board: Path) -> None:
-    """Delete the tables of a board; they are built again from its runs."""
+    """Delete the tables of a board, which are rebuilt from its runs."""
     for name in (BOARD, ITEMS, SYSTEMS):
         (board / name).unlink(missing_ok=True)
 
 
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
-    """Delete the content of a submission's runs, on the board and set aside.
+    """Delete the content of a submission's runs, both on the board and off it.
 
-    A superseded run of the same system also loses it, if it contains any of the same content.
+    If a superseded run of the same system contains any of this content, its content is deleted as well.
     """
     with lock_folder(board, wait=True):
         for _, run in list_run_folders(row, board):

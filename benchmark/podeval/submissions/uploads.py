@@ -1,7 +1,7 @@
 """The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
 
-Each upload is a folder next to the runs, with an unguessable name, and a line about it in a file next to it.
-A person has one upload that is not submitted yet; the next replaces it. Files that no submission needs are removed.
+Each upload is a folder next to the runs, with an unguessable name and a line about it in a file next to it. A person
+can have one upload that is not submitted yet; the next upload replaces it. Files that no submission needs are removed.
 """
 
 import json
@@ -34,7 +34,7 @@ WAITING = timedelta(days=1)
 """Time for which an upload is kept without a submission."""
 
 OWNER_BYTES = 8 * 2**30
-"""Bytes of the disk that the uploads of one person may occupy, submitted or not."""
+"""Maximum bytes of disk space for one person's uploads, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
 """Bytes of the disk that must stay free in addition to the unpacked files."""
@@ -42,14 +42,14 @@ LEAST_FREE = 2 * 2**30
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
 )
-"""Limits of the process that unpacks; it has more time for a larger archive."""
+"""Limits of the unpacking process, which has more time for a larger archive."""
 AT_ONCE = 2
-"""Archives that are unpacked at the same time, each of another person."""
+"""Maximum number of archives that are unpacked at the same time, each from a different person."""
 _BYTES_A_SECOND = 10_000_000
 _INCOMING = "incoming-"
 _BUSY_SECONDS = 60.0
 _TURN, _UNPACKING = threading.Condition(), set[str]()
-"""The people whose archives are being unpacked, in this process."""
+"""The people whose archives this process is unpacking."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Upload(recordings_zip.UnpackedZip):
     """Recordings that their owner uploaded; see `UnpackedZip`.
 
     Attributes:
-        token: name of their folder, and the folder that a submission of them names.
+        token: name of the folder of the recordings, which a submission gives as its folder.
         at: time of the upload, in ISO form.
         size: bytes of all recordings.
     """
@@ -69,11 +69,11 @@ class Upload(recordings_zip.UnpackedZip):
 
 
 class Uploads:
-    """The uploads of a board; may be used by any number of threads.
+    """The uploads of a board; any number of threads may use the object.
 
     Args:
         runs: folder of runs of the board.
-        clock: returns the time in UTC.
+        clock: function that returns the time in UTC.
     """
 
     def __init__(self, runs: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -83,11 +83,11 @@ class Uploads:
     def take(self, archive: Path, owner: str, queue: Queue) -> Upload:
         """Unpack an archive in a separate process, and keep its recordings until they are submitted.
 
-        The archive becomes readable for the process, which only reads it.
+        The archive is made readable for the process, which does not change it.
 
         Raises:
             BadInput: the whole archive is refused; the message gives the reason and the remedy.
-            DiskFull: there is no room for it.
+            DiskFull: there is not enough disk space.
         """
         with _take_turn(owner):
             self.clear(queue)
@@ -103,7 +103,7 @@ class Uploads:
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
-        """Remove uploads that no submission needs any more, and the remains of killed processes; return their names."""
+        """Remove uploads that no submission needs, and the remains of killed processes; return their names."""
         now, removed = self._clock(), []
         for path in sorted(self.folder.glob("*")):
             old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING
@@ -133,7 +133,7 @@ class Uploads:
         return [row for row in beside if row.document["source"].get("folder") == token]
 
     def _list(self, owner: str) -> list[Upload]:
-        """List a person's uploads, the last first."""
+        """List a person's uploads, latest first."""
         uploads = []
         for path in self.folder.glob("*.json"):
             try:
@@ -158,7 +158,7 @@ class Uploads:
         try:
             with explain_write_errors(incoming):
                 (incoming / "out").mkdir(parents=True)
-            # Unpack, and trust the report only for existing files.
+            # Unpack, and believe the report only about files that exist.
             report = self._run(archive, incoming / "out")
             unpacked = incoming / "out" / recordings_zip.RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
@@ -186,7 +186,7 @@ class Uploads:
             shutil.rmtree(incoming, ignore_errors=True)
 
     def _run(self, archive: Path, out: Path) -> dict[str, Any]:
-        """Run the program that unpacks, in a sandbox if there is one, and return its report."""
+        """Run the unpacking program, in a sandbox if one is available, and return its report."""
         runs = [
             f"{name}/{split.name}" for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits
         ]
@@ -213,10 +213,10 @@ class Uploads:
 
 @contextmanager
 def _take_turn(owner: str) -> Iterator[None]:
-    """Wait until no other upload of a person is unpacked and a place is free; it is theirs while the block runs.
+    """Wait until the person has no other upload in progress and a slot is free, and hold the slot during the block.
 
     Raises:
-        BadInput: there is no place for a minute.
+        BadInput: no slot becomes free within a minute.
     """
     with _TURN:
         if not _TURN.wait_for(lambda: owner not in _UNPACKING and len(_UNPACKING) < AT_ONCE, _BUSY_SECONDS):
@@ -231,7 +231,7 @@ def _take_turn(owner: str) -> Iterator[None]:
 
 
 def _take_ownership(folder: Path) -> None:
-    """Make files unpacked by another user this user's; anything that is neither a file nor a folder is removed."""
+    """Take ownership of files that another user unpacked; anything that is neither a file nor a folder is removed."""
     for root, folders, names in os.walk(folder):
         for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
             mode = os.lstat(path).st_mode

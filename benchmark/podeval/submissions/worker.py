@@ -1,6 +1,6 @@
-"""The worker: it claims submissions one by one, generates their outputs in a sandbox, measures and publishes them.
+"""The worker: it claims submissions one by one, generates their outputs in a sandbox, and measures and publishes them.
 
-It can be killed at any moment: its claim lapses, and the next worker that claims the submission resumes from the
+It can be killed at any moment: its claim expires, and the next worker that claims the submission resumes from the
 outputs and measurements in the submission's folder. Only one process at a time may use that folder.
 """
 
@@ -41,16 +41,17 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
-"""Seconds after which a submission is tried again if there was no money for it."""
+"""Seconds after which a submission is tried again if the budget was too small for it."""
 
 REST_SECONDS = 600.0
-"""Seconds for which a worker leaves a submission that its machine could not run; others may claim it at once."""
+"""Seconds for which a worker does not retry a submission that its machine could not run; others may claim it at once.
+"""
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
-"""Seconds between two checks for lapsed claims, and between two runs of every other chore."""
+"""Seconds between two checks for expired claims, and between two runs of every other chore."""
 
 EVERYTHING = "everything"
-"""Key in `rests` for all submissions, when the machine can run none at the moment."""
+"""Key in `rests` for all submissions, if the machine cannot run any at the moment."""
 
 _TICK = 0.2
 _LOCK, _REMOVED = ".lock", ".removed"
@@ -58,7 +59,7 @@ _ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM, errno.EAGAIN}
     | {errno.EMFILE, errno.ENFILE, errno.ENODEV, errno.ESTALE}
 )
-"""Numbers of the system's errors that a machine's operator can fix."""
+"""Error numbers of the operating system for problems that the machine's operator can fix."""
 
 
 LIFE_SECONDS = 60.0
@@ -66,24 +67,26 @@ LIFE_SECONDS = 60.0
 
 
 def make_worker_name() -> str:
-    """Return the name of this process, as others see it in the queue."""
+    """Return the name of this process as shown in the queue."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"
 
 
 @dataclass
 class Worker(Workplace):
-    """The worker of a queue of submissions.
+    """The worker for a queue of submissions.
 
     Attributes:
         name: name of the worker in the queue.
-        log: function that gets the events.
-        look_over: function that is called when there is nothing to do; it checks arrivals from while the Hub was down.
-        proposals: the proposer of results to models' own repos, for submitters who requested it; None proposes nothing.
-        alone: whether it claims nothing while another worker works.
+        log: function that receives the events.
+        look_over: function that is called when there is nothing to do; it checks submissions that arrived while the Hub
+            was down.
+        proposals: object that proposes results to models' own repos, for submitters who requested it; with None, none
+            are proposed.
+        alone: whether it makes no claims while another worker is working.
         fault: the fault of this machine that returned the last submission to the queue; None if there was none.
-        at_work: its current submission.
+        at_work: the current submission.
         noted: monotonic seconds of the last sign of life.
-        rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
+        rests: monotonic seconds until which it does not retry a submission that this machine could not run.
     """
 
     name: str = field(default_factory=make_worker_name)
@@ -97,13 +100,13 @@ class Worker(Workplace):
     noted: float = field(default=-math.inf, init=False)
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
-        """Work until a stop is requested; wait if there is nothing to do or the database does not answer."""
+        """Work until a stop is requested, waiting if there is nothing to do or the database does not answer."""
         while not stopped():
             try:
                 self.note_life()
                 worked = self.once()
                 self.clear()
-                # A job whose submission was cancelled costs money until it is stopped.
+                # The job of a cancelled submission costs money until it is stopped.
                 self.catch_up()
                 if worked is not None:
                     continue
@@ -111,7 +114,7 @@ class Worker(Workplace):
             except PodevalError as error:
                 self.log(str(error))
             except Exception:
-                # A worker that ended would stop all submissions.
+                # If the worker ended, all submissions would stop.
                 _LOG.exception("the worker continues after an unexpected error")
             _sleep(pause, stopped)
 
@@ -126,7 +129,7 @@ class Worker(Workplace):
         }
 
     def note_life(self) -> None:
-        """Record occasionally that a worker is alive; while it works, its claim shows this."""
+        """Record occasionally that the worker is alive; while it works, its claim shows this."""
         if time.monotonic() - self.noted >= LIFE_SECONDS:
             self.noted = time.monotonic()
             note_life(self.queue.database, datetime.now(UTC))
@@ -134,8 +137,8 @@ class Worker(Workplace):
     def once(self) -> str | None:
         """Work on the next submission; return its id, or None if there is none.
 
-        If this machine cannot run it, it is queued again, `fault` gives the reason, and the next call takes another
-        one; if the machine cannot run any, it takes none for a while.
+        If this machine cannot run the submission, it is queued again, `fault` gives the reason, and the next call takes
+        another submission; if the machine cannot run any submission, the worker pauses for a while.
         """
         self.fault, resting = None, [id for id, until in self.rests.items() if until > time.monotonic()]
         others = self.alone and any(lease.worker != self.name for lease in self.queue.leases())
@@ -176,7 +179,7 @@ class Worker(Workplace):
                 self.log(f"{claim.id}: {state}: {reason}")
 
     def _wait(self, claim: Claim, fault: MachineFault) -> None:
-        """Give back a submission that this machine cannot run; that does not count as a failure."""
+        """Give back a submission that this machine cannot run, which does not count as a failure."""
         self.fault = fault
         self.rests[EVERYTHING if fault.everything else claim.id] = time.monotonic() + REST_SECONDS
         reason = write_sentence("ours-waits", why=str(fault))
@@ -185,7 +188,7 @@ class Worker(Workplace):
         self.log(f"{claim.id}: {reason}")
 
     def catch_up(self) -> None:
-        """Finish outstanding work on the Hub: stop jobs of ended submissions, open pull requests with results.
+        """Finish outstanding work on the Hub: stop jobs of ended submissions, and open pull requests with results.
 
         Steps that fail because the Hub does not answer are left for the next time.
         """
@@ -228,7 +231,7 @@ class Worker(Workplace):
             except BadInput as error:
                 if recognise_machine_fault(error) is not None:
                     raise
-                # Its last worker was taken for dead, but still holds the folder.
+                # Its last worker was presumed dead, but still holds the folder.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
             self._publish(claim, row, document, SubmissionRuns(row, document, pulse, self).make(), pulse)
@@ -243,17 +246,17 @@ class Worker(Workplace):
         # Every item is measured.
         self.queue.beat(claim, done=pulse.done, total=pulse.total)
         self.queue.advance(claim, "running", "measured")
-        # Copy the runs to the board, as long as the claim holds.
+        # Copy the runs to the board as long as the claim is valid.
         paths = []
         for run in runs:
             pulse.check()
             paths.append(publish(run, self.board))
-        # The arena retires outputs of an earlier version, and never plays another sound in their place.
+        # The arena retires outputs of an earlier version, and never plays other sound in their place.
         retire_changed(self.queue.database, paths, "another version of its system was published", datetime.now(UTC))
         self.refresh(self.board)
         pulse.check()
         if self.proposals is not None:
-            # The board writes to a repo only if its owner asked.
+            # The board writes to a repo only if its owner requested it.
             theirs = row.owner_proven or row.owner == OPERATOR.name
             self.proposals.ask(claim.id, list_forms(document) if theirs else ())
         self.queue.advance(claim, "measured", "published")
@@ -280,18 +283,19 @@ def recognise_machine_fault(error: BaseException) -> MachineFault | None:
 
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
-    """Wait for some seconds, or until the worker has to stop."""
+    """Wait for some seconds, or until the worker must stop."""
     until = time.monotonic() + seconds
     while not stopped() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, _TICK))
 
 
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
-    """Remove files that are no longer needed, and return the names of the folders that lost some.
+    """Remove files that are no longer needed, and return the names of the folders from which files were removed.
 
-    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains those of a spot check. A
+    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains the same for a spot check. A
     submission that can be retried keeps everything for a week. Nothing remains of a taken-down submission. Folders in
-    use, and folders that belong to no submission of the queue, are kept. After a kill, the next call finishes the work.
+    use, and folders that do not belong to any submission in the queue, are kept. After a kill, the next call finishes
+    the work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):
@@ -325,7 +329,7 @@ def _is_taken_down(queue: Queue, folder: Path) -> bool:
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
-    """Keep the marks of taken-down content that never reached the board, and delete it from the local cache."""
+    """Store the marks of taken-down content that never reached the board, and delete it from the local cache."""
     content = SpokenContent()
     for run in run_folders(folder / "runs"):
         content.add(run)
@@ -343,8 +347,8 @@ def _remove(folder: Path) -> bool:
     with explain_write_errors(folder):
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(exist_ok=True)
-        # Folders are renamed first: a retry after a kill finds a folder whole or not at all. Files before folders: the
-        # mark that a model was fetched must not outlive it.
+        # Folders are renamed first, so a retry after a kill finds either a whole folder or none. Files are removed
+        # before folders, because the mark that a model was fetched must not outlive the model.
         for path in sorted(_list_folder(folder, _LOCK, _REMOVED), key=Path.is_dir):
             path.rename(aside / path.name)
         shutil.rmtree(aside, ignore_errors=True)

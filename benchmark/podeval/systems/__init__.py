@@ -1,4 +1,4 @@
-"""Systems that speak: the contract, the built-in baselines, and the control systems that guard the board."""
+"""Systems that speak: their interface, the built-in baselines, and the control systems that guard the board."""
 
 __all__ = [
     "adapters",

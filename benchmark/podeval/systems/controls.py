@@ -1,7 +1,7 @@
-"""Control systems make audio that is wrong on purpose. A metric or a ranking that rewards one of them is broken.
+"""Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards one of them is broken.
 
-Some misuse a good reader; some plant faults in its words or only in the signal, to show that metrics of faults find
-them, and that no other metric reacts.
+Some misuse a good reader; others plant faults in its words or only in the signal, to show that the metrics for faults
+find them and that other metrics do not react.
 """
 
 import math
@@ -25,26 +25,26 @@ _RATE = 24000
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""Offsets from the end of a turn to the next, seconds: one for each kind of change of turn in people's speech."""
+"""Offsets in seconds from the end of a turn to the next one, for each kind of speaker change in human speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
-"""Seconds in which the pace rises, falls and returns."""
+"""Period in seconds in which the pace rises, falls and returns."""
 
 
 HOLE, CLIPPED = 0.15, 0.5
-"""Seconds of a hole, and of a clipped run."""
+"""Length in seconds of a hole and of a clipped stretch."""
 
 _FEWEST_WORDS = 5
-"""Fewest words of a sentence whose omission or repetition cannot be a slip of the recogniser."""
+"""Minimum number of words of a sentence whose omission or repetition cannot be a recognition error."""
 
 _APART = 2.5
-"""Seconds between two planted faults at least."""
+"""Minimum distance in seconds between two planted faults."""
 
 _PERIOD = 0.02
-"""Seconds within which the deepest voice swings once."""
+"""Seconds in which the deepest voice completes one vibration."""
 
 _LOUD = 0.4
-"""Level of speech in which a fault is planted, relative to the level that a tenth of the recording exceeds."""
+"""Level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
 
 
 class Silence(SpeakingSystem):
@@ -59,11 +59,11 @@ class Silence(SpeakingSystem):
         return {"system": self.name, "rate": _RATE, **PACE}
 
     def available(self) -> str | None:
-        """Return None: it can always be silent."""
+        """Return None, because silence is always available."""
         return None
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Say nothing; no turn is spoken."""
+        """Return silence; no turn is spoken."""
         self.require(seed)
         begin = time.perf_counter()
         samples = np.zeros((round(_expected_seconds(script) * _RATE), 1), np.float32)
@@ -71,29 +71,29 @@ class Silence(SpeakingSystem):
 
 
 class ReaderControl(SpeakingSystem):
-    """A control that speaks through a reader, and misuses its voices or spoils its speech."""
+    """A control that speaks through a reader but misuses its voices or spoils its speech."""
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """Facts that decide how it misuses the reader, for `generation`."""
+    """The way in which it misuses the reader, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
-        """Take the reader."""
+        """Store the reader."""
         self._reader = reader
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The change to a reading, and the reader."""
+        """The reader, and how its reading is changed."""
         return {"system": self.name, **self.facts, "reader": self._reader.generation}
 
     def available(self) -> str | None:
-        """Return None if the reader is ready, else the missing part."""
+        """Return None if the reader is ready, otherwise the missing part."""
         missing = self._reader.available()
         return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
 
 
 class RepeatedSentence(ReaderControl):
-    """The script's first sentence, over and over in the first voice: flawless sound, no content."""
+    """The script's first sentence, repeated over and over in the first voice: flawless sound, no content."""
 
     name: ClassVar[str] = "repeated_sentence"
     facts: ClassVar[dict[str, Any]] = {"pause": _REPEAT_PAUSE, **PACE}
@@ -132,7 +132,7 @@ class ShuffledVoices(ReaderControl):
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
             raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {count}")
-        # Half of them, not each by chance: swapping all would only rename the speakers.
+        # Exactly half are chosen, because swapping all by chance would only rename the speakers.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
         for number in swapped:
@@ -143,16 +143,17 @@ class ShuffledVoices(ReaderControl):
 
 
 class DrawnGaps(ReaderControl):
-    """The unchanged script, but with gaps and overlaps between turns drawn at random from people's.
+    """The unchanged script, but with gaps and overlaps between turns drawn from those of human conversations.
 
-    The reader has one pause between all turns; against it, turn-taking is closer to people's, and nothing else changes.
+    The reader has the same pause between all turns; compared with it, only turn-taking changes and is closer to
+    people's.
     """
 
     name: ClassVar[str] = "drawn_gaps"
     facts: ClassVar[dict[str, Any]] = {"people": _DRAWN_FROM, "offsets": list(_DRAWN_OFFSETS)}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script, and rearrange its turns with gaps and overlaps that the seed draws."""
+        """Read the script, and rearrange its turns with gaps and overlaps that the seed determines."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         offsets = _draw_offsets(len(speech.turns) - 1, seed)
@@ -167,19 +168,19 @@ class DrawnGaps(ReaderControl):
 
 
 class UnevenPace(ReaderControl):
-    """The unchanged script, but alternately hurried and slow: right words and voices, at no steady pace."""
+    """The unchanged script, but alternately hurried and slow: the right words and voices at an unsteady pace."""
 
     name: ClassVar[str] = "uneven_pace"
     facts: ClassVar[dict[str, Any]] = {"fastest": _FASTEST, "wave": _WAVE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script sentence by sentence, each at the speed of the wave at its beginning."""
+        """Read the script sentence by sentence, each at the speed that the wave has when the sentence begins."""
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         return self._reader.read(script, list(_wave(lines)), seed=seed)
 
 
 class ContentFaults(ReaderControl):
-    """The script with one sentence left out, one repeated and one turn in another speaker's voice; clean sound."""
+    """The script with one sentence omitted, one repeated and one turn in another speaker's voice; clean sound."""
 
     name: ClassVar[str] = "content_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"omitted": 1, "repeated": 1, "wrong_voice": 1}}
@@ -188,7 +189,7 @@ class ContentFaults(ReaderControl):
         """Read the script with three faults at places that the seed chooses.
 
         Raises:
-            BadInput: the script is too short for them, or has one speaker, or more than there are voices.
+            BadInput: the script is too short for them, or has only one speaker or more speakers than there are voices.
         """
         if len(script.speakers) < 2:
             raise BadInput(f"{self.name} needs a script with two speakers, to give one the other's words")
@@ -200,7 +201,7 @@ class ContentFaults(ReaderControl):
             voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
             spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
             if number == repeated:
-                # The line is spoken anew in another tone: the same sound twice would also be a fault of the signal.
+                # The line is spoken again in another tone, because identical sound would also be a fault of the signal.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
         planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
@@ -208,13 +209,13 @@ class ContentFaults(ReaderControl):
 
 
 class SignalFaults(ReaderControl):
-    """The script read right, with a hole, a click and a clipped run in the sound."""
+    """The script read correctly, with a hole, a click and a clipped stretch in the sound."""
 
     name: ClassVar[str] = "signal_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"hole": HOLE, "click": 1, "clipped": CLIPPED}}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script and spoil its sound at three loud places that the seed chooses."""
+        """Read the script, and spoil its sound at three loud places that the seed chooses."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         chance = random.Random(seed)  # noqa: S311  # no secret
@@ -223,7 +224,7 @@ class SignalFaults(ReaderControl):
         for kind, plant in (("hole", plant_hole), ("click", plant_click), ("clipped", plant_clipped)):
             where[kind] = choose_loud_place(samples[:, 0], speech.rate, chance, tuple(where.values()))
             if kind == "hole":
-                # It breaks the sound off at its loudest, so that nobody misses it.
+                # The hole interrupts the sound at its loudest, so that it is clearly audible.
                 around = np.abs(samples[round(where[kind] * speech.rate) :, 0])[: round(_PERIOD * speech.rate)]
                 where[kind] += (int(np.argmax(around)) + 1) / speech.rate
             for channel in samples.T:
@@ -237,16 +238,16 @@ class SignalFaults(ReaderControl):
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
-    """Draw an offset for each change of turn, with the frequencies of each kind among people."""
+    """Draw an offset for each speaker change, with each kind as frequent as among people."""
     counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
     kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
     return [_DRAWN_OFFSETS[kind] for kind in kinds]
 
 
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Return the turns of a recording one after the other, each this many seconds after the end of the previous one.
+    """Arrange the turns of a recording, each at its offset in seconds from the end of the previous one.
 
-    A turn starts no earlier than the previous one. The peak of overlapping sound is limited to that of the recording.
+    A turn never starts before the previous one does. The peak of overlapping sound is limited to that of the recording.
     """
     rate = speech.rate
     sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]
@@ -266,7 +267,7 @@ def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[S
 
 
 def _wave(lines: Iterable[SpokenLine]) -> Iterator[SpokenLine]:
-    """Give each line the speed of a wave that begins at the reader's own pace."""
+    """Give each line the speed of a wave that starts at the reader's own pace."""
     start = 0.0
     for line in lines:
         yield replace(line, speed=round(_FASTEST ** math.sin(2 * math.pi * start / _WAVE), 2))
@@ -278,32 +279,32 @@ def _expected_seconds(script: Script) -> float:
 
 
 def plant_hole(samples: Samples, rate: int, at: float) -> None:
-    """Silence a channel for `HOLE` seconds from a moment on, in place."""
+    """Silence a channel in place for `HOLE` seconds, starting at a given time."""
     samples[round(at * rate) : round((at + HOLE) * rate)] = 0
 
 
 def plant_click(samples: Samples, rate: int, at: float) -> None:
-    """Move one sample of a channel by half of the peak, away from its value, in place."""
+    """Shift one sample of a channel in place by half of the peak."""
     place = round(at * rate)
     samples[place] -= np.copysign(0.5 * float(np.abs(samples).max()), samples[place])
 
 
 def plant_clipped(samples: Samples, rate: int, at: float) -> None:
-    """Clip a channel for `CLIPPED` seconds from a moment on at 0.4 of its peak there, in place."""
+    """Clip a channel in place for `CLIPPED` seconds, starting at a given time, at 0.4 of its peak there."""
     part = slice(round(at * rate), round((at + CLIPPED) * rate))
     limit = 0.4 * float(np.abs(samples[part]).max())
     samples[part] = samples[part].clip(-limit, limit)
 
 
 def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken: tuple[float, ...] = ()) -> float:
-    """Choose a moment of loud speech, seconds, with `_APART` around it and others, and a second before the end.
+    """Choose a moment of loud speech, in seconds, at least `_APART` away from others and a second before the end.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such moment.
     """
     step = rate // 10
     levels = np.sqrt(np.mean(np.square(samples[: len(samples) // step * step].reshape(-1, step)), axis=1))
-    # The level stays high around it, so that a fault is inside a sound.
+    # The level stays high around it, so a fault falls within a sound.
     inner = np.min(np.lib.stride_tricks.sliding_window_view(levels, 5), axis=1)
     moments = (np.flatnonzero(inner >= _LOUD * np.percentile(levels, 90)) + 1) / 10
     fit = [
@@ -317,7 +318,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
 
 
 def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) -> tuple[int, int, int]:
-    """Choose the sentence to leave out, the one to repeat, and the turn in another voice."""
+    """Choose the sentence to omit, the sentence to repeat, and the turn for another voice."""
     long_enough = [at for at, line in enumerate(lines) if len(line.text.split()) >= _FEWEST_WORDS]
     turns = [
         turn

@@ -1,7 +1,7 @@
-"""Dialogue readers are engines with several voices, whose lines are joined to one recording.
+"""Dialogue readers: engines with several voices, whose lines are joined into one recording.
 
 A reader says each line separately; joining cuts the silence at the edges of a line, gives all voices the same level,
-sets fixed pauses and limits the peak, so turn times are known and nobody is startled.
+sets fixed pauses and limits the peak, so turn times are known and listeners are not startled.
 """
 
 import re
@@ -33,10 +33,10 @@ PIECE_PAUSE = 0.4
 SPEECH_LEVEL = -23.0
 """RMS of each voice over its active frames, in dBFS."""
 PEAK_CEILING = -1.5
-"""Highest sample in dBFS; half a decibel of room for the true peak under −1."""
+"""Maximum sample in dBFS, half a decibel below −1 to leave room for the true peak."""
 
 INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
-"""The command that brings the packages of every reader."""
+"""The command that installs the packages of every reader."""
 
 _FRAME = 0.02
 _ACTIVE = 10 ** (-40 / 20)
@@ -45,9 +45,9 @@ _EDGE = 0.03
 
 @dataclass(frozen=True)
 class SpokenLine:
-    """Words said by one voice in one breath, and their turn of the script (from 0).
+    """Words that one voice says in one breath, and the number of their turn in the script, from 0.
 
-    `speed` is how fast they are said by a built-in reader, 1 at its own pace and 2 in half the time.
+    `speed` is how fast a built-in reader says them: 1 is its own pace, 2 takes half the time.
     """
 
     turn: int
@@ -58,7 +58,7 @@ class SpokenLine:
 
 @dataclass(frozen=True)
 class SynthesisedLines:
-    """The lines as an engine said them: mono samples per line, rate in Hz, cost in seconds, provenance."""
+    """The lines as an engine said them: mono samples per line, rate in Hz, time taken in seconds, provenance."""
 
     lines: Sequence[Samples]
     rate: int
@@ -71,9 +71,9 @@ class DialogueReader(SpeakingSystem):
     """A system that gives each speaker of a script a separate voice and reads line by line.
 
     Attributes:
-        languages: the languages it reads, as ISO 639-1 codes.
+        languages: the languages that it reads, as ISO 639-1 codes.
         voices: the names of its voices for English, in the order of a script's speakers.
-        longest_line: highest number of characters of a sentence after splitting turns; None reads whole turns.
+        longest_line: maximum number of characters of a sentence after turns are split; None reads whole turns.
         packages: the modules that it imports, each with its package.
     """
 
@@ -89,10 +89,10 @@ class DialogueReader(SpeakingSystem):
         return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`" if missing else None
 
     def lines(self, script: Script) -> tuple[SpokenLine, ...]:
-        """Assign voices to words; the n-th speaker of the script has the n-th voice.
+        """Split the script into lines with voices; the n-th speaker of the script has the n-th voice.
 
         Raises:
-            BadInput: there are too many speakers, an unsupported language, or nothing speakable.
+            BadInput: there are too many speakers, the language is not supported, or nothing can be spoken.
         """
         self._check(script)
         return list_lines(script, longest=self.longest_line)
@@ -102,7 +102,7 @@ class DialogueReader(SpeakingSystem):
         return self.read(script, self.lines(script), seed=seed)
 
     def read(self, script: Script, lines: Sequence[SpokenLine], *, seed: int = 0) -> Speech:
-        """Read given lines of a script, whose voices may differ from those of its speakers.
+        """Read the given lines of a script, whose voices may differ from those of its speakers.
 
         Raises:
             ModelMissing: the engine is not installed.
@@ -153,7 +153,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
     """Describe, for `generation`, the pieces in which a script is read and how they are joined.
 
     Args:
-        longest: the most characters of a line; None if turns are read whole.
+        longest: maximum number of characters of a line; None if turns are read whole.
     """
     return {
         "strategy": "chunked",
@@ -168,16 +168,16 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List the spoken lines of a script, without turns that contain no speakable text.
+    """List the spoken lines of a script, without turns that contain nothing to speak.
 
     Args:
         script: the script.
-        voices: the number of each speaker's voice; the n-th speaker has the n-th by default.
-        longest: the most characters of a line; None keeps turns whole.
-        laugh: the engine's mark of a laugh, if it has one.
+        voices: the number of each speaker's voice; by default, the n-th speaker has the n-th voice.
+        longest: maximum number of characters of a line; None keeps turns whole.
+        laugh: the engine's mark for laughter, if it has one.
 
     Raises:
-        BadInput: nothing is speakable.
+        BadInput: nothing can be spoken.
     """
     numbers = voices or {speaker: number for number, speaker in enumerate(script.speakers)}
     lines = tuple(
@@ -194,9 +194,9 @@ def list_lines(
 def join_lines(
     script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Join all lines into one recording, shape (frames, 1), and return the time of each turn of the script in it.
+    """Join all lines into one recording, shape (frames, 1), and also return the time of each turn in it.
 
-    Lines without sound are left out; if there is none at all, the recording is empty.
+    Lines without sound are omitted; if no line has sound, the recording is empty.
     """
     cut = [cut_silence(sound, rate) for sound in sounds]
     gains = _gains(lines, cut, rate)
@@ -225,12 +225,12 @@ def join_lines(
 def fit_lines(
     lines: Sequence[SpokenLine], longest: int | None, measure_text: Callable[[str], int] = len
 ) -> tuple[SpokenLine, ...]:
-    """Cut lines that are too long for an engine, into as few parts as sentences, or else clauses and words, permit.
+    """Cut lines that are too long into as few parts as possible, at sentences or otherwise at clauses or words.
 
     Args:
         lines: the lines.
         longest: the maximum length of a line; None if not stated.
-        measure_text: returns the length of a text.
+        measure_text: function that returns the length of a text.
     """
     fitted: list[SpokenLine] = []
     for line in lines:
@@ -250,13 +250,13 @@ def fit_lines(
 
 
 def join_pieces(sounds: Sequence[Samples], rate: int) -> Samples:
-    """Join pieces of several turns, with a pause between two, shape (frames, 1)."""
+    """Join pieces of several turns, with a pause between two pieces; the result has the shape (frames, 1)."""
     pause = np.zeros(round(PIECE_PAUSE * rate), np.float32)
     return np.concatenate([part for sound in sounds for part in (pause, sound)][1:])[:, np.newaxis]
 
 
 def cut_silence(sound: Samples, rate: int) -> Samples:
-    """Cut a sound to its first and last active frame, with 30 ms kept on either side; empty if all is silent."""
+    """Trim a sound to its first and last active frame, keeping 30 ms on either side; empty if everything is silent."""
     levels = _frame_levels(sound, rate)
     active = np.flatnonzero(levels > max(_ACTIVE * float(levels.max(initial=0.0)), 1e-6))
     if not len(active):
@@ -273,7 +273,7 @@ def _frame_levels(sound: Samples, rate: int) -> Samples:
 
 
 def _gains(lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
-    """Return for each voice the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
+    """Return the factor for each voice that brings the RMS of its active frames to `SPEECH_LEVEL`."""
     gains: dict[int, float] = {}
     for voice in {line.voice for line in lines}:
         voice_levels = [
@@ -293,14 +293,14 @@ def _under_ceiling(samples: Samples) -> Samples:
     return samples * np.float32(ceiling / peak) if peak > ceiling else samples
 
 
-# Written text is reduced to words and punctuation that engines can speak, never input that could break them.
+# Written text is reduced to words and punctuation that engines can speak, without input that could break them.
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
-"""Words per minute of a person who reads aloud; the second value is for Chinese."""
+"""Words per minute of a person reading aloud; the second value is for Chinese characters."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
-# These would be read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some
+# At best, these would be read out as "asterisk" or "open bracket"; [[x]] and [x](/y/) are phoneme commands to some
 # engines.
 _MARKUP = set("[]{}<>|\\`~^_*#")
 _LAUGH = re.compile(r"\[laughs\]", re.IGNORECASE)
@@ -313,10 +313,10 @@ _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 
 
 def make_speakable(text: str, laugh: str = "") -> str:
-    """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
+    """Strip a text of emoji, control characters and markup; replace typographic forms and shorten runs of a sign.
 
-    The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
-    would read the word. Empty if no letter or digit remains, because there is then nothing to speak.
+    The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, which would
+    read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)
@@ -332,7 +332,7 @@ def make_speakable(text: str, laugh: str = "") -> str:
 def _plain_character(character: str) -> str:
     """Return the speakable part of a character."""
     category = unicodedata.category(character)
-    if category in ("Nd", "No"):  # engines know ASCII digits only
+    if category in ("Nd", "No"):  # engines can read only ASCII digits
         digit = unicodedata.digit(character, None)
         return _plain_letters(character) if digit is None else str(digit)
     if category[0] in "LN":
@@ -366,7 +366,7 @@ def _break_up(sentence: str, longest: int) -> Iterator[str]:
         return
     line = ""
     for clause in _CLAUSE_END.split(sentence):
-        # A clause that fits stays as it is, unless it contains unusual spaces.
+        # A clause that fits is not changed, unless it contains unusual spaces.
         fits = len(clause) <= longest and not _OTHER_SPACE.search(clause)
         for part in [clause] * bool(clause) if fits else textwrap.wrap(clause, longest, break_on_hyphens=False):
             joined = f"{line} {part}".strip()

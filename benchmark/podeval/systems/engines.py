@@ -1,4 +1,4 @@
-"""The speech of the built-in voices: by networks on onnxruntime here, or by an engine in C in a child process."""
+"""Speech of the built-in voices, from networks on onnxruntime in this process or from a C engine in a child process."""
 
 import json
 import subprocess
@@ -23,20 +23,20 @@ from podeval.systems.speech_worker import HEAD
 
 
 class OnnxReader(DialogueReader):
-    """A reader of English scripts by networks that packages bring, or `podeval models install`."""
+    """A reader of English scripts with networks that come in packages or from `podeval models install`."""
 
     weight_names: ClassVar[tuple[str, ...]]
-    """Names in the lock."""
+    """Names of its weights in the lock."""
     rate: ClassVar[int]
-    """Sample rate of its output in Hz."""
+    """Sampling rate of its output in Hz."""
 
     def __init__(self) -> None:
-        """Choose the number of threads for onnxruntime: PODEVAL_THREADS, or else one; nothing is loaded yet."""
+        """Choose the number of threads for onnxruntime: PODEVAL_THREADS, otherwise one. Nothing is loaded yet."""
         self.threads = count_threads(1)
         self._networks: dict[int, Any] = {}
 
     def available(self) -> str | None:
-        """Return None if the packages and the weights exist, else the missing part and its command."""
+        """Return None if the packages and weights exist, otherwise the missing part with the command to install it."""
         if (missing := super().available()) is not None:
             return missing
         try:
@@ -48,7 +48,7 @@ class OnnxReader(DialogueReader):
 
     @abstractmethod
     def _load(self, voice: int) -> Any:
-        """Load the network of a voice; it stays loaded."""
+        """Load the network of a voice, which stays loaded."""
 
     @abstractmethod
     def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
@@ -78,10 +78,10 @@ class OnnxReader(DialogueReader):
 
 @contextmanager
 def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
-    """Turn any error of an engine over a line into a sentence that names both.
+    """Turn any error of an engine on a line into a message that names both.
 
     Raises:
-        SpeechFailed: it raised any error, because third-party code converts words to sounds.
+        SpeechFailed: the engine raised an error of any kind, because third-party code converts words to sounds.
     """
     try:
         yield
@@ -96,7 +96,7 @@ class WorkerReader(DialogueReader):
     """A reader with an engine from a package that says the lines of each script in a child process.
 
     Attributes:
-        engine: its name in messages, and in `speech_worker`.
+        engine: its name in messages and in `speech_worker`.
     """
 
     engine: ClassVar[str]
@@ -139,7 +139,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
         characters: number of spoken characters, for the time limit.
 
     Raises:
-        SpeechFailed: it took too long, or broke; the message has its last line.
+        SpeechFailed: the worker took too long, or broke; the message contains its last line.
     """
     limit = 60.0 + 0.02 * characters  # a hundred times the usual duration
     command = [sys.executable, "-I", speech_worker.__file__, engine, *arguments]
@@ -158,8 +158,8 @@ def read_records(output: bytes, count: int) -> tuple[int, list[Samples], float]:
     """Read the rate in Hz, the samples of each line, and the seconds of synthesis.
 
     Args:
-        output: output of a worker: a record that has the rate for a length, then for each line its seconds and length
-            in bytes, and samples of 16 bits.
+        output: output of a worker: a record with the rate in place of a length, then for each line its seconds, its
+            length in bytes, and 16-bit samples.
         count: the number of lines.
     """
     _, rate = HEAD.unpack_from(output)

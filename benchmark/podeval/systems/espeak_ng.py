@@ -1,6 +1,6 @@
-"""espeak-ng, the formant synthesiser that PodEval uses as its low anchor: intelligible, plainly a machine.
+"""espeak-ng, the formant synthesiser that PodEval uses as its low anchor: intelligible, but clearly a machine.
 
-It needs no weights: the package `espeakng-loader` brings the library and its data. The library is C with global
+It does not need weights: the package `espeakng-loader` contains the library and its data. The library is C with global
 state, so each script is spoken in a child process, whose end affects nothing else.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from podeval.systems.dialogue_reader import SpokenLine, describe_chunks
 from podeval.systems.engines import WorkerReader
 
-# By file and pitch, for `en-gb` and its like are not found by name in the packaged data.
+# Voices are given by file and pitch, because `en-gb` and similar names are not found in the packaged data.
 _VOICES = {
     "en": (
         ("gmw/en-US", 50),  # American, low
@@ -34,14 +34,14 @@ _VOICES = {
 _LABELS = {language: tuple(f"{file}:{pitch}" for file, pitch in voices) for language, voices in _VOICES.items()}
 
 _WORDS_PER_MINUTE = 175
-"""Its own default."""
+"""The engine's own default."""
 _VOLUME = 80
-"""Volume; at the default of 100 some voices clip."""
+"""Volume; at the default of 100, some voices clip."""
 _VOLUME_PARAMETER = 2  # espeakVOLUME
 
 
 class EspeakNg(WorkerReader):
-    """The low anchor: two clearly different voices, four more by variant and pitch; English and Mandarin."""
+    """The low anchor for English and Mandarin: two clearly different voices, and four more by variant and pitch."""
 
     name: ClassVar[str] = "espeak_ng"
     languages: ClassVar[tuple[str, ...]] = tuple(_VOICES)
@@ -51,7 +51,7 @@ class EspeakNg(WorkerReader):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Voices, pitch, pace, volume and assembly."""
+        """The voices, pitch, pace, volume and assembly."""
         return {
             "system": self.name,
             "engine": self.engine,

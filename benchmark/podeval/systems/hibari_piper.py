@@ -1,8 +1,8 @@
-"""The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper by itself.
+"""The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper on its own.
 
-Determinism: hibari draws its noise from a given generator; every line gets its own, made from seed and place. Piper
-draws inside the ONNX graph, from a generator that continues from call to call and cannot be seeded; it therefore speaks
-without noise, and its speech does not depend on earlier speech.
+Both are deterministic. Hibari draws its noise from a given generator, and every line gets its own, derived from the
+seed and its position. Piper draws inside the ONNX graph, from a generator that continues from call to call and cannot
+be seeded; it therefore speaks without noise, and its speech does not depend on earlier speech.
 """
 
 import json
@@ -19,10 +19,10 @@ from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, cut_si
 from podeval.systems.engines import OnnxReader, name_broken_line
 from podeval.systems.speech import Samples
 
-# Piper with two voices of its own: kristin (female) and joe (male).  Piper draws inside the ONNX graph, from a
-# generator that continues from call to call and cannot be seeded; so it speaks without noise, and a line does not
-# depend on earlier ones.  Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on
-# the Hub, pinned by its SHA-256: where that cannot be reached, the system is left out with the installer's sentence.
+# Piper with two voices of its own: kristin (female) and joe (male). Piper draws inside the ONNX graph, from a generator
+# that continues from call to call and cannot be seeded; it therefore speaks without noise, so a line does not depend on
+# earlier ones. Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on the Hub,
+# pinned by its SHA-256: if the Hub cannot be reached, the system is skipped with the installer's message.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
 """Voices by the names of their weights in the lock."""
@@ -35,7 +35,7 @@ def load_voice(voice: str, threads: int) -> Any:
     """Load a voice whose weights are installed.
 
     Raises:
-        ModelMissing: they are not.
+        ModelMissing: the weights are not installed.
     """
     from piper import PiperConfig, PiperVoice
 
@@ -53,7 +53,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
     """
     from piper import SynthesisConfig
 
-    # Its own normalisation would lift every sentence to full scale, a whisper like a shout.
+    # Its own normalisation would raise every sentence to full scale, whispers and shouts alike.
     manner = SynthesisConfig(
         noise_scale=MANNER["noise_scale"],
         length_scale=MANNER["length_scale"] / line.speed,
@@ -69,11 +69,11 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
 
 
 VOICES = (KRISTIN, JOE)
-"""Names in the lock, in the order in which speakers get them."""
+"""Names in the lock, in the order in which they are assigned to speakers."""
 
 
 class Piper(OnnxReader):
-    """Two American voices by two networks; the first speaker of a script is kristin, the second joe."""
+    """Two American voices from two networks; the first speaker of a script is kristin, the second joe."""
 
     name: ClassVar[str] = "piper"
     voices: ClassVar[tuple[str, ...]] = VOICES
@@ -103,7 +103,7 @@ class Piper(OnnxReader):
 
 _HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 _HIBARI = 0
-"""Number of hibari's voice; the other one is Piper's."""
+"""Number of hibari's voice; the other voice is Piper's."""
 
 
 class HibariPiper(OnnxReader):
@@ -111,10 +111,10 @@ class HibariPiper(OnnxReader):
 
     name: ClassVar[str] = "hibari_piper"
     voices: ClassVar[tuple[str, ...]] = ("hibari-heart", "piper-joe")
-    longest_line: ClassVar[int | None] = 300  # both attend over the whole line: cost and slips grow with its length
+    longest_line: ClassVar[int | None] = 300  # both attend to the whole line, so cost and errors grow with its length
     packages: ClassVar[Mapping[str, str]] = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (JOE,)
-    rate: ClassVar[int] = 24_000  # hibari's own; Piper's 22,050 Hz are resampled
+    rate: ClassVar[int] = 24_000  # hibari's own rate; Piper's 22,050 Hz is resampled
 
     @property
     def generation(self) -> dict[str, Any]:

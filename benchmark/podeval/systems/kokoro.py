@@ -1,7 +1,7 @@
-"""Kokoro, a neural voice of 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
+"""Kokoro, a neural voice with 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Only its five Japanese voices come in packages, so it reads English as they do. Words become sounds by the
-espeak-ng that Piper brings. Nothing is drawn: equal words give equal samples, whatever the seed.
+Only its five Japanese voices come in packages, so it reads English as they do. The espeak-ng in Piper's package
+converts words to sounds. Nothing is random: equal words give equal samples, whatever the seed.
 """
 
 import json
@@ -20,13 +20,13 @@ WEIGHTS = "kokoro"
 """Name of the weights for `podeval models install --profile`, and in the lock."""
 
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
-_MOST_SOUNDS = 508  # of 512 places, with the marks at both ends
+_MOST_SOUNDS = 508  # of 512 positions, including the marks at both ends
 _NAMES = ("jf_alpha", "jm_kumo", "jf_nezumi", "jf_gongitsune", "jf_tebukuro")
 """Voices by their names in the package; the second letter shows whether the speaker is a woman or a man."""
 
 
 class Kokoro(OnnxReader):
-    """Five voices by one network; the first speaker of a script is a woman, the second a man."""
+    """Five voices from one network; the first speaker of a script is a woman, the second a man."""
 
     name: ClassVar[str] = "kokoro"
     voices: ClassVar[tuple[str, ...]] = _NAMES
@@ -48,7 +48,7 @@ class Kokoro(OnnxReader):
         }
 
     def _load(self, voice: int) -> "_Network":
-        # One network has all voices.
+        # One network contains all voices.
         return next(iter(self._networks.values()), None) or _Network(self.threads)
 
     def _say_line(self, network: "_Network", line: SpokenLine, seed: list[int]) -> Samples:
@@ -73,13 +73,13 @@ class _Network:
         self._phonemizer = EspeakPhonemizer()
 
     def spell(self, text: str) -> list[int]:
-        """Return the numbers of a text's sounds; sounds that the network does not know are left out."""
+        """Return the numbers of a text's sounds, without sounds that the network does not know."""
         sentences = self._phonemizer.phonemize("en-us", text)
         sounds = " ".join("".join(sentence) for sentence in sentences)
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]
 
     def speak(self, sounds: Sequence[int], voice: str, speed: float) -> Samples:
-        """Speak sounds in a voice, shape (frames,); a voice has a style for each number of sounds."""
+        """Speak sounds in a voice, which has a style for each number of sounds; the result has the shape (frames,)."""
         style = self._voices[voice][len(sounds)].reshape(1, -1)
         tokens = np.array([[0, *sounds, 0]], np.int64)
         inputs = {"tokens": tokens, "style": style, "speed": np.full(1, speed, np.float32)}

@@ -1,9 +1,9 @@
 """SVOX Pico, the small statistical synthesiser of early Android telephones: plain, quick, clearer than a formant voice.
 
-The package `py-nanotts` brings the engine and its voices. The engine is C with state that continues from line to line,
-and it never finishes some texts; each script is therefore spoken in a child process, whose end affects nothing else.
-Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder: from another one the
-engine says some lines a little slower or faster.
+The package `py-nanotts` contains the engine and its voices. The engine is written in C, has state that carries over
+from line to line, and never finishes some texts; each script is therefore spoken in a child process, whose end affects
+nothing else. Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder; from
+another folder, the engine says some lines a little slower or faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from podeval.systems.engines import WorkerReader
 from podeval.systems.speech_worker import PICO_RATE
 
 _VOLUME = 0.7
-"""Volume; at the default level of 1 it clips."""
+"""Volume; at the default level of 1, it clips."""
 _SPEEDS = (0.2, 5.0)
 
 
 class Pico(WorkerReader):
-    """Two voices, both of women; the first speaker of a script is American, the second British."""
+    """Two female voices; the first speaker of a script is American, the second British."""
 
     name: ClassVar[str] = "pico"
     voices: ClassVar[tuple[str, ...]] = ("en-US", "en-GB")

@@ -1,16 +1,16 @@
-"""A function in a Python file is a system, so a user with a model in Python writes only one function.
+"""Use a function in a Python file as a system, so a user with a model in Python writes only one function.
 
     speak(turns, voices, language) -> (samples, rate)       reads a script aloud
     write(prompt, language) -> text, or a list of turns     writes a script
     podcast(topic, language) -> (samples, rate)             makes a whole podcast
     answer(heard, language) -> (samples, rate[, words])     answers a person, turn by turn
 
-`turns` have `speaker` and `text`; `voices` contains by speaker the path of a reference recording, or None. `heard` is
+`turns` have `speaker` and `text`; `voices` maps each speaker to the path of a reference recording, or None. `heard` is
 the conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, for the person, the path
 of the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
 function with a parameter `seed` gets the seed; any other is seeded through `random`, numpy and torch.
 
-The file is the user's own and runs in this process, with all that the user may do.
+The file is the user's own and runs in this process, with all the user's permissions.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ from podeval.text.reasoning import strip_reasoning
 from podeval.text.script import Script
 
 RATES = (1_000, 768_000)
-"""Least and greatest sampling rate in Hz."""
+"""Minimum and maximum sampling rate in Hz."""
 
 _CHANNELS = 64
 _SCALE = np.float32(2**15)
@@ -52,7 +52,7 @@ _EXAMPLE = "my_tts.py:speak"
 
 @dataclass(frozen=True)
 class HeardTurn:
-    """The conversation so far; `audio` is the path of a person's recording, and None for the system's answers."""
+    """A turn of the conversation; `audio` is the path of a person's recording, None for the system's answers."""
 
     who: Literal["user", "system"]
     words: str
@@ -60,11 +60,11 @@ class HeardTurn:
 
 
 class PythonSystem(OwnMaker[Product]):
-    """A system that calls a function of a file.
+    """A system that calls a function from a file.
 
     Args:
         path: the path of the file.
-        function: its name.
+        function: the name of the function.
     """
 
     def __init__(self, path: Path, function: str) -> None:
@@ -75,7 +75,7 @@ class PythonSystem(OwnMaker[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The file and the function that speak; an edited file is another system."""
+        """The file and the function that speak; an edited file is a different system."""
         return {"system": "python", "file": self._path.name, "function": self._name, "sha256": self.sha256}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
@@ -117,7 +117,7 @@ class PythonSystem(OwnMaker[Product]):
         """Call the function.
 
         Raises:
-            SpeechFailed: it broke, whatever it calls that; names the line of the file.
+            SpeechFailed: it raised an error of any kind; the message names the line of the file.
         """
         try:
             return self._function(*arguments, **({"seed": seed} if self._takes_seed else {}))
@@ -129,7 +129,8 @@ class PythonSystem(OwnMaker[Product]):
         """Read a function's result as sound.
 
         Raises:
-            SpeechFailed: it is not (samples, rate), or is empty; the message states the actual and the expected result.
+            SpeechFailed: the result is not (samples, rate), or is empty; the message states the actual and the expected
+                result.
         """
         if not isinstance(result, tuple) or len(result) != 2:
             raise SpeechFailed(f"{self._name} returned {_describe(result)}; return (samples, rate in Hz)")
@@ -173,7 +174,7 @@ def open_python(reference: str) -> PythonSystem:
     """Open `FILE.py:FUNCTION`.
 
     Raises:
-        BadInput: there is no such file or function, the file cannot be imported, or the text names none.
+        BadInput: there is no such file or function, the file cannot be imported, or the text does not name a function.
     """
     file, colon, function = reference.rpartition(":")
     if not colon or not file.endswith(".py") or not function.isidentifier():
@@ -187,7 +188,7 @@ def open_python(reference: str) -> PythonSystem:
 def _load(path: Path, function: str) -> Callable[..., Any]:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # as for `python FILE.py`: it may import its neighbours
+        sys.path.insert(0, folder)  # as for `python FILE.py`, it may import its neighbours
     try:
         module = import_file(path, f"podeval_own_{path.stem}")
     except Exception as error:
@@ -203,12 +204,12 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
 def _has_parameter(function: Callable[..., Any], name: str) -> bool:
     try:
         return name in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some callables of C have no signature
+    except (TypeError, ValueError):  # some C callables have no signature
         return False
 
 
 def _describe_error(error: BaseException, path: Path) -> str:
-    """Describe an error, with the last line of the file that it passed through."""
+    """Describe an error, with the innermost line of the file in its traceback."""
     lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == str(path)]
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines.append(error.lineno)

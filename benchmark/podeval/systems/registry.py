@@ -49,7 +49,7 @@ def get(name: str) -> SpeakingSystem:
     """Return a new instance of the system of this name; nothing is loaded before it speaks.
 
     Raises:
-        BadInput: there is none; the message names the closest.
+        BadInput: there is no such system; the message names the closest.
     """
     require_known("built-in system", SYSTEMS, name)
     return SYSTEMS[name]()
@@ -63,23 +63,23 @@ def list_systems() -> tuple[SpeakingSystem, ...]:
 WORDS = "real_pod_podcasts.json"
 READER = EspeakNg.name
 CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (164.8, 207.7, 246.9))
-"""Frequencies of the notes of each chord, Hz."""
+"""Frequencies of the notes of each chord, in Hz."""
 
 RATE = 44_100
-"""Sampling rate of a mix, Hz: that of the separator that measures music."""
+"""Sampling rate of a mix in Hz, which is that of the separator used for measuring music."""
 
 CHORD_SECONDS, BELOW = 2.0, 15.0
-"""Length of a chord, and the level of the music below the speech in dB."""
+"""Length of a chord in seconds, and how far the music is below the speech in dB."""
 
 
 class PlantedPodcast(OwnMaker[Speech]):
-    """A podcast with words of its own in which one turn is said again at the end, with or without music under it.
+    """A podcast with its own words in which one turn is repeated at the end, with or without background music.
 
-    It shows what the track `podcast` finds: `podeval demo` has a row with music and one without. The words are our
-    own, for two topics of Real-Pod's demo; a baseline voice reads them.
+    It shows what the track `podcast` detects; `podeval demo` has a row with music and one without. We wrote the words,
+    for two topics of Real-Pod's demo; a baseline voice reads them.
 
     Args:
-        music: whether there is music under the speech.
+        music: whether there is background music.
     """
 
     def __init__(self, *, music: bool) -> None:
@@ -87,11 +87,11 @@ class PlantedPodcast(OwnMaker[Speech]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The ingredients of the podcasts."""
+        """The music and the reader of the podcasts."""
         return {"system": "planted_podcast", "music": self.music, "reader": get(READER).generation}
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Read the podcast of a topic, and repeat its turn at the end.
+        """Read the podcast on a topic, and repeat the turn at the end.
 
         Raises:
             SpeechFailed: there is no podcast on this topic, or the voice failed.
@@ -109,11 +109,11 @@ class PlantedPodcast(OwnMaker[Speech]):
 
 
 def mix_music(speech: Samples, rate: int) -> Samples:
-    """Return speech over chords that are `BELOW` dB quieter, mono at `RATE`, without passing full scale.
+    """Return speech over chords that are `BELOW` dB quieter, mono at `RATE`, without exceeding full scale.
 
     Args:
-        speech: shape (frames,) or (frames, channels).
-        rate: its sampling rate, Hz.
+        speech: the samples, shape (frames,) or (frames, channels).
+        rate: their sampling rate in Hz.
     """
     speech = resample(speech if speech.ndim == 1 else speech.mean(axis=1), rate, RATE)
     seconds = np.arange(len(speech)) / RATE

@@ -1,8 +1,8 @@
-"""The words for the requests to systems and their outputs, and the one protocol of everything that makes outputs.
+"""The types of requests to systems and their outputs, and the single interface of everything that makes outputs.
 
-An `Ask` is the same for every system, wherever it runs, and as JSON it is a line of a job's items. A built-in system, a
-model that an adapter opened, supplied files: each is an `OutputMaker` and turns its task into `Speech`, a
-`WrittenScript` or `SpokenAnswers`. Anyone who keeps these looks at what was made, never at who made it.
+An `Ask` is the same for every system, wherever it runs; as JSON, it is a line of a job's items. A built-in system, a
+model that an adapter opened, or supplied files: each is an `OutputMaker` and turns its task into `Speech`, a
+`WrittenScript` or `SpokenAnswers`. Code that stores these depends only on the output and not on its maker.
 """
 
 import io
@@ -25,13 +25,13 @@ Kind = Literal["model", "control"]
 
 ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 LONGEST_NAME = 200
-"""Characters of a speaker's name in a job."""
+"""Maximum number of characters of a speaker's name in a job."""
 SOURCES = "sources"
-"""Key in the details of a podcast: its source texts, as stated by its maker."""
+"""Key in the details of a podcast for its source texts, as stated by its maker."""
 
 
 class JobPart(BaseModel):
-    """Immutable, with no field that is not declared."""
+    """A part of a job, which is immutable and has only declared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class RecordedUserTurn(JobPart):
         """Return the recording of a turn of an item.
 
         Raises:
-            BadInput: there is none.
+            BadInput: there is no recording.
         """
         if self.audio is None:
             raise BadInput(f"turn {self.id} of {item} has no recording; speech-to-speech systems need recordings")
@@ -68,9 +68,9 @@ class RecordedUserTurn(JobPart):
 
 
 class Ask(JobPart):
-    """One item: a script to speak, a prompt to write from, the topic of a whole podcast, or a person's turns to answer.
+    """An item: a script to speak, a prompt for a script, the topic of a whole podcast, or a person's turns to answer.
 
-    `voices` are reference recordings by speaker; those of a preset count only for speakers without one here.
+    `voices` are reference recordings by speaker; a preset's voices are used only for speakers without one here.
     """
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
@@ -92,7 +92,7 @@ class Ask(JobPart):
         """Return the script to speak.
 
         Raises:
-            BadInput: the item has no script, or one without words.
+            BadInput: the item has no script, or a script without words.
         """
         if self.script is None:
             raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
@@ -100,11 +100,11 @@ class Ask(JobPart):
 
 
 class SpeechFailed(PodevalError):
-    """A system was ready and took the script, but brought back no usable speech: the system's fault, not ours."""
+    """A system was ready and took the script, but returned no usable speech, which is its fault and not ours."""
 
 
 class SpokenTurn(JobPart):
-    """One turn as spoken; `start` and `end` in seconds bound its speech, `text` is the script's wording."""
+    """A turn as spoken; its speech is between `start` and `end`, in seconds, and `text` is the script's wording."""
 
     speaker: str
     start: float
@@ -119,10 +119,11 @@ class Speech:
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order, without those that contain nothing speakable; none if their times are unknown.
-        wall_seconds: time of synthesis and assembly, without loading models; for several items at once an equal share.
+        turns: spoken turns in order, without those that contain nothing to speak; empty if their times are unknown.
+        wall_seconds: time of synthesis and assembly, without loading models; for several items at once, an equal share
+            of it.
         load_seconds: time spent on loading models and starting engines.
-        details: provenance, such as engine versions, which voice read whom, and which turns were unspoken.
+        details: provenance, such as engine versions, the voice of each speaker, and the turns that were not spoken.
     """
 
     samples: Samples
@@ -159,7 +160,7 @@ class SpokenAnswer:
 
 @dataclass(frozen=True)
 class SpokenAnswers:
-    """A system's speech in a conversation; `wall_seconds` covers all answers together.
+    """A system's speech in a conversation; `wall_seconds` covers all answers.
 
     A live conversation has a recording of both channels, the person's first.
     """
@@ -187,12 +188,12 @@ def list_speeches(product: Product) -> list[Speech]:
 
 
 def write_audio(folder: Path, name: str, samples: Samples, rate: int) -> str:
-    """Keep finite samples as FLAC of 24 bits, or float WAV where samples pass ±1; returns the file's name.
+    """Store finite samples as 24-bit FLAC, or as float WAV if samples exceed ±1; return the file's name.
 
     Args:
-        folder: receives the file.
-        name: the name without its ending.
-        samples: shape (frames,) or (frames, channels).
+        folder: the folder for the file.
+        name: the file name without its extension.
+        samples: the samples, shape (frames,) or (frames, channels).
         rate: sampling rate in Hz.
     """
     import soundfile
@@ -206,7 +207,7 @@ def write_audio(folder: Path, name: str, samples: Samples, rate: int) -> str:
 
 
 class OutputMaker(Protocol):
-    """Anything that turns items into outputs: a built-in system, an opened model, supplied files, a server.
+    """Anything that turns items into outputs: a built-in system, an opened model, supplied files, or a server.
 
     Attributes:
         at_once: maximum number of items in a call.
@@ -215,11 +216,11 @@ class OutputMaker(Protocol):
     at_once: int
 
     def make(self, asks: Sequence[Ask], seed: int) -> Sequence[Product]:
-        """Make the outputs of these items; they are the same in any combination, up to rounding.
+        """Make the outputs of these items; up to rounding, they do not depend on which items are made together.
 
         Raises:
-            SpeechFailed: the system failed, stayed silent or said nothing usable.
-            BadInput: an item that this system cannot do: too many speakers, too long, no audio.
+            SpeechFailed: the system failed, stayed silent, or did not say anything usable.
+            BadInput: the system cannot do an item, because it has too many speakers, is too long, or lacks audio.
         """
 
 
@@ -233,31 +234,31 @@ class OneByOne(ABC, Generic[P]):
     at_once: int = 1
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[P]:
-        """Make something of each of these items; see `OutputMaker.make`."""
+        """Make an output for each of these items; see `OutputMaker.make`."""
         return [self.make_one(ask, seed) for ask in asks]
 
     @abstractmethod
     def make_one(self, ask: Ask, seed: int) -> P:
-        """Make something of an item; it raises what `OutputMaker.make` raises."""
+        """Make an output for an item; raises the same errors as `OutputMaker.make`."""
 
 
 class OwnMaker(OneByOne[P]):
-    """A maker that says how it makes its outputs: a built-in voice, a server, a function, a folder of outputs."""
+    """A maker that describes how it makes its outputs: a built-in voice, server, function, or folder of outputs."""
 
     @property
     @abstractmethod
     def generation(self) -> dict[str, Any]:
-        """Every parameter that changes its outputs, as plain JSON data; the seed is given with each call."""
+        """Every parameter that changes its outputs, as plain JSON data; the seed is passed with each call."""
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
-        """Refuse, before the first item, what can do none of them.
+        """Raise an error, before the first item, if it cannot do any of the items.
 
         Raises:
-            BadInput: it says what is missing.
+            BadInput: it cannot do any; the message says what is missing.
         """
 
     def fingerprint(self, ask: Ask, seed: int) -> str | None:
-        """Return the hash of what an item's output is read from; None if it is not read from files."""
+        """Return the hash of the files that an item's output is read from; None if it is not read from files."""
         return None
 
 
@@ -266,7 +267,7 @@ class SpeakingSystem(OwnMaker[Speech]):
 
     Attributes:
         name: the system's name, unique in `podeval.systems.registry`.
-        kind: `model` for a baseline that competes, `control` for a system that no ranking may reward.
+        kind: `model` for a competing baseline, `control` for a system that a ranking must not reward.
     """
 
     name: ClassVar[str]
@@ -274,15 +275,16 @@ class SpeakingSystem(OwnMaker[Speech]):
 
     @abstractmethod
     def available(self) -> str | None:
-        """Return None if it can speak now, else a sentence with the one command that helps."""
+        """Return None if it can speak now, otherwise a sentence with the command that helps."""
 
     @abstractmethod
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read a script aloud; equal script and seed give equal samples on one machine.
+        """Read a script aloud; the same script and seed give the same samples on the same machine.
 
         Raises:
-            BadInput: the script cannot be spoken by this system: its language, its speakers, no words.
-            ModelMissing: something must be installed first; the message is that of `available`.
+            BadInput: this system cannot speak the script, because of its language or speakers, or because it has no
+                words.
+            ModelMissing: something must be installed first; the message is the one from `available`.
             SpeechFailed: the engine broke or stayed silent.
         """
 
@@ -291,7 +293,7 @@ class SpeakingSystem(OwnMaker[Speech]):
         return self.speak(ask.spoken(), seed=seed)
 
     def require(self, seed: int = 0) -> None:
-        """Refuse to start without the engine or with a seed that generators do not accept.
+        """Refuse to start without the engine, or with a seed that generators do not accept.
 
         Raises:
             BadInput: the seed is outside 0..2^31-1.

@@ -1,9 +1,10 @@
-"""The child process in which an engine in C speaks; it is run by its path, with only the standard library.
+"""The child process in which a C engine speaks; it is run by its path and uses only the standard library.
 
 Arguments: the engine's name, then for `espeak-ng` the shared library and its data folder, for `SVOX Pico` the folder
-that contains the package `py_nanotts`. Standard input: JSON with the `lines` to say, each a list of what its engine
-takes. Standard output: one record for the start, then one per line: seconds taken (float64), a number (uint32), and
-this many bytes of 16-bit samples. The first record's number is the sampling rate and no samples follow it.
+that contains the package `py_nanotts`. Standard input: JSON with the `lines` to say, each of which is a list of the
+arguments of its engine. Standard output: one record for the start, then one per line: seconds taken (float64), a number
+(uint32), and that many bytes of 16-bit samples. The number in the first record is the sampling rate; it is not followed
+by samples.
 """
 
 import ctypes
@@ -22,9 +23,9 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes
 
 
 def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterator[Any]:
-    """Yield the rate, then the samples of each line: `[voice, pitch, words a minute, text]`.
+    """Yield the rate, then the samples of each line: `[voice, pitch, words per minute, text]`.
 
-    The job has a `seed` and `parameters`, pairs of an id and a value, too.
+    The job also has a `seed` and `parameters`, which are pairs of an id and a value.
     """
     library = ctypes.CDLL(library_file)
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, data.encode(), _DO_NOT_EXIT)
@@ -37,17 +38,17 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
             samples_of_line.extend(ctypes.string_at(samples, 2 * count))
         return 0
 
-    callback = _CALLBACK(keep)  # kept under a name, or it is collected while C still calls it
+    callback = _CALLBACK(keep)  # referenced by a name, because it would be garbage-collected while C still calls it
     library.espeak_SetSynthCallback(callback)
     # Breathy voices draw noise, which would otherwise be seeded with the time of day.
     library.espeak_ng_SetRandSeed(ctypes.c_long(job["seed"]))
     yield rate
     for voice, pitch, words_per_minute, text in job["lines"]:
         samples_of_line.clear()
-        # An unknown name silently keeps the previous voice.
+        # With an unknown name, the previous voice silently stays.
         if library.espeak_SetVoiceByName(voice.encode()):
             sys.exit(f"this espeak-ng has no voice {voice!r}")
-        for parameter, value in ([RATE, words_per_minute], *job["parameters"], [PITCH, pitch]):  # a voice resets them
+        for parameter, value in ([RATE, words_per_minute], *job["parameters"], [PITCH, pitch]):  # voices reset them
             library.espeak_SetParameter(parameter, value, 0)
         content = text.encode()
         if library.espeak_Synth(content, ctypes.c_size_t(len(content) + 1), 0, 1, 0, _UTF8, None, None):
@@ -56,7 +57,7 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
 
 
 def speak_by_pico(job: dict[str, Any], folder: str) -> Iterator[Any]:
-    """Yield the rate, then the samples of each line: `[voice, speed, text]`; the job has a `volume`, a factor, too."""
+    """Yield the rate, then the samples of each line: `[voice, speed, text]`; the job also has a `volume` factor."""
     sys.path.insert(0, folder)
     from py_nanotts import NanoTTS
 

@@ -1,8 +1,9 @@
-"""The submission document: who submits what, for which benchmarks, and where it comes from.
+"""The submission document: what is submitted, by whom, for which benchmarks, and from which source.
 
-The same document is the Space's form, `podeval submit` and `submissions/<system>/submission.yaml`. Kinds of source:
-`outputs` (audio or scripts made elsewhere), `model` (a model repo that podeval runs), `human` (recordings of people),
-`builtin` (a baseline or control that podeval can run by itself) and `reported` (figures as a paper prints them).
+The same document is behind the Space's form, `podeval submit` and `submissions/<system>/submission.yaml`. The kinds of
+sources are `outputs` (audio or scripts made elsewhere), `model` (a model repo that podeval runs), `human` (recordings
+of people), `builtin` (a baseline or control that podeval can run by itself) and `reported` (figures as printed in a
+paper).
 """
 
 import json
@@ -22,8 +23,8 @@ HTTPS = r"^https://[^\s\x00-\x1f\x7f<>\"']{3,400}$"
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+() -]{1,79}$"
 RESULTS_FILE = r"^[A-Za-z0-9_-]{1,64}\.csv$"
-# No control characters (those beyond ASCII too: terminals obey them), no breaks of lines but one, and none that turn
-# the direction of the text around them.
+# No control characters (including non-ASCII ones, which terminals obey), no line breaks except one kind, and no
+# characters that change the direction of the surrounding text.
 ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,200}$"
 PARAGRAPH = r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,2000}$"
 
@@ -41,7 +42,7 @@ PATTERNS_IN_WORDS = {
 
 
 def _require_benchmark(name: str) -> str:
-    """The name itself; its absence as an error that pydantic can place."""
+    """Return the name of a benchmark; raise an error that pydantic can locate if it does not exist."""
     try:
         return benchmarks.get(name).name
     except BadInput as error:
@@ -59,13 +60,13 @@ Task = Literal["text-to-speech", "podcast", "script-writer", "speech-to-speech"]
 
 
 class DocumentPart(BaseModel):
-    """A block of the document: immutable, with no field that is not declared."""
+    """A block of the document, which is immutable and has only declared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Links(DocumentPart):
-    """Where to read more."""
+    """Links to more information."""
 
     homepage: Link | None = None
     code: Link | None = None
@@ -74,7 +75,7 @@ class Links(DocumentPart):
 
 
 class System(DocumentPart):
-    """What is being evaluated, in the words of who submits it."""
+    """The evaluated system, as its submitter describes it."""
 
     id: Slug = Field(description="name of the system's folder and of its row; never changes")
     name: Line = Field(description="as shown on the board")
@@ -91,7 +92,7 @@ class System(DocumentPart):
 
 
 class BenchmarkEntry(DocumentPart):
-    """One benchmark the system takes part in, with the tracks it can do."""
+    """A benchmark in which the system takes part, with the tracks that it can do."""
 
     name: BenchmarkName
     tracks: tuple[Slug, ...] = Field(min_length=1, max_length=10)
@@ -122,7 +123,7 @@ class _Files(DocumentPart):
 
 
 class Human(_Files):
-    """Recordings or texts of people, scored and battled like any system's."""
+    """Recordings or texts of people, which are scored and compared in battles like those of any system."""
 
     kind: Literal["human"]
 
@@ -135,14 +136,14 @@ class PinnedRepo(DocumentPart):
 
 
 class ModelSource(PinnedRepo):
-    """A model repo at one commit, with what it does and what it adapts."""
+    """A model repo at one commit, with its task and the model that it adapts."""
 
     task: Task
     base: PinnedRepo | None = None
 
 
 class Publish(DocumentPart):
-    """Whether results go to the model's own repo, as pull requests that its owners merge or close."""
+    """Whether results are proposed to the model's own repo, as pull requests that its owners merge or close."""
 
     eval_results: StrictBool = Field(
         default=False, description="propose the results as .eval_results/podeval.yaml, which the Hub's boards read"
@@ -151,7 +152,7 @@ class Publish(DocumentPart):
 
 
 class Consent(DocumentPart):
-    """Whose voices a system clones from recordings that are not the benchmark's, and with what permission."""
+    """The people whose voices a system clones from recordings outside the benchmark, and their permission."""
 
     clones: StrictBool = Field(
         default=False, description="it speaks in reference voices other than those of the benchmark"
@@ -165,7 +166,7 @@ class Consent(DocumentPart):
 
 
 class Model(PinnedRepo):
-    """A model repo that podeval runs in its sandbox; `base` is what an adapter repo adapts."""
+    """A model repo that podeval runs in its sandbox; `base` is the model that an adapter repo adapts."""
 
     kind: Literal["model"]
     task: Task
@@ -175,10 +176,10 @@ class Model(PinnedRepo):
 
 
 class Outputs(_Files):
-    """Audio or scripts that the submitter made; shown as `outputs supplied`.
+    """Audio or scripts that the submitter made, which are shown as `outputs supplied`.
 
-    `made_by` is the public model that made them; podeval may make some of them again with it, and shows whether its
-    figures are those of the supplied ones.
+    `made_by` is the public model that made them; podeval may generate some of them again with it, and shows whether the
+    figures agree with those of the supplied ones.
     """
 
     kind: Literal["outputs"]
@@ -187,7 +188,7 @@ class Outputs(_Files):
 
 
 class BuiltIn(DocumentPart):
-    """A system that comes with podeval. A control shows what a board must not reward."""
+    """A system that comes with podeval. A control is a system that a board must not reward."""
 
     kind: Literal["builtin"]
     runner: Slug = Field(description="name in podeval.systems")
@@ -195,11 +196,12 @@ class BuiltIn(DocumentPart):
 
 
 class ReportedFigure(DocumentPart):
-    """One figure as a paper prints it; profile `paper`, so it ranks only among figures of the same variant.
+    """A figure as printed in a paper, with the profile `paper`, so it is ranked only among figures of the same variant.
 
-    `value` keeps the printed digits, `spread` the standard deviation printed with it, `count` the votes or items it
-    rests on. `module` and `key` say which of our metrics it is a figure of, where there is one. `breakdown` and `group`
-    are empty for a figure over the whole benchmark. `better` is `neither` for what ranks no system.
+    `value` keeps the printed digits, `spread` is the standard deviation printed with it, and `count` is the number of
+    votes or items behind it. `module` and `key` name the corresponding metric of ours, if there is one. `breakdown` and
+    `group` are empty for a figure over the whole benchmark. `better` is `neither` for a figure that does not rank
+    systems.
     """
 
     benchmark: BenchmarkName
@@ -232,12 +234,12 @@ class ReportedFigure(DocumentPart):
 
     @property
     def place(self) -> tuple[str | None, ...]:
-        """The identity of a figure; no two figures of a system share it."""
+        """The identity of a figure, which no other figure of the system shares."""
         return (self.benchmark, self.paper, self.variant, self.printed, self.breakdown, self.group)
 
 
 class Reported(DocumentPart):
-    """Figures from papers: nothing is run, no interval is invented."""
+    """Figures from papers; nothing is run, and intervals are not invented."""
 
     kind: Literal["reported"]
     results: tuple[ReportedFigure, ...] = Field(
@@ -259,7 +261,7 @@ Source = Annotated[Outputs | Model | Human | BuiltIn | Reported, Field(discrimin
 
 
 class Submission(DocumentPart):
-    """The whole document."""
+    """The complete submission document."""
 
     schema_version: Literal[1]
     system: System
@@ -296,11 +298,11 @@ BLOCKS: dict[tuple[str, ...], type[DocumentPart]] = {
     ("source", "reported"): Reported,
     ("source", "reported", "results"): ReportedFigure,
 }
-"""Block at each place: the path of field names, without list positions and with the source's kind."""
+"""The block at each path of field names, without list positions and with the source's kind."""
 
 
 def build_json_schema() -> dict[str, Any]:
-    """JSON Schema of the document as it is written; `write_schema` is what `submissions/schema.json` holds."""
+    """Build the JSON Schema of the document as authors write it; `write_schema` gives `submissions/schema.json`."""
     schema = Submission.model_json_schema()
     results = schema["$defs"]["Reported"]["properties"]["results"]
     figures = {key: results.pop(key) for key in ("items", "minItems", "type")}
@@ -309,5 +311,5 @@ def build_json_schema() -> dict[str, Any]:
 
 
 def write_schema() -> str:
-    """The published form of the JSON Schema."""
+    """Return the published form of the JSON Schema."""
     return json.dumps(build_json_schema(), indent=2, ensure_ascii=False) + "\n"

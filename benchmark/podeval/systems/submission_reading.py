@@ -1,4 +1,4 @@
-"""Reader of submission documents that strangers wrote: bounded, with mistakes by line and field."""
+"""Read untrusted submission documents, within limits, and report mistakes by line and field."""
 
 import csv
 import difflib
@@ -21,7 +21,7 @@ from podeval.texts import parse_sentence, write_sentence
 
 MAX_BYTES = 256 * 1024
 MOST_PROBLEMS = 50
-"""Number of mistakes that are reported for one document."""
+"""Maximum number of mistakes that are reported for one document."""
 FILE_NAME = "submission.yaml"
 _SHOWN = 10
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -70,7 +70,7 @@ class _Located:
     lines: list[int] = field(default_factory=list)
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
-        """Return a problem at a path; if the path does not exist, at the block that should contain it."""
+        """Return a problem at a path or, if the path does not exist, at the block that should contain it."""
         if self.lines and path[:2] == _RESULTS and len(path) > 2:
             return DocumentProblem(self.results, self.lines[int(path[2])], _write_path(path), message)
         mark = find_mark(self.node, path)
@@ -79,18 +79,18 @@ class _Located:
 
 
 def load(path: Path) -> Submission:
-    """Read a submission document, or the one in a folder.
+    """Read a submission document, or the document in a folder.
 
     Raises:
         BadInput: there is no such file, it is too large or not UTF-8.
-        BadDocument: it is not a valid document; every mistake has its line and field.
+        BadDocument: the document is not valid; every mistake has its line and field.
     """
     file = path / FILE_NAME if path.is_dir() else path
     return parse(_read(file), name=str(file), folder=file.parent)
 
 
 def load_all(folder: Path) -> dict[str, Submission]:
-    """Read every submission of a folder of systems, by system id, in alphabetical order.
+    """Read every submission in a folder of systems, by system id, in alphabetical order.
 
     Raises:
         BadInput: a document is invalid, or its system id is not the name of its folder.
@@ -113,11 +113,11 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     Args:
         text: the document.
         name: name of the document in errors.
-        folder: the folder of a results file; None if there is no such place, as in a form.
+        folder: the folder of a results file; None if there is no folder, as for a form.
 
     Raises:
-        BadInput: it is too large, or not YAML.
-        BadDocument: it is not a valid document; every mistake has its line and field.
+        BadInput: the text is too large, or not YAML.
+        BadDocument: the document is not valid; every mistake has its line and field.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file next to it")
@@ -132,11 +132,11 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
 
 
 def parse_form(data: dict[str, Any]) -> Submission:
-    """Read a submission from plain data, in the form of a page or a program.
+    """Read a submission from plain data, as sent by a page or a program.
 
     Raises:
-        BadDocument: it is not valid; every mistake has its field.
-        BadInput: it contains something that is not text.
+        BadDocument: the submission is not valid; every mistake has its field.
+        BadInput: the data contain something that is not text.
     """
     try:
         document = _validate(_Located("the form", data), None)
@@ -238,7 +238,7 @@ def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
 
 
 def _drop_consequences(error: ValidationError) -> list[ErrorDetails]:
-    """Drop errors that only follow from others: a list counts as empty if all its entries are wrong."""
+    """Drop errors that only follow from other errors: a list counts as empty if all its entries are wrong."""
     details = error.errors()
     return [
         detail
@@ -253,7 +253,7 @@ def _lies_in(location: Location, whole: Location) -> bool:
 
 
 def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
-    """Explain a validation error in the words of the document's author."""
+    """Explain a validation error in terms that the document's author knows."""
     path, block = _path_and_block(document.data, detail["loc"])
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
@@ -296,7 +296,7 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
 
 
 def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
-    """Return the path as written, without pydantic's name of the source's kind, and the block of its last field."""
+    """Return the path as written, without pydantic's name for the kind of source, and the block of its last field."""
     path = location
     if len(location) > 1 and location[0] == "source" and location[1] == data["source"].get("kind"):
         path = (location[0], *location[2:])
@@ -316,7 +316,7 @@ def _render_value(value: object) -> str:
 
 
 def _write_path(path: Location) -> str:
-    """Write a path in the way that a reader counts: `system.links.code`, `benchmarks[2].name`."""
+    """Write a path with positions counted from 1: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
         # An invalid name could disturb the terminal that shows it.

@@ -1,11 +1,10 @@
-"""Reads how long a script should be from a request in English or Chinese, and whether that length is strict.
+"""Read from a request in English or Chinese how long a script should be, and whether that length is strict.
 
-It understands minutes, hours, words and characters (字) in digits or words, ranges of them, "at least", "at most"
-and the like. A length counts only if it is the podcast's: because of its noun (`a ten-minute podcast`,
-`五分钟的播客`), as its size (`keep it under 5 minutes`, `时长控制在5到8分钟`), or because it stands alone
-(`About ten minutes, please.`). Lengths of other things (`eight hours of sleep`, `a 40-hour week`, `每天8小时`,
-`a 30-second intro`) are ignored. No length is returned for a request that gives two different ones, or one whose
-meaning is unclear.
+It understands minutes, hours, words and characters (字) in digits or words, ranges of them, "at least", "at most" and
+similar phrases. A length counts only if it is the podcast's: it has a noun (`a ten-minute podcast`, `五分钟的播客`), is
+given as the size (`keep it under 5 minutes`, `时长控制在5到8分钟`), or is on its own (`About ten minutes, please.`).
+Lengths of other things (`eight hours of sleep`, `a 40-hour week`, `每天8小时`, `a 30-second intro`) are ignored. A
+request that gives two different lengths, or a length with an unclear meaning, has no length.
 """
 
 import re
@@ -29,13 +28,13 @@ _UNITS = {
 }
 """Minutes per unit, by pattern."""
 _LEAST_WORDS = 30
-"""Fewer words or characters than this are a phrase (`in five words`, `四字成语`), not a script."""
+"""Minimum number of words or characters of a script; fewer are a phrase (`in five words`, `四字成语`)."""
 
 _NEAR = 200
-"""Number of characters of the clause that are examined on either side of a length."""
+"""Number of characters of the clause that are examined on each side of a length."""
 
 _EITHER_END = 10_000
-"""Number of characters examined at the beginning and at the end of a request; the rest is material."""
+"""Number of characters examined at the beginning and at the end of a request; the rest is source material."""
 
 _UNIT = "|".join(_UNITS)
 _FRACTIONS = {"half": 0.5, "半": 0.5, "quarter": 0.25, "three": 0.75, "an": 1.0}
@@ -109,7 +108,7 @@ _ITS_OWN = re.compile(
     r"(?:\b(?:in|into|as|for|make|write|create|produce|generate|record|want|need)\s+(?:me\s+)?an?\s*|的)$", re.I
 )
 
-# The words of a clause that is only about the podcast's length.
+# Words of a clause that concerns only the podcast's length.
 _LEAD = frozenset(
     re.findall(
         r"\S+",
@@ -169,13 +168,13 @@ class _Mention:
     after: str
     rest: str
     certain: bool
-    """Whether it is certainly a length: `an hour` may be a rate."""
+    """Whether it is certainly a length; `an hour`, for example, may be a rate."""
 
 
 def read_requested_length(request: str) -> Minutes | None:
-    """Return the requested length in minutes; None if a request asks for none, for several, or is unclear.
+    """Return the requested length in minutes; None if the request states no length or several, or is unclear.
 
-    Words are converted at 150 a minute, characters at 300 a minute.
+    Words are converted at 150 per minute, characters at 300 per minute.
     """
     lengths: dict[_Meaning, set[Minutes]] = {"asked": set(), "other": set(), "unclear": set()}
     for mention in _find_mentions(request):
@@ -184,7 +183,7 @@ def read_requested_length(request: str) -> Minutes | None:
 
 
 def is_length_strict(request: str) -> bool:
-    """Return whether a request means its length exactly."""
+    """Return whether a request requires its length to be exact."""
     for mention in _find_mentions(request):
         if _classify_mention(mention) == "asked":
             before = _STRICT_BEFORE.search(mention.before)
@@ -233,7 +232,7 @@ def _apply_bound(bound: str, least: float, most: float) -> tuple[float, float]:
 
 
 def _classify_mention(mention: _Mention) -> _Meaning:
-    """Return whether a length is the podcast's, something else's, or could be either."""
+    """Return whether a length is the podcast's, something else's, or possibly either."""
     before, after = mention.before, mention.after
     leads = _only_leads_in(before)
     about = _TOPIC.search(before)
@@ -267,7 +266,7 @@ def _only_leads_in(before: str) -> bool:
 
 
 def _read_minutes(match: re.Match[str]) -> Minutes | None:
-    """Convert a length to minutes; None if it is not a length: no number, or an idiom such as "a few words"."""
+    """Convert a length to minutes; None if it has no number or is an idiom such as "a few words"."""
     factor = _find_factor(match["unit"])
     last = _read_amount(match["last"])
     if last is None:

@@ -1,12 +1,12 @@
-"""Books in the forms that publishers use: EPUB, plain text, Markdown, subtitles and JSON, as passages in reading order.
+"""Read books as passages in reading order from EPUB, plain text, Markdown, subtitles and JSON.
 
 A passage is a heading or a paragraph, and has a kind: text that a reader reads aloud (`body`, `heading`), or text that
-readers usually leave out: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB
-states the kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); everywhere else headings such
-as "Contents" and beginnings such as `[Footnote 1:` do. Marks that refer to notes are left out.
+readers usually skip: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB
+states the kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); in other formats, headings
+such as "Contents" and beginnings such as `[Footnote 1:` indicate it. Marks that refer to notes are omitted.
 
-Limits apply to a stranger's file: an EPUB is read member by member up to a total size; defusedxml parses its package,
-and a parser without entity expansion parses its pages.
+Limits apply because files are untrusted: an EPUB is read member by member up to a total size; defusedxml parses its
+package, and a parser without entity expansion parses its pages.
 """
 
 import json
@@ -36,9 +36,9 @@ from podeval.text.text_file import read_text
 PassageKind = Literal["heading", "body", "front_matter", "back_matter", "note"]
 
 LONGEST_BOOK = 6_000_000
-"""Maximum characters of a book: a hundred hours of English."""
+"""Maximum number of characters of a book: a hundred hours of English."""
 UNPACKED_BYTES = 64 * 2**20
-"""Maximum bytes of the pages of an EPUB, unpacked."""
+"""Maximum number of bytes of the unpacked pages of an EPUB."""
 MOST_MEMBERS, DEEPEST = 20_000, 256
 """Maximum number of files in an EPUB, and maximum depth of the elements in its pages."""
 
@@ -80,9 +80,9 @@ _GUTENBERG = re.compile(
 )
 
 _FEW_WORDS = 200
-"""Number of words before the first heading that count as a title page."""
+"""Number of words before the first heading up to which they count as a title page."""
 _LISTED = 3
-"""Number of consecutive headings without text from which they count as a table of contents."""
+"""Minimum number of consecutive headings without text that count as a table of contents."""
 
 
 @dataclass(frozen=True)
@@ -96,17 +96,18 @@ class Passage:
 
 @dataclass(frozen=True)
 class Book:
-    """A book in reading order; `titles` are those of its sections, empty for one without."""
+    """A book in reading order; `titles` are the titles of its sections, empty for a section without one."""
 
     titles: tuple[str, ...]
     passages: tuple[Passage, ...]
 
 
 def read_book(path: Path) -> Book:
-    """Read a book by its name's ending: EPUB, JSON, or else text, which may be Markdown or subtitles.
+    """Read a book according to its file extension: EPUB, JSON, or otherwise text, which may be Markdown or subtitles.
 
     Raises:
-        BadInput: it is missing, broken, protected, beyond the limits, or without words; the message gives the remedy.
+        BadInput: the file is missing, broken, protected, beyond the limits, or without words; the message says what to
+            do.
     """
     ending = path.suffix.lower()
     if ending in (".mobi", ".azw", ".azw3", ".pdf", ".docx", ".doc", ".odt", ".fb2", ".rtf", ".html", ".htm"):
@@ -150,7 +151,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
-        # Of several headings in a row, the last one has the text that follows.
+        # Of several headings in a row, the text that follows belongs to the last one.
         listed = len(run) - 1 if alone and len(run) > _LISTED else 0
         rows += [replace(row, kind="front_matter") for row in run[:listed]] + run[listed:]
     opening = [row for row in rows if row.kind == "body" and not titles[row.section]]
@@ -164,7 +165,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
 
 
 def _read_plain(path: Path) -> Iterator[Piece]:
-    """Read plain text like Project Gutenberg's (hard-wrapped lines, empty lines between), Markdown, or subtitles."""
+    """Read plain text as in Project Gutenberg (hard-wrapped, with empty lines between), Markdown, or subtitles."""
     text, _ = strip_surroundings(read_text(path))
     if cues := read_cues(text):
         yield "text", " ".join(re.sub(f"{VOICE}[^{VOICE}]*{VOICE}", "", cue) for cue in cues)
@@ -188,7 +189,7 @@ def _read_plain(path: Path) -> Iterator[Piece]:
 
 
 def _read_json(path: Path) -> Iterator[Piece]:
-    """Read chapters (`{"chapters": [{"title", "text" or "paragraphs"}]}`), or a script in any form that is read."""
+    """Read chapters (`{"chapters": [{"title", "text" or "paragraphs"}]}`), or a script in any supported form."""
     text = read_text(path)
     data = json.loads(text)
     chapters = data.get("chapters", data.get("sections")) if isinstance(data, dict) else None
@@ -255,11 +256,11 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
 
 
 def _decode_page(content: bytes) -> str:
-    """Decode a page: UTF-16 by its mark, else the usual encoding that it states, else UTF-8.
+    """Decode a page: as UTF-16 if it has the mark, otherwise in the common encoding that it states, otherwise as UTF-8.
 
     Raises:
-        LookupError: it states an unknown encoding.
-        UnicodeDecodeError: it is in another.
+        LookupError: the page states an unknown encoding.
+        UnicodeDecodeError: the page has another encoding.
     """
     stated = _ENCODING.search(content[:1024])
     encoding = "utf-16" if content[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else stated[1].decode() if stated else "utf-8"
@@ -285,7 +286,7 @@ _TYPES = (
         "matter",
     ),
 )
-"""Types of elements, by `epub:type` or role (`doc-…`), and their meaning here."""
+"""Kinds of elements by `epub:type` or role (`doc-…`)."""
 
 
 class _PageReader(HTMLParser):
@@ -304,7 +305,7 @@ class _PageReader(HTMLParser):
         self._flush()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open an element, which may begin a paragraph, or have another kind than its parent."""
+        """Open an element, which may begin a paragraph or have a different kind from its parent."""
         if tag in _BLOCKS:
             self._flush()
             self._heading = tag in _HEADINGS
@@ -327,14 +328,14 @@ class _PageReader(HTMLParser):
             del self._open[at:]
 
     def handle_data(self, data: str) -> None:
-        """Add words, unless they are silent or the mark of a note."""
+        """Add words, unless they are not read aloud or are the mark of a note."""
         kind = self._open[-1][1]
         is_mark = kind == "mark" and not re.search(r"[^\W\d_]{2}", data)
         if kind != "silent" and not is_mark:
             self._text.append(data)
 
     def unknown_decl(self, data: str) -> None:
-        """Add the words of a literal section of XML."""
+        """Add the words of a CDATA section."""
         self.handle_data(data.removeprefix("CDATA["))
 
     def _flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Speaker changes in a conversation: clips around them, cut by a diarised transcript, and a random selection of clips.
+"""Speaker changes in a conversation: clips around them, cut according to a diarised transcript, and a random selection.
 
 A diarised transcript has one line per segment, in order of time: `[Speaker NAME] [start-end]: text`, times in seconds.
 A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for listening
@@ -18,13 +18,13 @@ from podeval.text.characters import HAN
 from podeval.text.longest import MOST_WORDS, refuse_more
 
 MOST_SECONDS, BACK, FORWARD = 10.0, 3, 2
-"""One side of a clip ends when it exceeds these seconds, or has this many segments before or after the change."""
+"""A side of a clip ends when it exceeds this many seconds, or has this many segments before or after the change."""
 
 SELECTED, MIN_SECONDS, MAX_SECONDS = 2, 15.0, 25.0
-"""Number and duration of selected clips: the number of PodEval's code, the durations of its paper."""
+"""Number and duration of selected clips: the number is from PodEval's code, the durations are from its paper."""
 
 PAUSE, LONGEST = 0.5, 30.0
-"""The silence between words that ends a segment, and the maximum of a segment (Whisper's window), seconds."""
+"""The silence between words that ends a segment, and the maximum length of a segment (Whisper's window), in seconds."""
 
 FORM = "[Speaker NAME] [start-end]: text"
 
@@ -41,7 +41,7 @@ _NO_SPACE = re.compile(rf"(?<={_UNSPACED}) | (?={_UNSPACED})|(?<=[^\W\d_]) (?=-[
 
 @dataclass(frozen=True)
 class Utterance:
-    """A continuous piece of speech, not yet attributed to a speaker; times in seconds."""
+    """A continuous piece of speech, not yet attributed to a speaker, with times in seconds."""
 
     text: str
     start: float
@@ -50,7 +50,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Segment:
-    """One line of a diarised transcript; times in seconds."""
+    """One line of a diarised transcript, with times in seconds."""
 
     speaker: str
     start: float
@@ -64,14 +64,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class DialogueClip:
-    """A passage of a conversation in which one speaker hands over to another.
+    """A passage of a conversation in which the speaker changes.
 
     Attributes:
         number: position among all clips of the transcript in order of time, from 1.
-        start: seconds.
-        end: seconds.
+        start: start in seconds.
+        end: end in seconds.
         first_speaker: the speaker before the change.
-        second_speaker: the speaker after it.
+        second_speaker: the speaker after the change.
         text: the words of both, joined by one space.
     """
 
@@ -111,8 +111,8 @@ class Selection:
         clips: the selected clips, in order of time.
         requested: number of clips requested.
         eligible: number of clips with a duration within the limits; the selection is drawn from these.
-        min_seconds: the lower limit that was finally used, after widening.
-        max_seconds: the upper limit that was finally used, after widening.
+        min_seconds: the lower limit after any widening.
+        max_seconds: the upper limit after any widening.
         seed: seed of the draw.
     """
 
@@ -142,7 +142,7 @@ def parse_diarised(text: str) -> list[Segment]:
             names the line.
     """
     segments: list[Segment] = []
-    # splitlines() is not used, because some of its line ends may be inside a text.
+    # splitlines() is not used, because some of the line ends that it recognises may be inside a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue
@@ -171,7 +171,7 @@ def _parse_line(line: str, number: int) -> Segment:
 
 
 def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
-    """Join words to utterances as Whisper does: they end with a sentence, before a pause, or after 30 s.
+    """Join words into utterances as Whisper does: they end with a sentence, before a pause, or after 30 s.
 
     Args:
         words: (text, start, end) in seconds, with punctuation attached to its word.
@@ -182,7 +182,7 @@ def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance
     segments: list[Utterance] = []
     pending: list[str] = []
     start = end = 0.0
-    # A word transcribed beyond the end of its chunk may come before words of the next chunk.
+    # A word that is transcribed beyond the end of its chunk may precede words of the next chunk.
     ordered = sorted(words, key=lambda word: word[1])
     refuse_more(len(ordered), MOST_WORDS, "words")
     for text, begins, ends in ordered:
@@ -199,17 +199,17 @@ def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance
 def attribute_to_speakers(
     spoken: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
 ) -> tuple[list[Segment], list[Utterance]]:
-    """Attribute each utterance to the speaker whose turns overlap it longest.
+    """Attribute each utterance to the speaker whose turns overlap it the longest.
 
     Args:
         spoken: the utterances, in order of time.
         turns: (speaker, start, end) in seconds; turns of several speakers may overlap.
 
     Returns:
-        The segments with their speakers, and the utterances that overlap no turn. If several speakers overlap an
-        utterance equally, it goes to the one who began first.
+        The segments with their speakers, and the utterances that do not overlap any turn. If several speakers overlap
+        an utterance equally, it belongs to the speaker who began first.
     """
-    # Sorted starts and the longest turn bound the search for overlapping turns.
+    # Sorted starts and the length of the longest turn limit the search for overlapping turns.
     ordered = sorted(turns, key=lambda turn: turn[1])
     starts = [start for _, start, _ in ordered]
     longest = max((end - start for _, start, end in ordered), default=0.0)
@@ -232,20 +232,20 @@ def attribute_to_speakers(
 def cut_dialogue_clips(
     segments: Sequence[Segment], *, most_seconds: float = MOST_SECONDS, back: int = BACK, forward: int = FORWARD
 ) -> list[DialogueClip]:
-    """Cut a clip around every change of speaker.
+    """Cut a clip around every speaker change.
 
-    Before the change come the speaker's last segments: they are added from the nearest backwards until together they
-    are longer than `most_seconds` or there are `back` of them. After it come the next speaker's first segments, by the
-    same rule and at most `forward`. Both sides have at least one segment. Empty texts add nothing to the clip's text.
+    Before the change are the speaker's last segments: they are added backwards from the nearest until together they are
+    longer than `most_seconds` or there are `back` of them. After it are the next speaker's first segments, by the same
+    rule and at most `forward`. Both sides have at least one segment. Empty texts do not change the clip's text.
 
     Args:
         segments: segments in order of time.
         most_seconds: limit for one side; the segment that exceeds it is included.
-        back: maximum number of segments before the change. PodEval's comment says 2, its code uses 3.
-        forward: maximum number of segments after it.
+        back: maximum number of segments before the change. PodEval's comment says 2, but its code uses 3.
+        forward: maximum number of segments after the change.
 
     Raises:
-        BadInput: a limit leaves no segment.
+        BadInput: a limit does not allow any segment.
     """
     if back < 1 or forward < 1 or not most_seconds >= 0:
         raise BadInput(f"a clip needs at least one segment per side, not {back} and {forward} in {most_seconds:g} s")
@@ -254,7 +254,7 @@ def cut_dialogue_clips(
         if last.speaker == first.speaker:
             continue
         before, after = [last], [first]
-        # Plain floats, as in PodEval: a side of 10.00 s may pass 10 by rounding, and the clips depend on it.
+        # Plain floats, as in PodEval: a side of 10.00 s may exceed 10 through rounding, and the clips depend on it.
         for segment in reversed(segments[max(index - back + 1, 0) : index]):
             if segment.speaker != last.speaker or last.end - before[0].start > most_seconds:
                 break
@@ -269,7 +269,7 @@ def cut_dialogue_clips(
 
 
 def explain_no_clips(segments: Sequence[Segment]) -> str | None:
-    """Return a sentence that explains why a transcript has no change of speaker; None if it has one."""
+    """Return a sentence that explains why a transcript has no speaker change; None if it has one."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
         return "no speech is assigned to a speaker; turn-taking needs at least two speakers"
@@ -286,11 +286,12 @@ def select_clips(
     max_seconds: float = MAX_SECONDS,
     seed: int = 0,
 ) -> Selection:
-    """Draw clips with a duration within limits; if there are no more than requested, all of them are used.
+    """Draw clips with a duration within limits; if there are no more than requested, use all of them.
 
-    While too few fit, the limits are widened by 1 s each, as long as the lower one is above 5 s and the upper one below
-    35 s. The draw is without replacement; the same clips, limits and seed give the same selection. PodEval draws
-    without a seed and fails if too few clips remain; its code starts from 10 to 30 s, its paper states 15 to 25 s.
+    While too few clips fit, the limits are widened by 1 s each, as long as the lower one is above 5 s and the upper one
+    below 35 s. The draw is without replacement; the same clips, limits and seed give the same selection. PodEval draws
+    without a seed and fails if too few clips remain; its code starts from 10 to 30 s, while its paper states 15 to 25
+    s.
 
     Raises:
         BadInput: fewer than one clip is requested, or no duration can meet the limits.
@@ -317,12 +318,12 @@ def _ends_sentence(word: str) -> bool:
 
 
 def _join_words(words: Sequence[str], start: float, end: float) -> Utterance:
-    """Join words to one utterance, with times rounded to two decimals as in a transcript."""
+    """Join words into one utterance, with times rounded to two decimals as in a transcript."""
     text = words[0] if len(words) == 1 and " " not in words[0] else _NO_SPACE.sub("", " ".join(words))
     return Utterance(text, round(float(start), 2), round(float(max(start, end)), 2))
 
 
 def _make_file_safe(name: str) -> str:
-    """Reduce a name to at most 60 bytes of letters, digits, underscores, dots and dashes; no dot or dash in front."""
+    """Reduce a name to at most 60 bytes of letters, digits, `_`, `.` and `-`, without a leading `.` or `-`."""
     plain = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return plain.encode()[:60].decode("utf-8", "ignore") or "_"

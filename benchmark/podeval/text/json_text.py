@@ -1,22 +1,22 @@
-"""Strangers' JSON: parsing takes up to sixty times its size, so its values are counted first."""
+"""Parse untrusted JSON: parsing takes up to sixty times its size in memory, so its values are counted first."""
 
 import json
 from typing import Any
 
 _MARKS = {b"{": 3, b"[": 1, b",": 1}
-"""Marks that begin a value of JSON, in units of about 60 bytes that the parsed value takes."""
+"""Characters that begin a JSON value, with the memory of the parsed value in units of about 60 bytes."""
 
 
 def parse_json(content: bytes, most: int, *, strict: bool = True) -> Any:
-    """Parse a stranger's JSON after counting its values, before they take memory.
+    """Parse untrusted JSON after counting its values, before they take up memory.
 
     Args:
         content: the JSON.
-        most: maximum number of values, an object counting as three; each takes some 60 bytes.
+        most: maximum number of values, with an object counting as three; each takes about 60 bytes.
         strict: whether control characters in strings are refused.
 
     Raises:
-        ValueError: it is no JSON, nested deeper than Python reads, or has more values.
+        ValueError: the content is not JSON, is nested deeper than Python can read, or has more values.
     """
     if count_values(content) > most:
         raise ValueError(f"more than {most:,} values")
@@ -27,5 +27,5 @@ def parse_json(content: bytes, most: int, *, strict: bool = True) -> Any:
 
 
 def count_values(content: bytes) -> int:
-    """Return an upper limit of the number of values in JSON; an object counts as three."""
+    """Return an upper bound on the number of values in JSON; an object counts as three."""
     return sum(content.count(mark) * units for mark, units in _MARKS.items())

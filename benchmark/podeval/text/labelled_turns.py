@@ -1,12 +1,12 @@
-"""Turns in plain text: the lines, or tags within them, that name speakers.
+"""Read turns in plain text: lines, or tags within them, that name speakers.
 
-The labels that are read are numbered ones (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`,
-`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a
-direction (`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`,
-others as written.
+The supported labels are numbered ones (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`,
+`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each also after a time or a list number and with a
+direction (`Speaker 1 (warmly):`), and subtitles. The speakers `Host 1`, `Speaker 1`, `Person 1` and `S1` are called
+`1`, others as written.
 
-Names are believed only if many lines begin with one and some name comes again, because prose has colons too (`Note:`,
-`10:30`, `Genesis 1:1`). Every omitted word, or word under another label, causes a note for people.
+Names are accepted only if many lines begin with a name and some name is repeated, because prose has colons too
+(`Note:`, `10:30`, `Genesis 1:1`). Every word that is omitted, or read under another label, causes a note for people.
 """
 
 import unicodedata
@@ -32,7 +32,7 @@ _ROLES = (
     r"participant|panelist|character|嘉宾|嘉賓|旁白|主持人?|记者|記者|专家|主播|女声|男声|甲|乙|男|女|"
     r"司会|ナレーター|ゲスト|話者|화자|진행자|게스트"
 )
-# A list's number, and a time that has a colon.
+# A list number, and a time with a colon.
 _LEAD = (
     r"[\s*_#•\"“\-\p{S}]*+(?:\d{1,4}[.)、]\s++|(?<=\#)\d{1,4}\s++|\[?(?i:turn|line|segment)\s\d{1,4}\]?\s*+[.–—\-]?\s*+)?"
     r"(?:[\[(]?(?=[^\p{L}]{0,30}\d:\d\d)\d[\d/.,:\s>\-]{3,45}+(?:[ap]m\b)?[\])]?[\s–—\-]*+)?[*_\"“]*+"
@@ -53,7 +53,7 @@ _NAME = (
     r"(?:(?: (?:[&+–\-] )?|, |/)(?!\d+:\d|\d{1,4}[./\-]\d)[\"“‘]?[\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+[\"”’]?){0,5}+)"
 )
 _NAMED = regex.compile(
-    # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
+    # A name with a colon or in brackets; a name and a time; a heading; capitals alone.
     rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}"
     r"(?:(?<=[：︓][*_]*)(?!\d\d\b)|(?=[\s\"“”「『*_(\[（\p{Lu}]|$|[^\x00-\x7f]))"
     rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+(?:\s*+[–—•·|,\-])?\s++{_DATE}?{_CLOCK}\s*$)\s*+"
@@ -74,7 +74,7 @@ _SPEAKING_TAG = regex.compile(
 )
 # Elements that are named after their speakers.
 _ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
-# Between a sentence and a label in the same line.
+# Between a sentence and a label on the same line.
 _BEHIND = (
     r"(?<!\b(?:Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|Rev|Lt|Col|Gen|Sgt|Capt|Hon|Mme|\p{Lu})\.)"
     r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+"
@@ -88,7 +88,7 @@ _NAME_WITHIN = regex.compile(
 _HEADING = regex.compile(
     r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])", regex.I
 )
-# Places and cuts of screenplays.
+# Scene headings and transitions in screenplays.
 _SCENE = regex.compile(r"\s*(?:(?:INT|EXT|INT\.?/EXT)\.\s|(?:FADE|CUT|DISSOLVE)\s(?:IN|OUT|TO)\b)")
 _DIRECTION_ALONE = regex.compile(r"[\s*_]*[(\[（【][^()\[\]（）【】]*[)\]）】][\s*_]*$")
 _NO_SPEAKER = regex.compile(
@@ -114,22 +114,22 @@ _LOOKS_LABELLED = regex.compile(
 _HEAD_OF_LINE = regex.compile(
     r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- |\*\*|,\")"
 )
-# A word that is not part of a name; chats write all names in lower case.
+# A word that is not part of a name; in chats, all names are in lower case.
 _SMALL_WORD = regex.compile(
     r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b"
     # Georgian does not use capitals.
     r"|\p{Georgian})\p{Ll}"
 )
-# A colon or a time, which no heading ends with.
+# A colon or a time, with which a heading does not end.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
-# Characters of a line among which its label is, and of a name; spaces of a label from which on it is a sentence.
+# Maximum number of characters of a label in its line and of a name; number of spaces from which a label is a sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
-# The lines that contain the first name, and the lines before the first numbered label, if a text is a dialogue.
+# In a dialogue: the number of lines up to the first name, and up to the first numbered label.
 _OPENING, _LONG_OPENING = 4, 10
-# Share of the lines that begin with a label: enough by itself, and with further signs of a dialogue.
+# Share of the lines that begin with a label: sufficient by itself, and with other signs of a dialogue.
 _MOST, _SOME = 0.5, 0.25
-# Share of a text that is in elements named after speakers; ratio of names as headings to other headings.
+# Share of a text in elements that are named after speakers; ratio of names as headings to other headings.
 _INSIDE, _MORE = 0.8, 2
 
 
@@ -149,10 +149,10 @@ class LabelledLine:
 
 
 def read_labels(text: str) -> Script:
-    """Read the turns of a clean text; without labels it is one turn, with a note if it looks different.
+    """Read the turns of a clean text; without labels, it is one turn, with a note if it looks otherwise.
 
     Raises:
-        BadInput: the text has no words, or is in a format with markup that is not read.
+        BadInput: the text has no words, or has markup in an unsupported format.
     """
     cues = read_cues(text)
     plain, around = strip_surroundings(text) if cues is None else ("\n".join(cues), [])
@@ -176,8 +176,8 @@ def read_labels(text: str) -> Script:
 
 
 def _break_lines(text: str) -> str:
-    """Begin a line with each tag, and with each label that is behind a sentence."""
-    # Tags with a speaker's name, such as those of SSML, and tags that only format.
+    """Start a new line at each tag, and at each label that follows a sentence."""
+    # Tags with a speaker's name, such as those of SSML, and tags that only format text.
     text = strip_tags(_SPEAKING_TAG.sub(_begin_turn, text))
     if _begins_with_tags(text):
         text = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", text)
@@ -195,7 +195,7 @@ def _break_lines(text: str) -> str:
 
 
 def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
-    """Return the lines that are no headings; names may look like these."""
+    """Return the lines that are not headings; names may look like headings."""
     # Headings may be the speakers' names; in a document, several headings occur only once.
     headings = {
         line.number: line.label or line.text
@@ -220,7 +220,7 @@ def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
 
 
 def note_inner_labels(script: Script) -> Script:
-    """Return a script with a note on turns whose text contains labels, which are not read."""
+    """Return a script with a note on turns whose text contains labels, which are not interpreted."""
     inner = [
         str(number)
         for number, turn in enumerate(script.turns, 1)
@@ -255,7 +255,7 @@ def _read_line(number: int, line: str) -> LabelledLine:
 
 
 def _name_by_asides(lines: list[LabelledLine]) -> list[LabelledLine]:
-    """Name speakers of one role, `Host (Ann):` and `Host (Bob):`, by the text in brackets."""
+    """Name speakers with the same role, `Host (Ann):` and `Host (Bob):`, by the text in brackets."""
     asides_by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for line in lines:
         asides_by_label[line.label][line.aside] += 1
@@ -270,7 +270,7 @@ def _name_by_asides(lines: list[LabelledLine]) -> list[LabelledLine]:
 
 
 def _begins_with_tags(text: str) -> bool:
-    """Return whether a text begins with a tag, but for headings and directions, or many of its lines do."""
+    """Return whether a text, apart from headings and directions, begins with a tag, or many of its lines do."""
     lines = [line for line in text.split("\n") if line.strip()] if _TAG.search(text) else []
     tagged = [_TAG.match(line.lstrip(' \t*_>"“')) is not None for line in lines]
     spoken = (tag for line, tag in zip(lines, tagged, strict=True) if tag or not _is_direction(LabelledLine(0, line)))
@@ -286,24 +286,24 @@ def _name_number(match: regex.Match[str]) -> str:
 
 
 def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
-    """Return the labels that name speakers, none for prose, and notes on their reliability."""
+    """Return the labels that name speakers (none for prose), and notes on their reliability."""
     labels = Counter(line.label for line in lines if _may_speak(line))
     sure = [at for at, line in enumerate(lines) if line.sure]
     share = sum(labels.values()) / max(1, len(lines))
     small = share == 1 and min(labels.values()) > 1
     names = {label for label in labels if small or not _SMALL_WORD.search(label)}
     again = {label for label in names if labels[label] > 1}
-    # If names have lines of their own, a word and a colon in the lines below are words.
+    # If names have their own lines, a word with a colon in the lines below is text.
     separate = {line.label for line in lines if line.label and not line.words}
     names = names & (separate | again) if separate & again else names
     alone = again >= names > set() and all(_ENDS_LABEL.search(line.text) for line in lines if line.label in names)
-    # Labels that are recognisable by their form, with names before the first of them or used more than once.
+    # Labels that are recognisable by their form, and names that precede the first of them or are used more than once.
     certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
         ahead = {line.label for line in lines[: sure[0]]} & names
         noted = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
         return {lines[at].label for at in sure} | (names if share == 1 else again | ahead), list(noted)
-    # Names at many lines, some of them more than once.
+    # Names at the beginning of many lines, some of them more than once.
     many = share >= _MOST or (share >= _SOME and (len(again) > 1 or alone))
     recurring = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
     if (
@@ -327,7 +327,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         )
         for line, head in zip(lines, heads, strict=True)
     )
-    # Short lines that recur above others, as names do.
+    # Short lines that recur above other lines, as names do.
     short = Counter(line.text.strip() for line in lines if len(line.text) <= _LONGEST_NAME)
     above = [count for text, count in short.items() if count > 1 and not _ENDED.search(text)]
     like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 or 2 * sum(above) == len(lines) else 0))
@@ -339,7 +339,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
 
 
 def _may_speak(line: LabelledLine) -> bool:
-    """Return whether a label can be a speaker's: not a known heading, not a sentence."""
+    """Return whether a label can be a speaker's, because it is neither a known heading nor a sentence."""
     stem = line.label.rstrip("0123456789 .IVX") or line.label
     short = len(regex.findall(r"\p{Han}", stem)) <= _LONGEST_HAN_NAME
     return bool(line.label) and short and not _NO_SPEAKER.fullmatch(stem)
@@ -351,13 +351,13 @@ def _is_direction(line: LabelledLine) -> bool:
 
 
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Join the lines of each turn; note lines that are left out, or may belong to another turn."""
+    """Join the lines of each turn; note lines that are omitted or may belong to another turn."""
     turns: list[tuple[str, list[str]]] = []
     before: list[LabelledLine] = []
     left: list[LabelledLine] = []
     unread: list[LabelledLine] = []
     for at, line in enumerate(lines):
-        # A name that begins other labels is also one without a space after its colon.
+        # A name that begins other labels is also a label without a space after its colon.
         name, colon, words = line.text.strip(" *_").partition(":")
         if line.label in speakers:
             turns.append((line.label, [line.words]))
@@ -366,13 +366,14 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
         elif _is_direction(line) and not (turns and _DIRECTION_ALONE.match(line.text)):
             left.append(line)
         elif turns:
-            # Text that looks like a label or follows a rule, where models write text that is not spoken.
+            # Text that looks like a label or follows a horizontal rule, after which models write text that is not
+            # spoken.
             like = line.label.count(" ") < _SHORT and line.label and any(turns[-1][1])
             unread += [line] if like or left[-1:] == lines[at - 1 : at] else []
             turns[-1][1].append(line.text.strip())
         else:
             (left if line.label and not _may_speak(line) else before).append(line)
-    # One line that announces the script is a heading; other words before the first label are a turn.
+    # A single line that announces the script is a heading; other words before the first label are a turn.
     if len(before) == 1 and before[0].text.rstrip(" *_").endswith((":", "：")):
         left, before = [*before, *left], []
     turns.insert(0, (UNLABELLED, [line.text.strip() for line in before]))

@@ -1,13 +1,12 @@
-"""Identifies the language that a text is written in: one, several, or unknown.
+"""Identify the language that a text is written in: one, several, or unknown.
 
 A text is split into sentences, and short ones are joined until there is enough evidence. Each sentence gets a language:
-Chinese and Japanese by their characters, the others by py3langid, a model of 140 languages that is part of its package
-(no network, deterministic). A sentence that the model is unsure of gets the language of the text as a whole.
-Shares are of words; two Chinese or Japanese characters count as one word.
+Chinese and Japanese by their characters, others by py3langid, a model for 140 languages that is included in its package
+(no network, deterministic). If the model is unsure about a sentence, the sentence gets the language of the text as a
+whole. Shares refer to words; two Chinese or Japanese characters count as one word.
 
-A handful of words is weak evidence: the language is None, and must not be taken for English, if less than half of a
-text can be identified, or if the whole text is fewer than four different words in an alphabet that many languages
-share.
+A handful of words is weak evidence: the language is None, which does not mean English, if less than half of a text can
+be identified, or if the whole text has fewer than four different words in an alphabet that many languages share.
 """
 
 import re
@@ -37,14 +36,14 @@ from podeval.text.tokens import (
 )
 
 MAIN_SHARE = 0.75
-"""Minimum share of a text's words in a language for the text to be in that language, not in several."""
+"""Minimum share of a text's words in a language for the text to be in that language rather than in several."""
 NOTED_SHARE = 0.1
-"""Minimum share of the words for another language to be mentioned."""
+"""Minimum share of the words for another language to be reported."""
 
 _SURE = 0.5
 """Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are misread."""
 _SENTENCE_WORDS = 6
-"""Minimum words of a sentence: shorter ones are joined to the next."""
+"""Minimum number of words of a sentence; shorter ones are joined to the next."""
 _LONGEST_SENTENCE = 40
 _FEWEST_WORDS = 4
 """Minimum number of different words to identify a language in an alphabet that many languages share."""
@@ -52,18 +51,19 @@ _SURE_OF_FEW = 0.6
 _FEW_WORDS = 20
 _READ_AT_ONCE = 20_000
 _READ_WHOLLY = 200_000
-"""Characters, about four hours of speech; of longer texts every second, third, … sentence is read."""
+"""Maximum number of characters, about four hours of speech; of longer texts, every second, third, … sentence is read.
+"""
 
 _SENTENCE = re.compile(r"[^.!?\u2026\u3002\uff01\uff1f\n]{1,2000}[.!?\u2026\u3002\uff01\uff1f\n]*")
 _CJK = re.compile(rf"[{HAN}{KANA}]+")
 _WORD = regex.compile(rf"[^\W\d_{HAN}{KANA}]+(?:['\u2019][^\W\d_{HAN}{KANA}]+)*")
 _ASCII_WORD = re.compile("[A-Za-z][A-Za-z']*")
 _UNSPACED_LETTERS = 5
-"""Assumed letters per word in languages without spaces, such as Thai."""
+"""Assumed number of letters per word in languages without spaces, such as Thai."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
-"""Ratio of other words to Chinese or Japanese ones above which the latter are merely names in the sentence."""
+"""Ratio of other words to Chinese or Japanese words above which the latter are merely names in the sentence."""
 _NO_LANGUAGE = "zxx"
 _DIALECTS = {"ary": "ar", "arz": "ar", "nn": "no", "wuu": "zh", "yue": "zh", "uzs": "uz"}
 
@@ -88,8 +88,9 @@ class IdentifiedLanguage:
     """The languages that a text is written in.
 
     Attributes:
-        code: ISO 639 code of the language; `mul` if there are several and none has most of the words; None if unknown.
-        shares: share of the words by language, the largest first; unidentified words are left out.
+        code: ISO 639 code of the language; `mul` if there are several and none of them has most of the words; None if
+            unknown.
+        shares: share of the words by language, the largest first, without unidentified words.
     """
 
     code: str | None
@@ -97,7 +98,7 @@ class IdentifiedLanguage:
 
     @property
     def noted(self) -> dict[str, float]:
-        """The shares to report if there are several languages: rounded, for each with at least a tenth of the words."""
+        """The rounded shares to report if there are several languages, each with at least 10 % of the words."""
         large = {code: round(share, 3) for code, share in self.shares.items() if share >= NOTED_SHARE}
         return large if len(large) > 1 else {}
 
@@ -128,7 +129,7 @@ def get_language_name(code: str) -> str:
 @lru_cache(maxsize=16)
 def identify_language(text: str) -> IdentifiedLanguage:
     """Identify the languages that a text is written in; the module's docstring describes the method."""
-    # Words by language, sentence by sentence; of a very long text, only some sentences.
+    # Count words by language, sentence by sentence; in a very long text, only some sentences.
     text = clean_text(text)
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
@@ -150,7 +151,7 @@ def identify_language(text: str) -> IdentifiedLanguage:
 def read_as(text: str) -> Language | Literal["other"] | None:
     """Return the language whose rules tokenise a text: `en` or `zh`, or `other`; None if unknown.
 
-    A mixture of English and Chinese is tokenised as the one with more words.
+    A mixture of English and Chinese is tokenised as the language with more words.
     """
     written = identify_language(text)
     if written.code == "mul" and written.noted.keys() <= {"en", "zh"}:
@@ -163,12 +164,12 @@ def read_as(text: str) -> Language | Literal["other"] | None:
 def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
     """Tokenise a text and return the tokens with the language of the rules that were used.
 
-    With `auto`, a text in another language is reported as `other` and cut like English; a text too short to identify
-    is cut according to its characters, as Chinese or otherwise as English.
+    With `auto`, a text in another language is reported as `other` and cut like English; a text that is too short to
+    identify is cut according to its characters, as Chinese or otherwise as English.
 
     Raises:
-        CannotScore: the text is only punctuation or, with `auto`, in a language other than Chinese that puts no spaces
-            between words.
+        CannotScore: the text is only punctuation or, with `auto`, in a language other than Chinese that does not put
+            spaces between words.
         BadInput: the language is not supported, or the text is longer than podeval reads (`podeval.text.longest`).
     """
     refuse_longer(len(text))
@@ -195,7 +196,7 @@ def _decide_language(weights: Mapping[str, float], total: float) -> IdentifiedLa
 
 
 def _split_sentences(text: str) -> Iterator[str]:
-    """Yield pieces of the text of at least six words, if it has them, and at most forty."""
+    """Yield pieces of the text of at most forty words and, if possible, at least six."""
     parts: list[str] = []
     weight = length = 0.0
     for match in _SENTENCE.finditer(text):
@@ -227,7 +228,7 @@ def _count_words(text: str) -> float:
 
 
 def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
-    """Yield the languages of one sentence with the words in each: one language, unless scripts are thoroughly mixed."""
+    """Yield the languages of one sentence with their word counts: one language, unless scripts are mixed thoroughly."""
     words = _count_words(sentence)
     characters = _weigh_words(sentence) - words
     if not characters:
@@ -236,7 +237,7 @@ def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
         return
     by_characters = "ja" if is_japanese(_LATIN.sub(" ", sentence)) else "zh"
     if characters >= words:
-        # English terms in a Chinese sentence belong to it, and so does a Chinese name in an English one.
+        # English terms in a Chinese sentence belong to it, as does a Chinese name in an English sentence.
         yield by_characters, characters + words
     elif words > _MUCH * characters:
         yield _identify_by_model(_CJK.sub(" ", sentence), _SURE), words + characters
@@ -249,7 +250,7 @@ def _identify_by_model(text: str, sure: float) -> str | None:
     if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
     code, confidence = _load_model().classify(text)
-    # An alphabet that few languages use leaves little doubt, however few the words.
+    # An alphabet that few languages use leaves little doubt, however few words there are.
     certain = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
     return _DIALECTS.get(code, code) if certain else None
 

@@ -1,11 +1,10 @@
-"""Lexical diversity: distinct-n, MATTR, information density, as pure functions over tokens.
+"""Lexical diversity: distinct-n, MATTR and information density, as pure functions of tokens.
 
-The two windowed measures slide one token at a time and cost O(N) for any window: a token (or n-gram) counts as
-distinct in exactly those windows that contain it but not its previous occurrence, so each adds one to a contiguous
-range of window starts.
+The two windowed measures slide one token at a time and cost O(N) for any window: a token (or n-gram) counts as distinct
+in exactly those windows that contain it but not its previous occurrence, so each token adds one to a contiguous range
+of window starts.
 
-Sources: distinct-n, Li et al. 2016; MATTR, Covington and McFall 2010; windows and entropy as PodEval uses
-them.
+Sources: distinct-n, Li et al. 2016; MATTR, Covington and McFall 2010; windows and entropy as used in PodEval.
 """
 
 from collections import Counter
@@ -32,7 +31,7 @@ class WindowedRichness:
         value: mean over windows, 0..1.
         windows: the share in each window, indexed by the window's first token.
         window: tokens per window; the length of the text if it is shorter than the requested window.
-        short: whether the text is shorter than the window, so that the value is that of one smaller window.
+        short: whether the text is shorter than the window; the value is then that of a single smaller window.
     """
 
     value: float
@@ -48,7 +47,7 @@ class InformationDensity:
     Attributes:
         bits: Shannon entropy of the unigram distribution, bits per token; grows with the text's length.
         normalised: `bits` divided by its upper bound, log2 of the token count, 0..1; None for a single token.
-        tokens: number of tokens without the stop words.
+        tokens: number of tokens that are not stop words.
     """
 
     bits: float
@@ -65,8 +64,8 @@ def compute_distinct_n(
         tokens: the text's tokens.
         n: length of an n-gram.
         window: window in tokens; it contains `window - n + 1` n-grams.
-        short_is_zero: score a text shorter than the window 0, as PodEval's code does, rather than as one
-            window.
+        short_is_zero: whether a text shorter than the window scores 0, as in PodEval's code, rather than counting as
+            one window.
 
     Raises:
         CannotScore: there are fewer than n tokens.
@@ -102,7 +101,7 @@ def compute_information_density(tokens: Sequence[str], stop_words: Set[str] = fr
     """Compute the Shannon entropy, in bits, of the tokens that are not stop words.
 
     Raises:
-        CannotScore: no token is left.
+        CannotScore: no tokens are left.
     """
     counts = Counter(token for token in tokens if token not in stop_words)
     total = counts.total()

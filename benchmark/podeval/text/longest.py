@@ -1,7 +1,7 @@
 """Limits on the length of texts: anything far beyond ten hours of speech is refused before it costs time.
 
-NLTK and jieba, which tokenise, and OpenAI's normaliser take time per word, punctuation mark and sentence rather than
-per character, so each of these counts has its own limit.
+The tokenisers NLTK and jieba and OpenAI's normaliser take time per word, punctuation mark and sentence rather than per
+character, so each of these counts has its own limit.
 """
 
 import re
@@ -11,19 +11,19 @@ import regex
 from podeval.errors import BadInput
 
 LONGEST = 600_000
-"""Maximum characters of a script: ten hours of English, more than thirty of Chinese."""
+"""Maximum number of characters of a script: ten hours of English, more than thirty of Chinese."""
 MOST_BYTES = 4 * LONGEST
-"""Maximum bytes of a file with such a script, as UTF-8, with room for JSON syntax."""
+"""Maximum number of bytes of a file with such a script in UTF-8, with room for JSON syntax."""
 MOST_WORDS = 100_000
 """Maximum number of words: eleven hours of speech."""
 MOST_MARKS = 60_000
 """Maximum number of punctuation marks and symbols."""
 MOST_SENTENCES = 15_000
-"""Maximum number of sentences: of seven words each, for eleven hours."""
+"""Maximum number of sentences: eleven hours of sentences of seven words."""
 MOST_NUMBERS = 40_000
 """Maximum number of numbers in digits."""
 MOST_CHINESE = 200_000
-"""Maximum characters of a Chinese text to be cut into words, without spaces: eleven hours of speech."""
+"""Maximum number of characters, without spaces, of a Chinese text to be cut into words: eleven hours of speech."""
 
 _WORD = regex.compile(r"[\w'\u2019]+")
 _MARK = regex.compile(r"[^\w\s]")
@@ -40,7 +40,7 @@ COUNTED = {
 
 
 def refuse_longer(characters: int) -> None:
-    """Refuse a script of more than `LONGEST` characters; this is the one limit for all code that reads scripts.
+    """Refuse a script of more than `LONGEST` characters; all code that reads scripts uses this limit.
 
     Raises:
         BadInput: the script is longer.
@@ -67,7 +67,7 @@ def refuse_endless(text: str) -> None:
 
 
 def refuse_endless_chinese(text: str) -> None:
-    """Refuse a text with too many characters, not counting spaces, to be cut into Chinese words.
+    """Refuse a text that has too many characters, not counting spaces, to be cut into Chinese words.
 
     Raises:
         BadInput: there are more than `MOST_CHINESE`.

@@ -1,4 +1,4 @@
-"""Markup around the words of scripts: tags of SSML and HTML, front matter, blocks of code, times of lines.
+"""Markup around the words of scripts: SSML and HTML tags, front matter, code blocks, times of lines.
 
 Formatting is removed; the rest is plain text. Tags that name a speaker are read by
 `podeval.text.labelled_turns`.
@@ -29,7 +29,7 @@ _BLOCK = regex.compile(r"\A([^`]{0,300})```\w*[ \t]*\n([^`]*)\n[ \t]*```([^`]{0,
 _TIME = r"\d{1,3}(?:[:;]\d\d){1,3}(?:[.,]\d{1,3})?"
 _SECONDS = r"\d{1,5}(?:\.\d{1,3}[ \t]?s?|[ \t]?s)"
 _TO = r"[ \t]*(?:-{1,2}>|[–—-])[ \t]*"
-# The time of a line: in brackets, from and to, to the second or finer, alone in the line, or numbers before tabs.
+# The time of a line: in brackets, from and to, to the second or finer, alone on the line, or numbers before tabs.
 _STAMP = regex.compile(
     rf"[ \t]*(?:[\[(<][ \t]*(?:{_TIME}(?:{_TO}{_TIME})?|{_SECONDS}{_TO}{_SECONDS})[ \t]*[\])>]"
     rf"|{_TIME}[ \t]*(?:-->|[,–—-])[ \t]*{_TIME}(?=\s|$)"
@@ -37,7 +37,7 @@ _STAMP = regex.compile(
     r"|start\tend\t(?:speaker\t)?text[ \t]*$)[ \t]*",
     regex.IGNORECASE,
 )
-# Minutes and seconds before words, as copied from players, which begin in the first ten seconds.
+# Minutes and seconds before words, as copied from players, starting within the first ten seconds.
 _FROM_ZERO = regex.compile(r"\s*0?0:0\d[ \t]")
 _MINUTES = regex.compile(rf"{_STAMP.pattern}|[ \t]*\d{{1,3}}:\d\d[ \t]+", regex.IGNORECASE)
 _BRACKETED_TIME = regex.compile(rf"\A\s*[\[(<]{_TIME}[\])>]")
@@ -45,17 +45,17 @@ _LEAST_STAMPED = 0.25
 
 
 def strip_tags(text: str) -> str:
-    """Strip comments and the tags of SSML and HTML for the look or sound of a text; paragraphs become lines."""
+    """Strip comments and the SSML and HTML tags for the look or sound of a text; paragraphs become lines."""
     for pattern, replacement in _MARKUP if "<" in text else ():
         text = pattern.sub(replacement, text)
     return text
 
 
 def strip_surroundings(text: str) -> tuple[str, list[str]]:
-    """Strip front matter, and the few words around a block of code.
+    """Strip front matter, and the few words around a code block.
 
     Returns:
-        The text, and notes on the parts that are left out.
+        The text, and notes on the omitted parts.
     """
     notes = []
     rule, _, rest = text.lstrip().partition("\n")
@@ -71,12 +71,12 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
 
 
 def strip_time(words: str) -> str:
-    """Strip a time in brackets at the beginning of a line's words."""
+    """Strip a time in brackets from the beginning of a line's words."""
     return str(_BRACKETED_TIME.sub("", words, count=1))
 
 
 def strip_times(text: str) -> tuple[str, int]:
-    """Strip the times at the beginning of lines, if many lines have one.
+    """Strip times from the beginning of lines if many lines have one.
 
     Returns:
         The text, and the number of lines with a time.

@@ -1,7 +1,7 @@
-"""Texts of pages, by message id, from gettext catalogues that Babel reads: one file for each language and page.
+"""Texts of pages by message id, from gettext catalogues that Babel reads: one file for each language and page.
 
 The id `plot/shapes/ranked` of `en/LC_MESSAGES/board.po` is `texts["board"]["plot"]["shapes"]["ranked"]`; names that are
-numbers make a list. Texts that a language lacks are shown in English.
+numbers form a list. Texts that a language lacks are shown in English.
 """
 
 import gettext
@@ -15,11 +15,11 @@ FIRST = "en"
 
 
 class PluralText(str):
-    """A text with plural forms: `format` uses the form for `count`, or for its last whole number.
+    """A text with plural forms: `format` uses the form for `count` or, without it, for the last whole number.
 
     Attributes:
         forms: forms of the text in the catalogue; the text itself is the last one.
-        rule: function that returns the place of a number's form.
+        rule: function that returns the index of the form for a number.
 
     Example:
         >>> votes = PluralText(("{} vote", "{} votes"), lambda number: int(number != 1))
@@ -37,7 +37,7 @@ class PluralText(str):
         return self
 
     def format(self, *values: Any, **named: Any) -> str:
-        """Fill in values, in the form for their number."""
+        """Fill in the values, using the plural form for their number."""
         numbers = [value for value in (*values, *named.values()) if isinstance(value, int)]
         count = named.get("count", numbers[-1] if numbers else None)
         form = self.forms[-1] if count is None else self.forms[self.rule(count)]
@@ -53,8 +53,8 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
         pages: the pages to read; by default all.
 
     Returns:
-        Texts by page, then by the parts of their ids. A group that only another language fills is present but empty:
-        its words are those of the engine, in English.
+        Texts by page, then by the parts of their ids. A group that only another language fills is present but empty,
+        because the engine has its English texts.
     """
     languages = sorted(path.name for path in folder.iterdir() if path.is_dir())
     names = pages or sorted(path.stem for path in folder.glob(f"{FIRST}/LC_MESSAGES/*.po"))
@@ -76,7 +76,7 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
 
 @cache
 def read_messages(file: Path) -> dict[str, str]:
-    """Read a catalogue; returns its texts by message id, texts with plural forms as `PluralText`."""
+    """Read a catalogue; return its texts by message id, with plural forms as `PluralText`."""
     from babel.messages.pofile import read_po
 
     if not file.is_file():

@@ -1,8 +1,8 @@
-"""Numbers as English and Chinese write them: in digits, in words, or both.
+"""Numbers as written in English and Chinese: in digits, in words, or both.
 
 `ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `parse_number` returns the value of
-their matches. English goes up to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese up to 万
-(`一百二十`, `1千5百`, `两万三`). `say_number` converts the other way, from digits to words.
+their matches. English covers numbers up to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese up
+to 万 (`一百二十`, `1千5百`, `两万三`). `say_number` converts the other way, from digits to words.
 """
 
 import re
@@ -32,7 +32,7 @@ _BELOW_1000 = rf"(?:(?:{_BELOW_100}|an?)[\s-]+hundred(?:[\s-]+(?:and[\s-]+)?{_BE
 _IN_WORDS = rf"(?:(?:{_BELOW_1000}|an?)[\s-]+thousand(?:[\s-]+(?:and[\s-]+)?{_BELOW_1000})?|{_BELOW_1000})"
 
 ENGLISH = rf"(?:\d[\d,]*(?:\.\d+)?(?:\s*k\b)?|{_IN_WORDS}\b)(?:\s+and\s+a\s+half)?"
-# Digits are matched possessively: trying every way to split them would take exponential time.
+# Digits are matched possessively, because trying every way to split them would take exponential time.
 CHINESE = r"(?:\d[\d,]*+(?:\.\d++)?+|[零〇一二两三四五六七八九十百千万])+"
 
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九十百千万]")
@@ -46,12 +46,12 @@ _NUMBER_WORD = re.compile(
 
 
 def is_number_word(word: str) -> bool:
-    """Return whether an English word in lower case is a part of a number: `forty`, `eighties`, `ninth`, `million`."""
+    """Return whether a lower-case English word is a part of a number: `forty`, `eighties`, `ninth`, `million`."""
     return _NUMBER_WORD.fullmatch(word) is not None
 
 
 def parse_number(text: str) -> float | None:
-    """Parse the value of a number; None if the characters do not form one, like `三五` (three or five)."""
+    """Parse the value of a number; None if the characters do not form one, as in `三五` (three or five)."""
     low = text.strip().lower()
     return _parse_chinese(low) if _TOKEN.fullmatch(low[-1:]) and not low.isascii() else _parse_english(low)
 
@@ -103,7 +103,7 @@ def say_number(digits: str, language: str = "en") -> str:
 
     Numbers with a leading zero or more than nine digits are spelt digit by digit.
     """
-    # Year, sequence of digits, or quantity.
+    # A year, a sequence of digits, or a quantity.
     grouped, digits = "," in digits, digits.replace(",", "")
     value = int(digits[:10])
     year = len(digits) == 4 and not grouped and (1100 <= value <= 1999 or 2010 <= value <= 2099)

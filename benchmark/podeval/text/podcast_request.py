@@ -1,8 +1,8 @@
-"""A request for a podcast script, and its parts that can be counted in the script: language, speakers, length.
+"""A request for a podcast script, and its properties that can be counted in the script: language, speakers, length.
 
-Accepted as plain text, or as an object with `instruction` and optionally `sources` (or `content`), `language`,
-`speakers` (a number or several allowed numbers), `minutes` and an approved `checklist`. A row of the dataset
-`podbench` has this form.
+A request is plain text, or an object with `instruction` and optionally `sources` (or `content`), `language`, `speakers`
+(a number or several allowed numbers), `minutes` and an approved `checklist`. A row of the dataset `podbench` has this
+form.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from podeval.text.tokens import PER_MINUTE
 Kind = Literal["explicit", "implied"]
 
 TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
-"""Tolerance as a share of the length; the second if the request is strict, and always in PodBench's variant."""
+"""Tolerance as a share of the length; the second is for strict requests, and always used in PodBench's variant."""
 
 _TEXT_KEYS = ("instruction", "request", "query", "text")
 _SOURCE_KEYS = ("sources", "content")
@@ -30,7 +30,7 @@ _MOST_VALUES = 100_000
 
 @dataclass(frozen=True)
 class PodcastRequest:
-    """A request for a script; `language`, `speakers` and `minutes` are None if they are free or not stated."""
+    """A request for a script; `language`, `speakers` and `minutes` are None if they are not stated."""
 
     text: str
     sources: tuple[str, ...] = ()
@@ -41,12 +41,12 @@ class PodcastRequest:
 
     @property
     def strict(self) -> bool:
-        """Whether the request states that its length is meant exactly."""
+        """Whether the request states that its length is exact."""
         return self.minutes is not None and is_length_strict(self.text)
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | PodcastRequest") -> "PodcastRequest":
-        """Create a request from text, JSON or data; without a field for it, the length is read from the words.
+        """Create a request from text, JSON or data; without a field for the length, it is read from the words.
 
         Raises:
             BadInput: there is no instruction, or a field cannot be used.
@@ -69,12 +69,12 @@ class PodcastRequest:
 
 @dataclass(frozen=True)
 class Counted:
-    """Counted facts of a script, and whether each is as requested; None if not requested or undecidable."""
+    """Counted facts about a script, and whether each is as requested; None if not requested or undecidable."""
 
     language: str | None
-    """Code of the language, `mul` for several; None if unknown."""
+    """Code of the language; `mul` for several languages, None if unknown."""
     shares: Mapping[str, float]
-    """Share of the words by language, if several have at least a tenth."""
+    """Share of the words by language, if several languages have at least 10 %."""
     speakers: int
     length: int
     minutes: float | None
@@ -87,7 +87,7 @@ class Counted:
 
 
 def count_facts(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
-    """Count in a script the properties that the request states.
+    """Count the properties of a script that a request states.
 
     Args:
         script: the script with its speakers.
@@ -106,7 +106,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
     fits = None
     if span is not None and rate is not None:
         fits = span.least * (1 - allowed) * rate - 1e-6 <= words <= span.most * (1 + allowed) * rate + 1e-6
-    # Describe it, for a judge to read.
+    # Describe the facts for a judge.
     facts = [
         _describe_language(written, request),
         _describe_speakers(speakers, request),
@@ -126,7 +126,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
 
 
 def _describe_language(written: IdentifiedLanguage, request: PodcastRequest) -> str:
-    """Describe the language in words; return "" if it is unknown, because a judge would treat it as a fact."""
+    """Describe the language in words; return "" if it is unknown, because a judge would treat a guess as a fact."""
     if written.code is None:
         return ""
     suffix = f"; {NAMES[request.language]} was asked for" if request.language else ""
@@ -159,10 +159,10 @@ def _describe_length(words: int, rate: int | None, request: PodcastRequest, allo
 
 
 def read_request_fields(text: str) -> Mapping[str, Any]:
-    """Read the fields of a request in JSON; plain text is its instruction.
+    """Read the fields of a request in JSON; plain text is taken as its instruction.
 
     Raises:
-        BadInput: the text begins as JSON does, and is none.
+        BadInput: the text begins like JSON, but is not JSON.
     """
     if not text.lstrip().startswith("{"):
         return {"instruction": text}

@@ -11,7 +11,7 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 
 
 def strip_reasoning(answer: str) -> str:
-    """Strip a model's reasoning from its answer: keep what `<answer>` contains, else the text after thoughts, else all.
+    """Strip a model's reasoning from its answer: keep the content of `<answer>`, or the text after thoughts, or all.
 
     Reasoning that never ends is kept, because the beginning of the answer is unknown.
     """

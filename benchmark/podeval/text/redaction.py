@@ -1,4 +1,4 @@
-"""Removes secrets, personal addresses and local paths from a text before strangers read it."""
+"""Remove secrets, personal addresses and local paths from a text before others read it."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _MOST = 4_000
 
 
 def redact(text: str) -> str:
-    """Remove from a text anything that only its writer or this machine should know, and all beyond 4000 characters."""
+    """Remove private content from a text, such as secrets and paths, and everything beyond 4000 characters."""
     text = text[: 2 * _MOST]
     for pattern, instead in _HIDDEN:
         text = pattern.sub(instead, text)

@@ -1,13 +1,13 @@
 """A script: a dialogue as a list of turns `{speaker, text}`.
 
-Accepted as JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
+It can be JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
 `transcript`, `segments` or another usual key, or JSON lines; a turn is an object with a speaker (`speaker`, `role`,
 `name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker, text].
-The segments of a recogniser need no speaker, and JSON in a Markdown fence is also read. Plain text is one turn of one
-speaker. Every text passes through `clean_text`.
+The segments of a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is one
+turn of one speaker. Every text passes through `clean_text`.
 
-Names that differ only in case, spacing or character width belong to one speaker and take the spelling of the first.
-A name whose turns contain no words is not a speaker.
+Names that differ only in case, spacing or character width belong to one speaker, who has the first spelling. A name
+whose turns contain no words is not a speaker.
 """
 
 import json
@@ -21,7 +21,7 @@ from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
 from podeval.text.markup import strip_tags
 
-# Names of keys without case, spaces, hyphens and underscores; of several, the first counts.
+# Names of keys without case, spaces, hyphens and underscores; if there are several, the first counts.
 _TURN_LIST_KEYS = (
     "turns", "dialogue", "content", "transcript", "script", "conversation", "conversations", "messages", "segments",
     "utterances", "inputs", "lines", "audiosegments", "monologues", "phrases", "recognizedphrases", "sentences",
@@ -35,33 +35,33 @@ _TEXT_KEYS = (
     "text", "content", "speakingcontent", "dialogue", "line", "utterance", "transcript", "message", "body", "value",
     "sentence", "speech", "display", "utf8", "says", "words", "word",
 )  # fmt: skip
-# Where a recogniser has several results of a stretch, and the words of one.
+# Keys for a recogniser's alternative results for a stretch, and for the words of one result.
 _ALTERNATIVES, _PARTS = ("alternatives", "nbest"), ("elements", "segs")
-# Lists of recognisers, whose entries need no speaker, and keys of the times of an entry.
+# Keys for recognisers' lists, whose entries do not need a speaker, and for the times of an entry.
 _RECOGNISED = frozenset(
     ("segments", "utterances", "phrases", "recognizedphrases", "sentences", "transcription", "events")
 )
 _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
-# Keys that contain no turns: single words, and facts about them.
+# Keys that do not contain turns: single words, and facts about turns.
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
-# Keys for what may be said before and after the turns, by a speaker without a name.
+# Keys for text before and after the turns that a speaker without a name may say.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
-# The speaker of a recogniser's segments that have none.
+# The speaker of a recogniser's segments without a speaker.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
 _LOOKS_LIKE_JSON = re.compile(rf"\s*{_JSON}")
-# JSON among a few words of a model, or in a block of code.
+# JSON among a few words of a model, or in a code block.
 _EMBEDDED = re.compile(rf"\A[^{{}}]{{0,300}}?(?={_JSON})")
 _MORE = re.compile(_JSON)
 _MOST_BEHIND = 300
-# Words before a colon that other readers may take for the beginning of a turn.
+# Words before a colon that other readers may mistake for the beginning of a turn.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn: the uninterrupted words of one speaker."""
+    """A turn: the uninterrupted words of one speaker."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
 
@@ -71,11 +71,11 @@ class Turn:
 
 @dataclass(frozen=True)
 class Script:
-    """A dialogue in writing; `speakers` are in order of first appearance.
+    """A written dialogue; `speakers` are in order of first appearance.
 
     Attributes:
         turns: the turns, in order.
-        notes: sentences for people on unusual readings; not part of the dialogue.
+        notes: notes for people on unusual readings, which are not part of the dialogue.
     """
 
     turns: tuple[Turn, ...]
@@ -92,12 +92,12 @@ class Script:
 
     @property
     def text(self) -> str:
-        """All words, with turns joined by one space."""
+        """All words, with turns joined by a space."""
         return " ".join(turn.text for turn in self.turns)
 
     @property
     def lines(self) -> str:
-        """One line per turn, `speaker: text`, without line breaks inside a turn, which could begin another.
+        """One line per turn, `speaker: text`, without line breaks inside a turn, because they could begin another turn.
 
         A single turn is returned without its speaker and with its own line breaks, unless a line would look like a
         turn.
@@ -134,7 +134,7 @@ class Script:
         data = read_source(source)
         if isinstance(data, str):
             return cls.from_turns([("1", data)])
-        # Entries without speaker and words are music, pauses, or about the script.
+        # Entries without speaker and words are music, pauses, or facts about the script.
         empty = [at for at, entry in enumerate(data, 1) if isinstance(entry, Mapping) and entry and _is_empty(entry)]
         empty = empty if len(empty) < len(data) else []
         turns = [_parse_turn(entry, number) for number, entry in enumerate(data, 1) if number not in empty]
@@ -171,7 +171,7 @@ def normalise_speaker(name: str) -> str:
 
 
 def read_source(source: "str | Mapping[str, Any] | Iterable[Any]") -> "str | list[Any]":
-    """Return the entries of the turns in a source, or its clean plain text if it has no turns as data.
+    """Return the entries of the turns in a source, or its clean plain text if it does not contain turns as data.
 
     Raises:
         BadInput: the JSON is broken, or the text is longer than podeval reads (`podeval.text.longest`).
@@ -236,7 +236,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
 
 
 def _open_sections(entries: Sequence[Any]) -> list[Any]:
-    """Put the turns of a section in its place, if its object has no text of its own; it may have a name."""
+    """Replace a section, which may have a name, by its turns if it has no text of its own."""
     opened: list[Any] = []
     for one in entries:
         fields = _name_fields(one) if isinstance(one, Mapping) else {}
@@ -256,7 +256,7 @@ def _find_speaker(entry: Mapping[Any, Any]) -> Any:
 
 
 def _find_text(entry: Mapping[Any, Any]) -> Any:
-    """Find the text of a turn, which may be in parts; a value that is not text is returned unchanged."""
+    """Find the text of a turn, which may be in parts; return a value that is not text unchanged."""
     fields = _name_fields(entry)
     for key in _ALTERNATIVES:
         if isinstance(best := fields.get(key), list) and best and isinstance(best[0], Mapping):
@@ -287,17 +287,17 @@ def _join_texts(entries: Iterable[Mapping[Any, Any]]) -> str | None:
 
 
 def _read(text: str) -> Any:
-    """Read the text as JSON or JSON lines; any other text is returned clean."""
+    """Read a text as JSON or JSON lines; return any other text cleaned."""
     text = text.lstrip("\ufeff")
     if text.lstrip().startswith(('"', '["')):
-        # A text, or a list of texts or pairs a line, that a program has written as JSON; or a quotation.
+        # A text, or one list of texts or pairs per line, that a program has written as JSON; or a quotation.
         try:
             data = [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
         except (ValueError, RecursionError):
             return clean_text(text)
         if all(isinstance(one, str) for one in data):
             return _read("\n".join(data)) if len(data) > 1 or data[0] != text else clean_text(text)
-        return data if len(data) > 1 else data[0]  # one list of texts names no speaker
+        return data if len(data) > 1 else data[0]  # a single list of texts does not name a speaker
     if not (before := _EMBEDDED.match(text)):
         return clean_text(text)
     looks, broken = _LOOKS_LIKE_JSON.match(text) is not None, None
@@ -306,17 +306,17 @@ def _read(text: str) -> Any:
         has_turns = bool(_find_entries(data))
         if len(text[end:].strip()) <= (_MOST_BEHIND if has_turns else 0) and not _MORE.search(text, end):
             return data
-        # Text next to turns may contain more of them, and turns with their brackets are not words.
+        # Text next to turns may contain more turns, and turns with their brackets are not words.
         looks = looks or has_turns
-    except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # ValueError is also raised for a number with thousands of digits
         broken = error
     try:
-        # Other line ends may occur in a text; a carriage return may not.
+        # Other line ends may occur in a text, but a carriage return must not.
         return [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
     except (ValueError, RecursionError) as error:
         if not looks:
             return clean_text(text)
-        # Never read it as words: the brackets and keys of a truncated script would be scored as vocabulary.
+        # It is never read as words, because the brackets and keys of a truncated script would be scored as vocabulary.
         raise BadInput(f"the script looks like JSON but cannot be read as such: {broken or error}") from None
 
 

@@ -1,4 +1,4 @@
-"""Scripts as written by models and programs, and the time that they take to speak."""
+"""Read scripts as written by models and programs, and estimate the time that they take to speak."""
 
 from typing import Any
 
@@ -38,13 +38,13 @@ def read_any_script(source: Any) -> Script:
 
 
 def count_length(text: str) -> int:
-    """Count English words or Chinese characters; in mixed text each counts as one, and so does a number."""
+    """Count English words or Chinese characters; in mixed text each counts as one, as does a number."""
     return len(_WORD.findall(clean_text(text)))
 
 
 def rate_of(text: str) -> int | None:
     """Return the words, or Chinese characters, per minute of speech; the English rate applies to all spaced languages.
 
-    Returns None for languages without spaces such as Japanese or Thai, which have no agreed rate.
+    Returns None for languages without spaces, such as Japanese or Thai, which have no agreed rate.
     """
     return None if is_unspaced(text) else PER_MINUTE[detect_language(text)]

@@ -1,10 +1,10 @@
-"""Subtitles and labels of a recording: the words of SubRip (SRT) and WebVTT are read; labels and WebVTT are written.
+"""Subtitles and labels of a recording: read the words of SubRip (SRT) and WebVTT, write labels and WebVTT.
 
 Words are read without numbers, times, settings, styles and comments. A WebVTT voice tag, `<v Ann>`, names the speaker
-of the following text. Text of other formats that is not a script, such as ASS subtitles or a web page, is refused by
-name.
+of the following text. Text in other formats that is not a script, such as ASS subtitles or a web page, is refused with
+the name of the format.
 
-Labels are a label track for Audacity (lines of start, end and text with tabs between them), or cues in WebVTT, for
+Labels are either a label track for Audacity (lines of start, end and text separated by tabs) or WebVTT cues for
 players.
 """
 
@@ -21,12 +21,12 @@ VOICE = "\x00"
 _TIMES = re.compile(
     r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]*-->[ \t]*[\d:]+[.,]\d{1,3}(?:[ \t]|$)", re.MULTILINE
 )
-# Share of the lines that repeat the previous one above which captions roll.
+# Share of lines that repeat the previous line above which captions are considered rolling.
 _ROLLING = 1 / 3
 _COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
 _VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
 _STYLE_TAG = re.compile(r"</?(?:v|c|i|b|u|s|font|ruby|rt|lang)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
-# Text that may come before the first element of XML.
+# Text that may precede the first XML element.
 _PROLOG = r"\s*(?:<\?xml[^<>]*\?>\s*)?(?:<!--.*?-->\s*)?"
 _OTHER_FORMS = {
     re.compile(
@@ -65,7 +65,7 @@ def read_cues(text: str) -> list[str] | None:
     text.
 
     Raises:
-        BadInput: the text is in another format with markup that is not read.
+        BadInput: the text has markup in an unsupported format.
     """
     if other := next((what for pattern, what in _OTHER_FORMS.items() if pattern.match(text)), None):
         raise BadInput(f"the text is {other}, and give that")
@@ -93,16 +93,16 @@ def _find_words(lines: list[str]) -> Iterator[str]:
 
 
 Labels = Iterable[tuple[float, float, str]]
-"""Start and end in seconds, and a text."""
+"""A label: start and end in seconds, and a text."""
 
 
 def format_audacity_labels(labels: Labels) -> str:
-    """Format labels as Audacity imports them."""
+    """Format labels in the form that Audacity imports."""
     return "".join(f"{start:.6f}\t{end:.6f}\t{' '.join(text.split())}\n" for start, end, text in labels)
 
 
 def format_webvtt_cues(labels: Labels) -> str:
-    """Format labels as cues, each at least a millisecond long; characters of markup are escaped."""
+    """Format labels as cues, each at least a millisecond long, with markup characters escaped."""
     cues = []
     for start, end, text in labels:
         plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -111,7 +111,7 @@ def format_webvtt_cues(labels: Labels) -> str:
 
 
 def format_moment(seconds: float) -> str:
-    """Format a moment as hours, minutes and seconds to the millisecond."""
+    """Format a time as hours, minutes and seconds to the millisecond."""
     thousandths = round(seconds * 1000)
     minutes, thousandths = divmod(thousandths, 60_000)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{thousandths // 1000:02d}.{thousandths % 1000:03d}"

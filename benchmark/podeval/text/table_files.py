@@ -1,4 +1,4 @@
-"""Tables as files that other programs open: without cells that a spreadsheet would run."""
+"""Tables as files for other programs, without cells that a spreadsheet would execute."""
 
 import re
 from typing import TYPE_CHECKING
@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CELL = r"(?:^|(?<=[;\t\r\n]))"
-"""Beginning of a text, and of a separate cell if a spreadsheet also splits at semicolons or tabs.
+"""Beginning of a text, or of a cell if a spreadsheet also splits at semicolons or tabs.
 
-Excel does in countries with a decimal comma, and LibreOffice takes all separators at once (OWASP/www-community#443).
+Excel does so in countries with a decimal comma, and LibreOffice uses all separators at once (OWASP/www-community#443).
 """
 _FORMULA = r"(?=[\"']*[=+\-@＝＋－＠])"
 _TO_MARK = re.compile(rf"{_CELL}{_FORMULA}|^(?=[\"']*[\t\r\n])")
@@ -19,14 +19,14 @@ _MARKED = re.compile(rf"{_CELL}'{_FORMULA}|^'(?=[\"']*[\t\r\n])")
 def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return a copy with an apostrophe before text that a spreadsheet would treat as a formula (= + - @, controls).
 
-    Carriage returns in it become line feeds.
+    Carriage returns in text become line feeds.
     """
     import pandas as pd
 
     safe = frame.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
-            # Each distinct text is processed once: a long table repeats the same few.
+            # Each distinct text is processed only once, because a long table repeats the same few texts.
             texts = [text for text in safe[name].unique() if isinstance(text, str)]
             if unsafe := {text: marked for text in texts if (marked := _mark(text)) != text}:
                 safe[name] = safe[name].replace(unsafe)
@@ -44,9 +44,9 @@ def unmark_formulas(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    """Return a text with marked formulas, and line feeds for carriage returns; a number with its sign is no formula.
+    """Return a text with marked formulas, and line feeds for carriage returns; a signed number is not a formula.
 
-    A carriage return alone is not quoted in CSV, and the text after it would be a separate cell.
+    A lone carriage return is not quoted in CSV, so the text after it would be a separate cell.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:

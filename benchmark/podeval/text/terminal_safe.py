@@ -1,8 +1,8 @@
-"""Makes untrusted text safe for a terminal by showing control characters instead of sending them.
+"""Make untrusted text safe for a terminal by showing control characters instead of sending them.
 
-Names, reasons and file names come from strangers, and a terminal obeys the escape sequences in them: to change its
-title, to hide lines, to make a link. Standard output and error are therefore written through `Printable`, which makes
-such characters visible. podeval's own colours bypass it, by `make_console`.
+Names, reasons and file names come from strangers, and a terminal obeys escape sequences in them, which can change its
+title, hide lines or create links. Standard output and error are therefore written through `Printable`, which makes such
+characters visible. podeval's own colours bypass it through `make_console`.
 """
 
 import io
@@ -17,20 +17,20 @@ _OBEYED = re.compile(
 )
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
-"""Control characters with which a progress bar overwrites itself; they are passed only in writes without words."""
+"""Control characters with which a progress bar overwrites itself; they are passed on only in writes without words."""
 
 
 def make_printable(text: str) -> str:
     r"""Write out the control characters of a text, as in `\x1b`; line ends and tabs are preserved.
 
-    These are escape sequences, C1 controls, lone carriage returns, the marks that change the direction of a line, and
-    the bytes of a file name that are no text, as in `caf\udce9.wav`.
+    These are escape sequences, C1 controls, lone carriage returns, marks that change the direction of a line, and bytes
+    of a file name that are not text, as in `caf\udce9.wav`.
     """
     return _OBEYED.sub(lambda sign: sign[0].encode("unicode_escape").decode("ascii"), text)
 
 
 class Printable(io.TextIOBase):
-    """A text stream that makes everything written to it printable.
+    """A text stream that makes everything that is written to it printable.
 
     Attributes:
         unfiltered: the underlying stream.
@@ -41,14 +41,15 @@ class Printable(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write the text with its control characters made visible."""
-        # A progress bar (such as tqdm's) restarts its line; in the middle of a text that would hide the text before.
+        # A progress bar (such as tqdm's) restarts its line; in the middle of a text, this would hide the preceding
+        # text.
         begin = "\r" if text.startswith("\r") else ""
         safe = text if _MOVES.fullmatch(text) else begin + make_printable(text.removeprefix(begin))
         self.unfiltered.write(safe)
         return len(text)
 
     def writable(self) -> bool:
-        """Return True, because the stream is only for writing."""
+        """Return True, because the stream is for writing only."""
         return True
 
     def flush(self) -> None:
@@ -75,7 +76,7 @@ class Printable(io.TextIOBase):
 
     @property
     def buffer(self) -> Any:
-        """The underlying binary buffer, for callers whose bytes are safe."""
+        """The underlying binary buffer, for callers that write safe bytes."""
         return self.unfiltered.buffer
 
 

@@ -1,4 +1,4 @@
-"""Reads texts from files, and detects file names that were given in place of a text."""
+"""Read texts from files, and detect file names that were given in place of a text."""
 
 import codecs
 import json
@@ -21,7 +21,7 @@ def read_text(path: Path) -> str:
     """Read a text file, and clean its text; JSON is not changed, because its texts are cleaned when it is parsed.
 
     Raises:
-        BadInput: the file is missing, a directory, empty, not text, or named .json without holding JSON.
+        BadInput: the file is missing, a directory, empty, or not text, or is named .json but does not contain JSON.
     """
     try:
         content = path.read_bytes()
@@ -42,11 +42,11 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(content: bytes, name: str) -> str:
-    """Decode the content of a text file: UTF-8, or UTF-16 or UTF-32 with a byte order mark; as clean as `read_text`.
+    """Decode and clean the content of a text file: UTF-8, or UTF-16 or UTF-32 with a byte order mark; see `read_text`.
 
     Args:
         content: the file's bytes.
-        name: the name of the file in the message.
+        name: the name of the file, for the message.
 
     Raises:
         BadInput: the content is not text.
@@ -64,7 +64,7 @@ def refuse_file_name(text: str) -> str:
     """Return a text unchanged, or refuse it if it is a file name, whose letters would be scored as words.
 
     Raises:
-        BadInput: the text is one word that ends like a text file's name, or that names an existing file.
+        BadInput: the text is a single word that ends like the name of a text file, or names an existing file.
     """
     word = text.strip()
     if len(word.split()) == 1 and (word.lower().endswith(_SUFFIXES) or os.path.isfile(word)):
@@ -84,6 +84,6 @@ def _is_readable_json(text: str) -> bool:
         json.loads(text)
     except ValueError:
         return False
-    except RecursionError:  # the code that parses it reports that it is nested too deeply
+    except RecursionError:  # the code that parses it reports the excessive nesting
         return True
     return True

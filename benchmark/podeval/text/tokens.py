@@ -1,12 +1,12 @@
-"""Tokens of English and Chinese, and the stop words that carry no information.
+"""Tokens of English and Chinese, and stop words, which carry no information.
 
 Both languages are tokenised as for the papers' figures: in lower case, with punctuation. Nothing is downloaded.
 
 English uses `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data is not available
-without a network, but its knowledge of capitals has practically no effect on lower-cased text: only its list of
-abbreviations that keep their period matters. `data/abbreviations_en.txt` pins those of NLTK's model that are words of
-the language. The remaining difference concerns initials such as "t.s." and learned word pairs: whether their period is
-a separate token. Of 113,930 tokens of LFS-Bench's English texts, one differs.
+without a network, but its knowledge of capitals has practically no effect on lower-cased text; only its list of
+abbreviations that keep their period matters. `data/abbreviations_en.txt` pins the abbreviations of NLTK's model that
+are English words. The remaining difference concerns initials such as "t.s." and learned word pairs: whether their
+period is a separate token. Of 113,930 tokens in LFS-Bench's English texts, one differs.
 
 Chinese uses jieba with its standard dictionary and HMM; whitespace is not a token.
 """
@@ -29,7 +29,7 @@ PER_MINUTE = {"en": 150, "zh": 300}
 """English words, or Chinese characters, per minute of speech (PodBench, Appendix D)."""
 
 _KANA_BY_HAN = 1 / 20
-"""Minimum ratio of kana to Chinese characters in Japanese; Chinese has at most a word here and there."""
+"""Minimum ratio of kana to Chinese characters in Japanese; Chinese contains at most an occasional word in kana."""
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _KANA_CHARACTER = re.compile(f"[{KANA}]")
@@ -56,11 +56,11 @@ def check_language(language: str) -> Language:
 
 
 def detect_language(text: str) -> Language:
-    """Return the language that most words of the text are written in, by its characters; `en` if it has no letters.
+    """Return the language of most words of the text, judged by its characters; `en` if it has no letters.
 
-    A Chinese word has about two characters, so the text is Chinese if half its Chinese characters outnumber
-    its words in other letters: this is right for Chinese sprinkled with English terms and for English that quotes
-    Chinese. Japanese does not count as Chinese, however many Chinese characters it contains.
+    A Chinese word has about two characters, so the text is Chinese if half the number of its Chinese characters exceeds
+    the number of its words in other letters; this is right for Chinese with scattered English terms and for English
+    that quotes Chinese. Japanese does not count as Chinese, however many Chinese characters it contains.
     """
     chinese = len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text))
     return "zh" if chinese and not is_japanese(text) else "en"
@@ -75,7 +75,7 @@ def is_foreign(text: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Return whether the text is in a foreign language that puts no spaces between words, such as Japanese or Thai."""
+    """Return whether the text is in a foreign language without spaces between words, such as Japanese or Thai."""
     return 2 * len(_UNSPACED.findall(text)) > len(_LETTER.findall(text)) or is_japanese(text)
 
 
@@ -97,10 +97,10 @@ def require_words(tokens: Sequence[str]) -> None:
 
 
 def tokenise(text: str, language: str = "en") -> list[str]:
-    """Split the text into lower-case tokens, punctuation included.
+    """Split the text into lower-case tokens, including punctuation.
 
     Args:
-        text: any text; whitespace only separates.
+        text: any text; whitespace only separates tokens.
         language: `en` (Treebank words, as NLTK's `word_tokenize`) or `zh` (jieba words).
 
     Raises:
@@ -136,9 +136,9 @@ def split_sentences(text: str) -> list[str]:
 
 @cache
 def stop_words(language: str = "en") -> frozenset[str]:
-    """Return the words too common to inform: NLTK's classic 179 for English, podeval's own short list for Chinese.
+    """Return words that are too common to be informative: NLTK's classic 179 for English, a short list for Chinese.
 
-    The lists are part of the package, so that a value does not depend on the NLTK data installed on a machine (newer
+    The lists are part of the package, so a value does not depend on the NLTK data installed on a machine (newer
     versions have 198 English entries).
 
     Raises:
@@ -161,14 +161,14 @@ def _load_english_tokenisers() -> tuple[Any, Any]:
     parameters = PunktParameters()
     parameters.abbrev_types = set(_read_word_list("abbreviations_en.txt"))
     tokeniser: Any = PunktSentenceTokenizer(parameters)
-    # Whether a sentence ends depends only on the words on either side.
+    # Whether a sentence ends depends only on the words before and after.
     tokeniser.text_contains_sentbreak = lru_cache(maxsize=1_000)(tokeniser.text_contains_sentbreak)
     return tokeniser, NLTKWordTokenizer()
 
 
 @cache
 def _load_chinese_tokeniser() -> Any:
-    """Return a private tokeniser, without words that other code adds to jieba's global one, and without writing a file.
+    """Return a private tokeniser that lacks words added to jieba's global one, and does not write a file.
 
     jieba's own start-up unmarshals a cache with a predictable name in the shared temporary folder, where another
     user may have planted it; reading the dictionary instead takes about a second per process.

@@ -1,4 +1,4 @@
-"""Reads untrusted YAML: with libyaml if it is installed, and with limits checked before the document costs time.
+"""Read untrusted YAML, with libyaml if it is installed, and check limits before the document costs time.
 
 Aliases are allowed, because designs of listening tests may repeat their stimuli; the size after repetition is
 checked first.
@@ -14,25 +14,25 @@ import yaml
 from podeval.errors import BadInput
 
 LONGEST_YAML = 200_000
-"""Maximum characters of a document: a listening test with five hundred items has fewer."""
+"""Maximum number of characters of a document; a listening test with five hundred items has fewer."""
 DEEPEST = 100
-"""Maximum depth of nesting; libyaml would recurse until the stack overflows."""
+"""Maximum depth of nesting, because libyaml would recurse until the stack overflows."""
 MOST_VALUES = 300_000
-"""Maximum values of a document with every alias expanded."""
+"""Maximum number of values of a document with every alias expanded."""
 LONGEST_NUMBER = 1_000
-"""Maximum characters of a number, or of anything else written in digits and colons only."""
+"""Maximum number of characters of a number, or of anything else that consists only of digits and colons."""
 
 _NUMBER = re.compile(r"[-+\d:._]+")
 PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader of YAML: libyaml's if it is installed."""
+"""The YAML loader: libyaml's if it is installed."""
 
-# Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
+# With untrusted YAML, the loader raises more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
 # ValueError for an invalid date, TypeError for a list as a key.
 _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 class _Loader(PLAIN_LOADER):  # type: ignore[misc]
-    """Reports the place of every value that it cannot construct."""
+    """A loader that reports the place of every value that it cannot construct."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -48,8 +48,8 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
     """Read a YAML document as plain data.
 
     Raises:
-        BadInput: the text is not YAML, or is longer, more deeply nested or, by its aliases, larger than allowed; the
-            message continues a sentence that begins with the document's name, as in `is not YAML: …`.
+        BadInput: the text is not YAML, or is longer, more deeply nested or, through its aliases, larger than allowed;
+            the message continues a sentence that begins with the document's name, as in `is not YAML: …`.
     """
     if len(text) > longest:
         raise BadInput(f"has {len(text):,} characters; at most {longest:,} of YAML are read: split it into parts")
@@ -69,14 +69,15 @@ def _load(text: str, *, bounded: bool) -> Any:
 
 
 def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
-    """Read a file of YAML as plain data.
+    """Read a YAML file as plain data.
 
     Args:
         path: the path of the file.
-        trusted: whether it is the operator's own and may be as large as it likes.
+        trusted: whether it is the operator's own file, whose size is not limited.
 
     Raises:
-        BadInput: it cannot be read, or is not YAML; the message names the file, and of an error its line and column.
+        BadInput: the file cannot be read, or is not YAML; the message names the file and the line and column of an
+            error.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -95,8 +96,8 @@ def find_place(text: str, location: Sequence[str | int]) -> str:
 
     Args:
         text: the document.
-        location: keys and positions in lists that lead to the field. For a missing field, the place is that of the
-            block that should contain it; names that are not keys, such as those of a union's kinds, are skipped.
+        location: keys and positions in lists that lead to the field. For a missing field, it is the place of the block
+            that should contain it; names that are not keys, such as those of a union's kinds, are skipped.
     """
     mark = find_mark(yaml.compose(text, PLAIN_LOADER), location)
     return _describe_mark(mark) if mark else "line 1, column 1"
@@ -117,12 +118,12 @@ def describe_place(path: Path, location: Sequence[str | int]) -> str:
     try:
         return f"{path}, {find_place(path.read_text(encoding='utf-8'), location)}"
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        # It was read a moment ago, and has changed since.
+        # The file was read a moment ago, and has changed since.
         return str(path)
 
 
 def _look_up(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """Return the nodes of a key, or of an entry of a list, and of its value."""
+    """Return the nodes of a key, or of a list entry, and of its value."""
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], node.value[part]
     if not isinstance(node, yaml.MappingNode):
@@ -162,7 +163,7 @@ def _describe_character(text: str) -> str:
 
 
 def _refuse_endless(text: str) -> None:
-    """Refuse deep nesting and aliases that multiply, from only the parser's events, before any data is built."""
+    """Refuse deep nesting and aliases that multiply, using only the parser's events, before any data is built."""
     counts = [0]
     anchors: list[str | None] = [None]
     values: dict[str, int] = {}
@@ -183,7 +184,8 @@ def _refuse_endless(text: str) -> None:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(f"has a list or block, {name[:40]}, that contains itself: {location}")
             counts[-1] += values.get(name, 1)
-            # Checked while a node is open and not only at its end, because nested sums would grow without bound.
+            # This is checked while a node is open and not only at its end, because nested sums would grow without
+            # bound.
             if counts[-1] > MOST_VALUES:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(

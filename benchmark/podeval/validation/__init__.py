@@ -1,5 +1,5 @@
-"""How far numbers can be trusted: metrics and judges against people, judges' biases, printed figures against
-recomputed.
+"""How far numbers can be trusted: metrics and judges compared with people, judges' biases, printed figures compared
+with recomputed ones.
 """
 
 __all__ = [

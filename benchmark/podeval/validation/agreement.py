@@ -1,14 +1,14 @@
-"""How far every metric and judge agrees with people, on the same outputs of the same systems.
+"""Measure how far each metric and judge agrees with people, on the same outputs of the same systems.
 
-A metric's value of an output (system, item) is compared with the mean human score of that output. Metrics that are
-better when lower are turned, and those that are best in a range are folded to the distance from it, so that a positive
-correlation is agreement; keys without a direction are left out. Both systems and items are draws: a metric serves for
-systems that nobody has measured yet. The variance is that over systems plus that over items minus that over single
-outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t has the degrees of freedom
-of the smaller of the two. With a paper's six systems the interval is wide, as it should be.
+A metric's value for an output (system, item) is compared with the mean human score of that output. Metrics for which
+lower is better are inverted, and those that are best in a range are converted to the distance from it, so a positive
+correlation means agreement; keys without a direction are omitted. Both systems and items are samples, because a metric
+is meant for systems that have not been measured yet. The variance is the one over systems plus the one over items minus
+the one over single outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t has
+the degrees of freedom of the smaller of the two. With a paper's six systems, the interval is wide, as it should be.
 
-In addition, there is the agreement on whole systems, which are few, without each of them in turn, and the result that
-the best of this many keys reaches by chance.
+In addition, there is the agreement on the few whole systems, also without each of them in turn, and the result that the
+best of this many keys reaches by chance.
 """
 
 import json
@@ -33,16 +33,16 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark
 from podeval.validation.human_scores import average_figures
 
 FEWEST = 5
-"""Fewest outputs with both figures for which an agreement is reported."""
+"""Minimum number of outputs with both figures for which an agreement is reported."""
 ENOUGH_SYSTEMS = 12
-"""Systems from which four of five tests tell a key that correlates by .8 from none (docs/validity.md, power)."""
+"""Number of systems from which 80 % of tests detect that a key correlates at .8 (docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
-"""Systems, and items, below which there is no interval."""
+"""Number of systems, or of items, below which there is no interval."""
 MOST_OUTPUTS = 300
-"""Number of outputs beyond which the variance over single ones is not subtracted."""
+"""Number of outputs above which the variance over single outputs is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""Highest number of systems all of whose orders are counted, and the number of random orders for more, from which the
-result of chance follows."""
+"""Maximum number of systems whose orders are all counted for the result of chance; otherwise, number of random orders.
+"""
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
@@ -64,12 +64,12 @@ class Validity:
     """Agreement of one key of one metric, under one protocol, with one human measure.
 
     Attributes:
-        better: whether more is better, less (the key is turned), or a range (it is folded).
+        better: whether more is better, less (the key is inverted), or a range (the distance from it is used).
         systems: SRCC over the systems' means.
-        left_out: the same SRCC without each system in turn.
+        left_out: the same SRCC without each of the systems in turn.
         keys: number of keys that were compared with this measure.
-        by_chance: the SRCC over systems that the best of this many keys reaches in at most one of twenty orders of the
-            systems by chance alone; None if there is none.
+        by_chance: the SRCC over systems that the best of this many keys reaches by chance alone in at most 5 % of
+            orders of the systems; None if there is none.
         chance: the share of orders of the systems in which the best of this many keys reaches the SRCC of this one.
         within: mean over categories of the SRCC of their clips, for published clips.
     """
@@ -91,7 +91,7 @@ class Validity:
 
     @property
     def thin(self) -> bool:
-        """Whether there are so few systems that no correlation is more than a hint."""
+        """Whether there are so few systems that a correlation is no more than a hint."""
         return self.systems.count < ENOUGH_SYSTEMS
 
     @property
@@ -102,14 +102,14 @@ class Validity:
 
 
 def group_by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
-    """Return the marks of tests or files by human measure: the name of the test or file, and the scale."""
+    """Group the marks of tests or files by human measure, which is the name of the test or file and the scale."""
     return _group(
         (f"{name} · {mark.scale}" if mark.scale else name, mark) for name, marks in tests.items() for mark in marks
     )
 
 
 def _group(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the values of each key, in their order."""
+    """Return the values of each key, in order."""
     values: dict[K, list[V]] = {}
     for key, value in pairs:
         values.setdefault(key, []).append(value)
@@ -121,10 +121,10 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
 
     Args:
         items: rows of `items.parquet`.
-        measures: people's marks by measure; the anchors of listening tests are left out.
+        measures: people's marks by measure, without the anchors of listening tests.
 
     Returns:
-        The agreements; pairs with fewer than five common outputs are left out.
+        The agreements, without pairs that have fewer than five common outputs.
     """
     human = {measure: _mean_by_output(marks) for measure, marks in measures.items()}
     agreements = compare_all(_values_by_key(items), human)
@@ -134,12 +134,12 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
 def compare_all(
     keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison | None = None
 ) -> list[Validity]:
-    """Return the agreement of each key with each human measure, on at least five outputs that both have.
+    """Return the agreement of each key with each human measure, if they have at least five common outputs.
 
     Args:
         keys: the keys with their values.
         human: people's scores by measure.
-        comparison: compares one key with one measure; `compare` by default.
+        comparison: function that compares one key with one measure; `compare` by default.
     """
     comparison = comparison or compare
     agreements: list[Validity] = []
@@ -153,7 +153,7 @@ def compare_all(
             agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
             means.setdefault(measure, []).append(average_by_system(shared, ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
-    # More than its share may reach a quantile if few values are possible.
+    # If few values are possible, more than the nominal share may reach a quantile.
     rare = {
         measure: next((float(v) for v in np.unique(reached.round(9)) if (reached >= v - 1e-9).mean() <= 0.05), None)
         for measure, reached in best.items()
@@ -182,7 +182,7 @@ def compare(
 ) -> Validity:
     """Return the agreement of one key with people.
 
-    `ours` are the key's values of the outputs as `to_badness` gives them, `theirs` people's scores.
+    `ours` are the key's values for the outputs as `to_badness` returns them, `theirs` are people's scores.
     """
     of_systems = compare_systems(metric, key, protocol, measure, outputs, ours, theirs)
     rank, linear, tau = (correlate(statistic, ours, theirs, outputs) for statistic in (srcc, plcc, krcc))
@@ -198,7 +198,7 @@ def compare_systems(
     ours: Sequence[float],
     theirs: Sequence[float],
 ) -> Validity:
-    """Return the agreement of one key with people over only the systems' means, which takes little time."""
+    """Return the agreement of one key with people over the systems' means only, which takes little time."""
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     nothing = Estimate(None, None, None, len(outputs))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
@@ -216,7 +216,7 @@ def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float
 
 
 def to_badness(key: Key, value: float) -> float:
-    """Return a value of which more is better: the negative if lower is better, minus the distance from a best range."""
+    """Convert a value so that more is better: negate it, or take minus the distance from a best range."""
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
         return -max(low - value, value - high, 0.0)
@@ -224,7 +224,7 @@ def to_badness(key: Key, value: float) -> float:
 
 
 def has_direction(key: Key) -> bool:
-    """Return whether the better of two values of a key is defined."""
+    """Return whether a key defines which of two values is better."""
     return key.better in ("higher", "lower") or (key.better == "in range" and key.ideal is not None)
 
 
@@ -234,9 +234,9 @@ def correlate(
     """Return a correlation of outputs with its interval over systems and items.
 
     Args:
-        statistic: such as `srcc`; called without clusters.
-        ours: a metric's value of each output.
-        theirs: people's score of each output.
+        statistic: function such as `srcc`, which is called without clusters.
+        ours: a metric's value for each output.
+        theirs: people's score for each output.
         outputs: the system and the item of each output.
 
     Raises:
@@ -249,7 +249,7 @@ def correlate(
     if value is None or fewest < FEWEST_CLUSTERS:
         return Estimate(value, None, None, count)
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    # Left out if it is expensive and small, which only widens the interval.
+    # Omitted if it is expensive and small, which only widens the interval.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
     if any(part is None for part in parts):
@@ -262,7 +262,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if nothing can be correlated without one."""
+    """Return the jackknife's variance of Fisher's z over clusters; None if a correlation without one is undefined."""
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):
@@ -276,13 +276,13 @@ def _fisher(value: float) -> float:
 
 
 def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> Array:
-    """Return the SRCC over systems of the best of these keys with each order that people could have had by chance: all
-    orders of few systems, a random part for many; empty if nothing can be compared.
+    """Return the SRCC over systems of the best of these keys with each order that people could have given by chance:
+    all orders of a few systems, random orders of many; empty if nothing can be compared.
 
-    The keys are the real ones, so correlated keys count as fewer than their number.
+    The real keys are used, so correlated keys effectively count as fewer.
 
     Args:
-        columns: the systems' means by each key, with more being better; only the systems with all keys are compared.
+        columns: the systems' means for each key, with more being better; only the systems with all keys are compared.
         scores: people's scores.
     """
     from scipy.spatial.distance import cdist
@@ -331,12 +331,12 @@ def _mean_by_output(marks: Iterable[Mark]) -> dict[Output, float]:
 
 
 def read_printed_audits() -> tuple[Row, ...]:
-    """Read the papers' own figures on judges, as printed: MTalk-Bench tables 3 and 13, LFS-Bench 4 to 6, PodBench 4."""
+    """Read the papers' own figures on judges: MTalk-Bench's Tables 3 and 13, LFS-Bench's 4 to 6, PodBench's 4."""
     return read_table(TABLES / "judges.csv")
 
 
 def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items with one."""
+    """Return the mean over items of the SRCC of the systems' outputs; its count is the number of items with an SRCC."""
     by_item = _group((item, (mine, liked)) for item, mine, liked in zip(items, ours, theirs, strict=True))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
     return average_figures([value for value in figures if value is not None], None, (-1, 1))

@@ -1,8 +1,8 @@
 """A certificate for a number: the effects of the system and of seed, recogniser, normaliser and averaging on a figure.
 
-Error rates are recomputed from the transcripts that the run keeps, with no audio: under each normaliser, each way of
-averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed one sees whether the
-difference is larger than these choices make. For other keys there are only seeds and profiles.
+Error rates are recomputed from the run's stored transcripts, without audio: under each normaliser and each way of
+averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed one can see whether
+the difference is larger than these choices explain. For other keys, there are only seeds and profiles.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ ERROR_RATES = ("wer.wer", "wer.cer")
 
 @dataclass(frozen=True)
 class Flip:
-    """Two systems whose order under a choice differs from that under the run's own."""
+    """Two systems whose order under a choice differs from their order under the run's own choice."""
 
     better: str
     worse: str
@@ -39,15 +39,15 @@ class Flip:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The dependencies of a run's figure.
+    """What a run's figure depends on.
 
     Attributes:
         system: system of the figure.
         key: `metric.key`.
         value: the run's figure, with its interval over items.
         seeds: the figure of each seed.
-        choices: the figure under each choice, of the run's own seed; empty for keys that are not error rates.
-        floor: the figure of recordings of people by the same recogniser and normaliser; None if none was named.
+        choices: the figure under each choice, for the run's own seed; empty for keys that are not error rates.
+        floor: the figure of recordings of people with the same recogniser and normaliser; None if none were given.
         flips: pairs of systems whose order depends on the choice.
         compared: number of pairs of systems that were compared.
         printed: the figure for comparison.
@@ -66,18 +66,18 @@ class Certificate:
 
     @property
     def extent(self) -> tuple[float, float]:
-        """The least and greatest figure over seeds and choices."""
+        """The lowest and the highest figure over seeds and choices."""
         values = [self.value.mean, *self.seeds.values(), *self.choices.values()]
         return min(values), max(values)
 
     @property
     def seed_spread(self) -> float | None:
-        """Standard deviation over seeds; None for one."""
+        """Standard deviation over seeds; None for a single seed."""
         return stdev(self.seeds.values()) if len(self.seeds) > 1 else None
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the printed figure is within the range of seeds and choices; None if there is none."""
+        """Whether the printed figure is within the range of seeds and choices; None if there is no printed figure."""
         low, high = self.extent
         return None if self.printed is None else low <= self.printed <= high
 
@@ -104,10 +104,10 @@ def certify(
         key: `metric.key`.
         others: runs of other systems on the same items, for rank flips.
         people: a run of recordings of people, for the recogniser's floor.
-        printed: a figure to set against it, in the key's own unit.
+        printed: a printed figure for comparison, in the key's own unit.
 
     Raises:
-        BadInput: the run has no value of the key.
+        BadInput: the run has no value for the key.
     """
     benchmark = benchmarks.get(run.plan().benchmark)
     profiles = [summary.profile for summary in run.summaries()]
@@ -186,7 +186,7 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
 
 
 def _is_of(protocol: str, metric: str, chosen: str | None) -> bool:
-    """Return whether a protocol is the chosen one; in a run without a summary, whether it belongs to the metric."""
+    """Return whether a protocol is the chosen one or, in a run without a summary, belongs to the metric."""
     return protocol == chosen if chosen else protocol.partition("@")[0] == metric
 
 
@@ -195,7 +195,7 @@ def _choose_protocol(run: RunFolder, profile: str, metric: str) -> str | None:
 
 
 def _values(run: RunFolder, profile: str, key: str) -> dict[str, float]:
-    """Return the values of a key by item, by the protocol of its metric that counts."""
+    """Return the values of a key by item, under its metric's protocol that counts."""
     metric, _, name = key.partition(".")
     chosen = _choose_protocol(run, profile, metric)
     results = ((item, one) for (item, by), one in run.results(profile).items() if _is_of(by, metric, chosen))
@@ -222,7 +222,7 @@ def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, flo
 
 
 def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]]:
-    """Return reference, transcript and language of each item with a stored transcript."""
+    """Return the reference, transcript and language of each item with a stored transcript."""
     texts, chosen = [], _choose_protocol(run, profile, "wer")
     for (item, protocol), result in run.results(profile).items():
         if not _is_of(protocol, "wer", chosen) or not isinstance(result, Score):
@@ -242,7 +242,7 @@ def _count_errors(reference: str, words: str, language: str, normaliser: str) ->
 
 
 def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...], int]:
-    """Return the pairs whose order depends on the choice, and how many pairs have a choice in common."""
+    """Return the pairs whose order depends on the choice, and the number of pairs with a choice in common."""
     flips, compared = [], 0
     for one, other in combinations(sorted(systems), 2):
         shared = [choice for choice in systems[one] if choice in systems[other]]
@@ -257,7 +257,7 @@ def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...]
 
 
 def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return the requirements of a more complete certificate."""
+    """Return what a more complete certificate requires."""
     error_rate = key in ERROR_RATES
     lacking = {
         "the spread over seeds (`podeval run … --seeds 3`)": not run.repeats(),

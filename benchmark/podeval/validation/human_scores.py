@@ -1,4 +1,4 @@
-"""Read people's scores and a judge's from files, join them by item, and measure their agreement, and the listeners'."""
+"""Read people's scores and a judge's from files, join them by item, and measure their and the listeners' agreement."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -31,7 +31,7 @@ NOTHING = Estimate(None, None, None, 0)
 class Agreement:
     """The agreement of a judge with people: figures over the items that both have.
 
-    `figures` compare with the mean of the people; `alpha` counts the judge as one more rater.
+    `figures` compare the judge with the mean of the people; `alpha` treats the judge as an additional rater.
     """
 
     figures: Named
@@ -42,12 +42,12 @@ class Agreement:
 
 
 def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("item", "score")) -> list[Mark]:
-    """Read scores from a CSV with the columns item and score, and perhaps system, rater and measure.
+    """Read scores from a CSV with the columns item and score, and optionally system, rater and measure.
 
     Args:
         path: the file.
-        key: the measure to read; lines without a measure are also read; None reads every line.
-        columns: the necessary columns.
+        key: the measure to read, in addition to lines without a measure; None reads every line.
+        columns: the required columns.
 
     Raises:
         BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored twice.
@@ -76,7 +76,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
     """Read a judge's scores by item from `podeval measure --json`, or a CSV with the columns item and score.
 
     Args:
-        path: a `.csv` or a file of JSON lines.
+        path: a `.csv` file or a file of JSON lines.
         key: key of the value, if there are several.
 
     Raises:
@@ -107,7 +107,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
 def compare_with_people(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> dict[str, Estimate]:
-    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores with people's on the same items."""
+    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores and people's on common items."""
     measures: dict[str, Any] = {
         "SRCC": agreement.srcc,
         "PLCC": agreement.plcc,
@@ -123,7 +123,7 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     """Return how a judge's scores by item agree with people's.
 
     Raises:
-        BadInput: fewer than three items are common.
+        BadInput: there are fewer than three common items.
     """
     by_item: dict[str, list[float]] = defaultdict(list)
     for mark in marks:
@@ -150,11 +150,11 @@ def _list_some(names: Mapping[str, object]) -> str:
 
 
 def describe_marks(measures: Mapping[str, Sequence[Mark]]) -> list[AnalysisLine]:
-    """Describe people's marks by scale: their number, the means of the systems, and the agreement of listeners.
+    """Describe people's marks by scale: their number, the means of the systems, and the listeners' agreement.
 
     That agreement is the ceiling for a metric: SRCC between the means of two random halves of the listeners (the mean
-    of `HALVINGS` halvings with their middle 95 %) over outputs and over systems; from the former the reliability of all
-    listeners by Spearman and Brown's formula, 2 r / (1 + r); and SRCC of a listener with the mean of the others.
+    of `HALVINGS` halvings with their middle 95 %) over outputs and over systems; from the former, the reliability of
+    all listeners by the Spearman–Brown formula, 2 r / (1 + r); and the SRCC of a listener with the mean of the others.
     """
     lines = []
     for measure, marks in measures.items():

@@ -1,4 +1,4 @@
-"""The answers in the records of judges, read once and small enough to keep, for audits of a judge."""
+"""The answers in judges' records, read once and small enough to keep in memory, for audits of a judge."""
 
 import json
 import string
@@ -32,7 +32,7 @@ class JudgeReply:
         inputs: the hash of the text or clip and its size, by placeholder (characters or seconds).
         seed: seed of the request.
         value: the typed answer.
-        leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices of a word.
+        leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices among words.
     """
 
     prompt: str
@@ -48,7 +48,7 @@ class JudgeReply:
 
     @property
     def question(self) -> str:
-        """A key that is equal for all replies to the same question, independently of judge and seed."""
+        """A key that is equal for all replies to the same question, regardless of judge and seed."""
         return json.dumps([self.prompt, sorted((name, what) for name, (what, _) in self.inputs.items())])
 
 
@@ -61,8 +61,8 @@ class JudgeAnswers:
         folder: the folder with its records.
         replies: the usable answers.
         asked: number of questions that got at least one answer.
-        unusable: number of those with an unusable first answer.
-        unanswered: number of those without a usable answer finally.
+        unusable: number of questions with an unusable first answer.
+        unanswered: number of questions that never got a usable answer.
         failed_calls: number of calls without any answer.
         unknown: number of answers to prompts that this version of podeval does not have.
     """
@@ -87,10 +87,11 @@ class JudgeAnswers:
 def read_answers(folder: Path) -> list[JudgeAnswers]:
     """Read the answers of all judges from a folder of records, or from the lines of `podeval judge battles`.
 
-    The lines, in a separate file or as `battles.jsonl` in a folder without records, contain only the usable answers.
+    The lines, in a separate file or as `battles.jsonl` in a folder without records, contain only usable answers.
 
     Raises:
-        BadInput: the folder contains no records, or damaged ones; the file has something other than judged battles.
+        BadInput: the folder contains no records or damaged ones, or the file contains something other than judged
+            battles.
     """
     file = folder / BATTLES if folder.is_dir() else folder
     if file.is_file() and not (folder / FILE).exists():
@@ -102,7 +103,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
     for failure in records.failures():
         _of(answers, failure["judge"]).failed_calls += 1
-    # If a question was asked again, only the newest series counts.
+    # If a question was asked again, only the latest series counts.
     newest: dict[str, list[JudgeExchange]] = {}
     for exchange in records.all_exchanges():
         judge = _of(answers, exchange.judge)
@@ -111,7 +112,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
         before = newest.get(exchange.key)
         if before is None or before[0].series < exchange.series:
             newest[exchange.key] = []
-        # Without its large parts: the messages, and the raw answer next to its text.
+        # Drop the large parts: the messages, and the raw answer next to its text.
         light = replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
         newest[exchange.key].append(light)
     for exchanges in newest.values():
@@ -160,7 +161,7 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
     try:
         value = read_answer(exchange.answer, model) if model else None
     except UnreadableAnswer:
-        # Readable when it arrived, under another version of the prompt.
+        # It was readable when it arrived, under another version of the prompt.
         value = None
     if value is None:
         judge.unknown += 1
@@ -180,13 +181,13 @@ def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
     name = prompt.partition("@")[0]
     models = {models.name: models.answer for models in prompts.list_all_prompts()}
     for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):
-        # The prompts for dialogues with so many turns do not differ otherwise.
+        # The prompts for dialogues with different numbers of turns do not differ otherwise.
         models[prompt_for_turns(1).name.rstrip(string.digits)] = prompt_for_turns(1).answer
     return models.get(name) or models.get(name.rstrip(string.digits))
 
 
 def list_leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
-    """Yield the comparable parts of an answer, each with a path such as `items.3.score`; without prose."""
+    """Yield the comparable parts of an answer, without prose, each with a path such as `items.3.score`."""
     for name, about in type(value).model_fields.items():
         yield from _leaves(getattr(value, name), about.annotation, f"{path}{name}")
 
@@ -209,7 +210,7 @@ def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
 
 
 def _is_choice(kind: Any) -> bool:
-    """Return whether a type is a choice of words, or may be one."""
+    """Return whether a type is a choice among words, or may be one."""
     if typing.get_origin(kind) is typing.Literal:
         return True
     unions = (typing.Union, types.UnionType, typing.Annotated)
@@ -217,5 +218,5 @@ def _is_choice(kind: Any) -> bool:
 
 
 def measure_of(path: str) -> str:
-    """Return a path without the numbers of items, such as `items.score`: the name for pooling values."""
+    """Return a path without item numbers, such as `items.score`, as the name under which values are pooled."""
     return ".".join(part for part in path.split(".") if not part.isdecimal())

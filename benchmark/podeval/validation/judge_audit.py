@@ -1,13 +1,13 @@
-"""Audit a judge: is it consistent, do position or length sway it, does it agree with people and with other judges?
+"""Audit a judge: is it consistent, is it swayed by position or length, does it agree with people and other judges?
 
-A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half (at
-least 50 pairs, ties left out), or when it is a declared trial model. The records themselves show the two orders of one
-comparison: the same prompt and seed, with exchanged texts or clips. A judge that was asked about one thing at a time
-has no orders: it is not unfit without them, and `orders` is None. One without a usable answer is unfit.
+A judge is unfit for publication if the lower 95 % bound of its agreement between orders is at or below one half (with
+at least 50 pairs, without ties), or if it is a declared trial model. The records show the two orders of a comparison:
+the same prompt and seed, with exchanged texts or clips. A judge that was asked about one thing at a time has no orders,
+so `orders` is None; this does not make it unfit. A judge without a usable answer is unfit.
 
 A probe is an audit that asks the judge about cases with known answers. The judge fails a kind of case if the lower 95 %
-bound of its share of errors is above `TOLERATED`: with 20 cases from five errors on, with ten from three, so a sound
-judge that errs once passes.
+bound of its share of errors is above `TOLERATED`: from five errors in 20 cases, or three in ten, so a sound judge that
+errs once passes.
 """
 
 import itertools
@@ -31,9 +31,9 @@ from podeval.validation.judge_answers import JudgeAnswers, JudgeReply, Leaf, mea
 from podeval.validation.planted_cases import WEAKNESSES, CaseGroup
 
 PAIRS = 50
-"""Fewest pairs without ties for a verdict on the order agreement."""
+"""Minimum number of pairs without ties for a verdict on the agreement between orders."""
 TOLERATED = 0.1
-"""The share of errors that the lower bound of a probe may not exceed."""
+"""The share of errors that the lower bound of a probe must not exceed."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Orders:
     """One judge's comparisons in both orders.
 
     Args:
-        agreement: share of the pairs, ties left out, in which the same one was preferred in both orders.
+        agreement: share of the pairs, without ties, in which the same side was preferred in both orders.
         ties: number of pairs with a tie in either order.
-        single: number of comparisons asked in one order only.
-        places: the first place's share of all decided answers, as in the papers.
+        single: number of comparisons made in one order only.
+        places: share of all decided answers that prefer the first place, as in the papers.
         swayed: share of the pairs decided by the order in which the first place won both times.
-        lengths: preference for the longer one, if the order did not decide.
+        lengths: preference for the longer side, if the order did not decide.
         unit: unit of the lengths.
     """
 
@@ -61,7 +61,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """The repeatability of one measure over seeds: questions with equal repeats, and Krippendorff's alpha."""
+    """The repeatability of a measure over seeds: questions with equal repeats, and Krippendorff's alpha."""
 
     prompt: str
     measure: str
@@ -72,7 +72,7 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class Likeness:
-    """The agreement of two judges on one measure, over the same questions."""
+    """The agreement of two judges on a measure, over the same questions."""
 
     prompt: str
     measure: str
@@ -83,7 +83,7 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Probe:
-    """The frequency of a judge's errors in planted cases of one kind: a weakness, or the anchors of a metric.
+    """How often a judge errs in planted cases of one kind: a weakness, or the anchors of a metric.
 
     `errors` is the share among the answered cases; `unanswered` counts those without a usable answer.
     """
@@ -110,10 +110,10 @@ class Probe:
 
 @dataclass(frozen=True)
 class AuditFindings:
-    """All findings on one judge; `unfit` lists the reasons against publishing its scores; empty if there are none.
+    """All findings on a judge; `unfit` lists the reasons against publishing its scores and is empty if there are none.
 
     `judge` is its description; `unknown` counts answers to prompts that this version of podeval does not have. An audit
-    of records has no `probes`, and a probe has only these.
+    of records has no `probes`, and a probe has nothing else.
     """
 
     judge: Mapping[str, Any]
@@ -130,7 +130,7 @@ class AuditFindings:
 
 
 def audit(judge: JudgeAnswers) -> AuditFindings:
-    """Audit a judge by its records."""
+    """Audit a judge from its records."""
     orders = compare_orders(judge.replies)
     return AuditFindings(
         judge=judge.described,
@@ -147,12 +147,12 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
 
 
 def to_plain(audited: AuditFindings) -> dict[str, Any]:
-    """Return the findings of an audit of records as plain data, which are without probes."""
+    """Return the findings of an audit of records, which have no probes, as plain data."""
     return {name: value for name, value in asdict(audited).items() if name != "probes"}
 
 
 def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
-    """Audit a judge by planted cases; earlier answers are read from its records.
+    """Audit a judge with planted cases; earlier answers are read from its records.
 
     Raises:
         BadInput: no judge is named, or there are no cases.
@@ -191,7 +191,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
 
 @dataclass
 class _Pair:
-    """One comparison in its orders: the preference (1 the first, -1 the second, 0 a tie), by the one shown first."""
+    """A comparison in its orders: the preference (1 first, -1 second, 0 tie) by the side that was shown first."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
@@ -219,7 +219,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
 def _orders(pairs: Sequence[_Pair]) -> Orders:
     both = [pair for pair in pairs if len(pair.preferences) == 2]
     decided = [pair for pair in both if all(pair.preferences.values())]
-    # A preference for the first place in one order and the second in the other is the same preference twice.
+    # Preferring the first place in one order and the second in the other is the same preference twice.
     steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
     swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
     single = [pair for pair in pairs if len(pair.preferences) == 1]
@@ -230,7 +230,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
         for preferred in pair.preferences.values()
         if preferred
     ]
-    # Lengths of read and of heard material are not pooled: the more frequent kind counts.
+    # Lengths of texts and of recordings are not pooled; the more frequent kind counts.
     unit = Counter(pair.unit for pair in pairs).most_common(1)[0][0]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
@@ -252,7 +252,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
 
 
 def read_preference(answer: JudgeReply) -> int | None:
-    """Return 1 if the first was preferred, -1 for the second, 0 for neither; None if the answer is not a comparison."""
+    """Return 1 if the first side was preferred, -1 if the second, 0 if neither; None if it is not a comparison."""
     if isinstance(answer.value, Choice):
         return {"A": 1, "B": -1, "tie": 0}[answer.value.winner]
     if isinstance(answer.value, Comparison):
@@ -266,7 +266,7 @@ Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
-    """Return the first text, the second, and the material that was shown once for both."""
+    """Return the first text, the second text, and the material that was shown once for both."""
     first: Side = []
     second: Side = []
     rest = []
@@ -310,7 +310,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
     if len({value for row in numbers for value in row}) < 2:
         return None
     if all(len(set(row)) == 1 for row in numbers):
-        # 1 by definition, in every draw of the bootstrap too.
+        # This is 1 by definition, in every bootstrap draw too.
         return Estimate(1.0, 1.0, 1.0, len(rows))
     padded = [[*row, *[None] * (most - len(row))] for row in numbers]
     return agreement.krippendorff_alpha(list(zip(*padded, strict=True)), "interval")
@@ -319,7 +319,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
     """Return the agreement of every two judges on their common questions, by prompt and measure.
 
-    Two versions of one judge are compared by giving the answers of both: `difference` is then the drift.
+    To compare two versions of one judge, pass the answers of both; `difference` is then the drift.
     """
     results = []
     for one, other in itertools.combinations(judges, 2):
@@ -337,7 +337,7 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
 
 
 def measure_likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
-    """Return figures of agreement of two columns, clustered by the third; `difference` is second minus first."""
+    """Return agreement figures for two columns, clustered by the third; `difference` is second minus first."""
     clusters = [cluster for _, _, cluster in rows]
     identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}
     first = [value for value, _, _ in rows if not isinstance(value, str)]

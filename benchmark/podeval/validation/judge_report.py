@@ -1,4 +1,4 @@
-"""An audit of a judge for readers: its figures as text, next to the papers' figures, and as parts of a report."""
+"""An audit of a judge for readers: its figures as text next to the papers' figures, and as parts of a report."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ CHECKS = {
 
 @dataclass(frozen=True)
 class AuditRow:
-    """One line of an audit as text: the name of the check, its figure, and the papers' figures for the same."""
+    """A line of an audit as text: the name of the check, its figure, and the papers' corresponding figures."""
 
     name: str
     figure: str
@@ -71,13 +71,13 @@ def list_agreement_rows(people: Agreement) -> list[AuditRow]:
 
 
 def describe_repeat(repeat: Steadiness) -> str:
-    """Return the agreement of repeats as text."""
+    """Return the agreement between repeats as text."""
     alpha = f"; Krippendorff's alpha {format_estimate(repeat.alpha, 3)}" if repeat.alpha else ""
     return f"all equal in {format_estimate(repeat.identical, 3)} of {repeat.identical.count} questions{alpha}"
 
 
 def describe_likeness(likeness: Likeness) -> str:
-    """Return the figures of two judges as text."""
+    """Return the agreement figures of two judges as text."""
     figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in likeness.figures.items())
     return f"{figures}; n {likeness.figures['identical'].count}"
 
@@ -103,7 +103,7 @@ def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
 
     Args:
         name: name of the judge.
-        audited: the findings on it.
+        audited: the findings on the judge.
     """
     if audited.probes:
         yield from (one.sentence for one in audited.probes)
@@ -127,7 +127,7 @@ def describe_judge(audited: AuditFindings, words: Texts) -> Section:
     """Build the section on one judge.
 
     Args:
-        audited: the findings on it.
+        audited: the findings on the judge.
         words: texts of the page `judges`.
     """
     facts, orders = audited.judge, audited.orders
@@ -149,13 +149,13 @@ def describe_judge(audited: AuditFindings, words: Texts) -> Section:
 
 
 def tabulate_people(people: Agreement, name: str, words: Texts) -> Table:
-    """Make the table of a judge's agreement with people, on the records of that name."""
+    """Make the table of a judge's agreement with people, for the records of that name."""
     rows = [_make_row(row.name, row, words) for row in list_agreement_rows(people)]
     return Table(f"{name}: {words['people']}", _make_heads(words, "measure", "item_count"), rows)
 
 
 def tabulate_papers(words: Texts, method: Texts) -> Iterator[Table]:
-    """Make a folded table of each of the papers' tables with figures on judges.
+    """Make a collapsed table for each of the papers' tables with figures on judges.
 
     Args:
         words: texts of the page `judges`.

@@ -1,13 +1,15 @@
-"""A benchmark of metrics: any set of them compared with people's judgement of the same outputs.
+"""A benchmark of metrics: compare any set of metrics with people's judgement of the same outputs.
 
-For each key of a metric and each scale of people's: SRCC, PLCC and KRCC over single outputs and over the means of the
-systems, with signs such that a positive value means agreement. Intervals are over systems, because a metric serves for
-systems that nobody has rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`); over means, each
-of which is one point, by Fisher's z, because a bootstrap of six points often draws only two or three of them.
+For each key of a metric and each human scale, there are SRCC, PLCC and KRCC over single outputs and over the means of
+the systems, with signs such that a positive value means agreement. Intervals are over systems, because a metric is
+meant for systems that have not been rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`);
+over means, each of which is one point, by Fisher's z, because a bootstrap of six points often draws only two or three
+of them.
 
-In addition: the result of the best of this many keys by chance (`agreement.compare_all`); the listeners' own ceiling,
-which no metric can be expected to pass; the correlation that remains without loudness, bandwidth or length of the
-recordings (partial rank correlation); and, for choices between two outputs, the share that a key orders like people.
+In addition, there are the result of the best of this many keys by chance (`agreement.compare_all`); the listeners' own
+ceiling, which a metric cannot be expected to exceed; the correlation that remains without loudness, bandwidth or length
+of the recordings (partial rank correlation); and, for choices between two outputs, the share that a key orders as
+people do.
 """
 
 from collections import defaultdict
@@ -43,17 +45,17 @@ from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
 
 MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
-"""Words for the change to a key's values after which higher is better."""
+"""Words for how a key's values are changed so that higher is better."""
 
 
 @dataclass(frozen=True)
 class KeyAgreement(Validity):
-    """Agreement of one key with one human scale; intervals are over systems, that of `within` over items.
+    """Agreement of a key with a human scale; intervals are over systems, except that of `within`, which is over items.
 
     Attributes:
         systems_plcc: PLCC over the systems' means.
         systems_krcc: KRCC over the systems' means.
-        partial: SRCC over outputs without the influence of a control, by its name, and of all of them (`all`).
+        partial: SRCC over outputs without the influence of a control, by its name, and of all controls (`all`).
         each_system: the mean of the key by system, and SRCC and PLCC over the outputs of the system.
     """
 
@@ -65,11 +67,12 @@ class KeyAgreement(Validity):
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Share of choices between two outputs that a key orders alike; people's ties are left out, a key's count half.
+    """Share of choices between two outputs that a key orders as people do, without people's ties; its own count half.
 
     Attributes:
-        accuracy: the share, with an interval by items, or by pairs of systems if items are not named.
-        listeners: share of choices that agree with the majority of others for the same two outputs; the ceiling.
+        accuracy: the share, with an interval over items, or over pairs of systems if items are not named.
+        listeners: share of choices that agree with the majority of others for the same two outputs, which is the
+            ceiling.
         keys: number of keys that were compared.
     """
 
@@ -88,8 +91,8 @@ class BenchmarkReport:
     """The findings on metrics and on people's ratings.
 
     Attributes:
-        agreements: each key with each human scale.
-        pairs: each key with each file of choices.
+        agreements: the agreement of each key with each human scale.
+        pairs: the agreement of each key with each file of choices.
         lines: findings on the ratings themselves.
         notes: sentences on omitted and unmeasured parts.
     """
@@ -108,18 +111,18 @@ def compare_with_ratings(
     settings: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
 ) -> BenchmarkReport:
-    """Compare metrics with the ratings of files, on values from tables and from recordings.
+    """Compare metrics with the ratings in files, on values from tables and from recordings.
 
     Args:
         files: the ratings.
         tables: tables of values.
-        audio: folder with recordings to measure; None for none.
+        audio: folder with recordings to measure; None if there are none.
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
         settings: parameters of the measurement, as `METRIC.PARAMETER=VALUE`.
         options: profile and `allow_upsampling` of the measurement.
 
     Raises:
-        BadInput: a table or a metric does not fit; the message gives the remedy.
+        BadInput: a table or a metric does not fit; the message says what to do.
     """
     measures = group_by_measure({file.name: file.marks for file in files if file.marks})
     choices = {file.name: file.preferences for file in files if file.preferences}
@@ -169,8 +172,8 @@ def benchmark_metrics(
 
     Args:
         keys: metrics' keys with their values.
-        measures: people's marks by scale; a mark without a page is of a system as a whole, and of all its outputs.
-        controls: the facts of recordings whose influence is removed, by their names in `CONTROLS`.
+        measures: people's marks by scale; a mark without a page applies to a system as a whole, and to all its outputs.
+        controls: the properties of recordings whose influence is removed, by their names in `CONTROLS`.
     """
     keys = list(keys)
     outputs = sorted({output for *_, values in keys for output in values})
@@ -235,7 +238,7 @@ def _remove_controls(
 ) -> dict[str, Estimate]:
     """Return the SRCC without each control other than the key itself, and without all of them.
 
-    Outputs without a control, and controls that do not vary, are left out.
+    Outputs without a control, and controls that do not vary, are omitted.
     """
     rows = [
         (mine, liked, *(controls.get(control, {}).get(output) for control in CONTROLS), output[0])
@@ -255,8 +258,8 @@ def _remove_controls(
 def compare_preferences(keys: Iterable[KeyValues], choices: Mapping[str, Sequence[Preference]]) -> list[PairAgreement]:
     """Return the share of choices that each key orders as people do, the highest first.
 
-    A choice on an item is compared with the values of the two outputs, one without an item with the means of the two
-    systems.
+    A choice on an item is compared with the values of the two outputs; a choice without an item is compared with the
+    means of the two systems.
 
     Args:
         keys: metrics' keys with their values.
@@ -295,7 +298,7 @@ def _agree_with_majority(choices: Sequence[Preference]) -> Estimate:
 
 
 def tabulate_agreements(rows: Sequence[KeyAgreement], pairs: Sequence[PairAgreement]) -> list[str]:
-    """Return Markdown tables of agreements: one of each human scale, with those of its controls, and one of choices."""
+    """Return Markdown tables of agreements: one for each human scale, with its controls, and one for choices."""
     lines = []
     for human in dict.fromkeys(row.human for row in rows):
         of_human = [row for row in rows if row.human == human]

@@ -1,8 +1,9 @@
 """MTalk-Bench's analyses of evaluators (figures 4 to 12), from runs judged by rubrics and logs of battles.
 
 An evaluator of battles is a log: of a judge (`podeval judge battles`), or of people, whose voters are its raters. An
-evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. A person or model that
-judges battles and also marks is one rater if the name, or the model and its revision, are the same.
+evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. A person who judges
+battles and also marks criteria is one rater if the name is the same; so is a model if the model and its revision are
+the same.
 """
 
 import itertools
@@ -31,7 +32,7 @@ from podeval.validation.raters import (
 )
 
 AGREEING = 0.75
-"""Pseudo-agreement that the paper calls high (appendix F.3)."""
+"""Pseudo-agreement from which the paper calls it high (appendix F.3)."""
 
 Mark = tuple[str, str]
 """A dialogue and one of its criteria."""
@@ -40,9 +41,10 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RubricMarks:
-    """One judge's, or one person's, marks of a system's dialogues: 1 or 0 by dialogue and criterion.
+    """The marks that a judge or a person gave for a system's dialogues: 1 or 0 by dialogue and criterion.
 
-    `capability` is that of each dialogue; `seconds` the mean length of the system's answers to one, None if unknown.
+    `capability` is that of each dialogue; `seconds` is the mean length of the system's answers in a dialogue, None if
+    unknown.
     """
 
     system: str
@@ -58,7 +60,7 @@ class RubricMarks:
 
 
 def read_rubric_marks(runs: Path) -> list[RubricMarks]:
-    """Read the marks of all runs of MTalk-Bench in a folder of runs, apart for each judge."""
+    """Read the marks of all MTalk-Bench runs in a folder of runs, separately for each judge."""
     folders = [folder for folder in run_folders(runs) if folder.plan().benchmark == "mtalk_bench"]
     return [marks for folder in folders for marks in _read_run(folder)]
 
@@ -66,7 +68,7 @@ def read_rubric_marks(runs: Path) -> list[RubricMarks]:
 def collect_people_marks(
     tests: Mapping[str, Sequence[PersonMark]], rubrics: Sequence[RubricMarks]
 ) -> list[RubricMarks]:
-    """Collect the marks that people gave for criteria, apart for each person and system.
+    """Collect the marks that people gave for criteria, separately for each person and system.
 
     Args:
         tests: the marks of each file or listening test. Marks belong to criteria if all marks of a test are 0 or 1 and
@@ -102,7 +104,7 @@ def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
 
 
 def _measure_answers(folder: RunFolder) -> float | None:
-    """Return the mean over dialogues of the seconds that the system spoke; None if its audio is missing."""
+    """Return the mean number of seconds that the system spoke per dialogue; None if its audio is missing."""
     lengths = []
     for output in folder.readable_outputs():
         try:
@@ -114,7 +116,7 @@ def _measure_answers(folder: RunFolder) -> float | None:
 
 @dataclass(frozen=True)
 class _Evaluator:
-    """A log of battles: all of them, and each rater's winner (None for a tie) by task and pair of systems."""
+    """A log of battles: all battles, and each rater's winner (None for a tie) by task and pair of systems."""
 
     name: str
     rows: Sequence[Mapping[str, Any]]
@@ -123,7 +125,7 @@ class _Evaluator:
 
     @classmethod
     def of(cls, name: str, records: Sequence[Mapping[str, Any]]) -> "_Evaluator":
-        """Read a log; a judge is one rater, and each person is a separate one."""
+        """Read a log; a judge is one rater, and each person is a separate rater."""
         rows: list[dict[str, Any]] = []
         winners: dict[str, dict[tuple[str, frozenset[str]], str | None]] = defaultdict(dict)
         for number, record in enumerate(records, 1):
@@ -147,7 +149,7 @@ def draw_figures(
         rubrics: the marks of judges, from `read_rubric_marks`.
 
     Raises:
-        BadInput: a record is no battle.
+        BadInput: a record is not a battle.
     """
     evaluators = [_Evaluator.of(name, records) for name, records in votes.items()]
     by_judge: dict[str, list[RubricMarks]] = defaultdict(list)
@@ -173,7 +175,7 @@ def _line(figure: int, of: str, says: str, data: Mapping[str, Any]) -> AnalysisL
 def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricMarks]]) -> Iterator[AnalysisLine]:
     name, counted = evaluator.name, tally(evaluator.battles)
     ratings = {system: row.rating for system, row in elo(evaluator.battles).items()}
-    # Win rates, with a tie as one half.
+    # Win rates, with a tie counting as one half.
     for code, system in enumerate(counted.systems):
         met = {other: int(n) for other, n in zip(counted.systems, counted.battles[code], strict=True) if n}
         rates = {other: float(counted.shares[code, counted.systems.index(other)]) for other in met}
@@ -181,10 +183,10 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
         against = ", ".join(f"{rates[other]:.2f} of {count} against {other}" for other, count in met.items())
         says = f"{system} wins {overall:.2f} of {sum(met.values())} battles: {against}"
         yield _line(4, name, says, {"system": system, "win_rate": overall, "against": rates, "battles": met})
-    # The length of answers, and their value.
+    # The length of answers, and their scores.
     seconds = {one.system: one.seconds for systems in by_judge.values() for one in systems if one.seconds is not None}
     yield from _duration(f"Elo of {name}", seconds, ratings)
-    # Whether a rater chooses the system to which the rater gives more marks.
+    # Whether a rater chooses the system to which they give more marks.
     totals: dict[tuple[str, str, str], float] = defaultdict(float)
     for judge, systems in by_judge.items():
         for one in systems:
@@ -220,7 +222,7 @@ def _duration(of: str, seconds: Mapping[str, float], values: Mapping[str, float]
 def _split_gaps(
     of: str, unit: str, verb: str, things: str, gaps: Sequence[tuple[float, float]]
 ) -> Iterator[AnalysisLine]:
-    """Yield how often the better system of a pair is preferred, in the half of close pairs and in the other half."""
+    """Yield how often the better system is preferred, in the closer half of the pairs and in the other half."""
     if len(gaps) < 2:
         return
     middle = median(gap for gap, _ in gaps)
@@ -249,7 +251,7 @@ def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLi
 
 
 def _common_tasks(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
-    """Yield the frequency with which raters agree on tasks that both judged: those of two logs, or of one."""
+    """Yield how often raters agree on tasks that both judged: raters of two logs, or of one."""
     pairs = itertools.combinations(one.winners, 2) if one is other else itertools.product(one.winners, other.winners)
     alike = [
         one.winners[first][task] == other.winners[second][task]

@@ -1,11 +1,11 @@
-"""Values of metrics for outputs that people rated: from recordings in a folder, or from a table of values.
+"""Metric values for outputs that people rated, from recordings in a folder or from a table of values.
 
-A recording or a line of a table is matched with an output by its name: its name in the file of ratings, or
+A recording or a line of a table is matched with an output by its name: the name in the file of ratings, or
 `SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or only the item if just one recording has that name.
 
-Three facts of a recording can correlate with both people's marks and a metric's values without being the subject of the
-metric: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). They are values under the names in
-`CONTROLS`; a table may have them as columns.
+Three properties of a recording can correlate with both people's marks and a metric's values without being what the
+metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). Their values have the
+names in `CONTROLS`; a table may have them as columns.
 """
 
 import math
@@ -29,22 +29,22 @@ from podeval.validation.rating_files import Output
 
 LOUDNESS, BANDWIDTH, LENGTH = "loudness.integrated", "bandwidth", "length"
 CONTROLS = (LOUDNESS, BANDWIDTH, LENGTH)
-"""Names of the facts of a recording whose influence is removed."""
+"""Names of the properties of a recording whose influence is removed."""
 _ALIASES = {"model": "system", "category": "item", "utterance": "item", "seconds": LENGTH, "duration": LENGTH}
 
 Values = dict[str, dict[Output, float]]
-"""Values by output, by `metric.key` or the name of a fact."""
+"""Values by output, by `metric.key` or the name of a property."""
 
 
 def match_recordings(
     names: Iterable[str], outputs: Mapping[Output, str], systems: Iterable[str] = ()
 ) -> dict[str, Output]:
-    """Return the output of each recording that belongs to only one.
+    """Return the output of each recording that belongs to exactly one.
 
     Args:
-        names: paths of recordings.
-        outputs: the rated outputs, each with its recording's name in the file of ratings, or an empty text.
-        systems: systems that are rated as a whole; each recording in a folder of that name is an output.
+        names: paths of the recordings.
+        outputs: the rated outputs, each with its recording's name in the file of ratings, or an empty string.
+        systems: systems that are rated as a whole; each recording in a folder with a system's name is an output.
     """
     ends: dict[str, list[str]] = defaultdict(list)
     matches: dict[str, Output] = {}
@@ -73,15 +73,14 @@ def measure_recordings(
 
     Args:
         folder: the folder with the recordings, at any depth.
-        outputs: the rated outputs, in the form for `match_recordings`.
+        outputs: the rated outputs, as for `match_recordings`.
         systems: systems that are rated as a whole.
-        request: the metrics with their choices.
+        request: the metrics with their settings.
 
-    Returns:
-        The values, and sentences on unmeasured parts.
+    Returns: The values, and sentences about unmeasured parts.
 
     Raises:
-        BadInput: the folder contains none of the recordings, or a metric or a choice does not exist.
+        BadInput: the folder contains none of the recordings, or a metric or a setting does not exist.
     """
     files = {path.relative_to(folder).as_posix(): path for path in list_recordings(folder) or ()}
     matches = match_recordings(files, outputs, systems)
@@ -118,16 +117,17 @@ def _measure_controls(source: AudioSource, values: Mapping[str, float]) -> dict[
 
 
 def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str]) -> Values:
-    """Read values from a table: the CSV or Parquet of `podeval score --out`, or a line for each output with its
-    system and item (or category), or its file, and a column for each value, with the name `metric.key` or your own.
+    """Read values from a table: the CSV or Parquet of `podeval score --out`, or a table with a line for each output. A
+    line has the output's system and item (or category), or its file; the columns of values are named `metric.key` or as
+    you like.
 
     Args:
         path: the table.
-        outputs: the rated outputs, in the form for `match_recordings`.
+        outputs: the rated outputs, as for `match_recordings`.
         systems: systems that are rated as a whole.
 
     Raises:
-        BadInput: it cannot be read, has two lines of an output, or no value of a rated one.
+        BadInput: the table cannot be read, has two lines for an output, or has no value for a rated output.
     """
     try:
         table = pd.DataFrame([row for _, row in list_records(path, "value")])
@@ -165,8 +165,8 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
 def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) -> tuple[list[KeyValues], list[str]]:
     """List the values with a known direction, by metric and key.
 
-    A name that is not a metric of podeval denotes the user's own metric: more is better, or less if its name begins
-    with `-`.
+    A name that is not a podeval metric denotes the user's own metric: more is better, or less if the name begins with
+    `-`.
 
     Args:
         values: the values by name.
@@ -174,10 +174,10 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
 
     Returns:
-        The keys with their values, and a sentence on the names that are not podeval's.
+        The keys with their values, and a sentence about names that are not podeval's.
 
     Raises:
-        BadInput: there are no values of one of the metrics.
+        BadInput: one of the metrics has no values.
     """
     keys: list[KeyValues] = []
     others = []

@@ -1,8 +1,8 @@
-"""Compare your own runs with the figures that papers print for the same systems: print, ours, difference and verdict.
+"""Compare your own runs with the figures that papers print for the same systems: printed, ours, difference, verdict.
 
 A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
-on nearly every item; the preset lists the deviations. All other figures have a reason instead of a number. A run is of
-a paper's system if it has its name in `submissions/`.
+on nearly every item; the preset lists the deviations. For all other figures, there is a reason instead of a number. A
+run belongs to a paper's system if it has the system's name in `submissions/`.
 """
 
 from collections import defaultdict
@@ -40,21 +40,21 @@ ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
     "two_speakers": ("speakers", "2"),
     "three_and_four_speakers": ("speakers", "3 and more"),
 }
-"""The items of a table, by a breakdown and its group, if it does not cover all items."""
+"""The items that a table covers, as a breakdown and its group, if it does not cover all items."""
 
 
 @dataclass(frozen=True)
 class RunFigure:
-    """One printed figure next to a run of the same system.
+    """A printed figure next to a run of the same system.
 
     Attributes:
-        paper, table, figure: the paper, its table, and the system with its printed quantity.
+        paper, table, figure: the paper, its table, and the system with the printed quantity.
         printed: the printed value.
         run: the folder of the run.
         ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
-        low, high: its 95 % interval.
-        inside: whether the printed value, to its digits, is inside; None without an interval.
-        why_not: the reason why they are not comparable.
+        low, high: the 95 % interval of the run's value.
+        inside: whether the printed value, to its digits, is inside the interval; None without an interval.
+        why_not: the reason why the two are not comparable.
     """
 
     paper: str
@@ -78,7 +78,7 @@ def compare_with_print(runs: Path) -> list[RunFigure]:
     """Return every printed figure of the systems that have a run in a folder.
 
     Raises:
-        BadInput: the folder has no runs.
+        BadInput: the folder does not contain any runs.
     """
     folders: dict[tuple[str, str], list[RunFolder]] = {}
     for folder in run_folders(runs):
@@ -126,7 +126,7 @@ def _explain_material(row: Row, folder: RunFolder) -> str:
 
 
 def _measure_as_printed(row: Row, folder: RunFolder, preset: PaperPreset) -> Aggregate | None:
-    """Aggregate a run's results by the paper's protocol over the items of a figure; None without that protocol."""
+    """Aggregate a run's results under the paper's protocol over the items of a figure; None without that protocol."""
     benchmark, metric = benchmarks.get(row["benchmark"]), catalogue.get(row["module"])
     groups = [ITEMS_OF_VARIANT[row["variant"]]] if row["variant"] in ITEMS_OF_VARIANT else []
     groups += [(row["breakdown"], row["group"])] if row["breakdown"] else []
@@ -141,7 +141,7 @@ def _measure_as_printed(row: Row, folder: RunFolder, preset: PaperPreset) -> Agg
 
 
 def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchmark, preset: PaperPreset) -> bool:
-    """Return whether a protocol has the version, the parameters and the models of a paper."""
+    """Return whether a protocol has the version, parameters and models of a paper."""
     benchmark_parameters = next((use.parameters for use in benchmark.metrics() if use.name == metric.name), {})
     stated = metric.state_parameters({**benchmark_parameters, **preset.parameters.get(metric.name, {})})
     by_job = {card.job: card.id for card in list_cards(preset.profile, metric.needs)} if preset.profile else {}
@@ -151,17 +151,17 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
     )
 
 
-# What is published of the agreement of metrics with people: public clips with a printed order, and papers' figures.
-#
-# Public clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured
-# here (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
-# PodEval's listening test: six systems and another set of real podcasts, 17 categories each. People's side is the order
-# of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are
-# six human points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement with people that
-# the papers print of metrics and judges, each with its n if the paper states one; `judges.csv` has their audits.
+# Published data on the agreement of metrics with people: public clips with a printed order, and papers' figures. Public
+# clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured here
+# (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
+# PodEval's listening test: six systems and another set of real podcasts, with 17 categories each. People's judgement is
+# the order of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published), so
+# there are six human data points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement of
+# metrics and judges with people as printed in the papers, each with its n if the paper states one; `judges.csv` has
+# their audits.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
-"""PodEval's systems in the order of its listeners by the naturalness of their dialogue, the best first."""
+"""PodEval's systems in its listeners' order of dialogue naturalness, best first."""
 MEASURE = "PodEval, dialogue naturalness, printed order"
 THIN = (
     "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "
@@ -177,19 +177,19 @@ def list_printed_agreements() -> list[dict[str, Any]]:
 
 
 def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
-    """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first.
+    """Return the agreement of every available key with the printed order of PodEval's systems, the strongest first.
 
     The interval of `within`, the mean over categories, is valid only for new categories.
 
     Args:
-        comparison: the comparison of one key, in the form for `compare_all`.
+        comparison: function that compares one key, as for `compare_all`.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []
     for name, values in _read_values().items():
         metric, _, key_name = name.partition(".")
         key = catalogue.get(metric).key(key_name)
-        # Never ranked, because it is easily won; by its formula 1 is what people reach.
+        # This key is never ranked, because it is easy to win; by its formula, 1 is the value of people.
         key = replace(key, better="higher") if metric == "dialogue_naturalness" else key
         if has_direction(key):
             keys.append((metric, "embedded, no script", key, values))
@@ -208,13 +208,13 @@ def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
 
 
 def _read_values() -> dict[str, dict[Output, float]]:
-    """Read the values of the systems in the order by `metric.key`, then by system and category."""
+    """Read the values of the systems in the printed order, by `metric.key`, then by system and category."""
     columns: dict[str, dict[Output, float]] = defaultdict(dict)
     for row in read_table(TABLES / "podeval_subjective_metrics.csv"):
         for name, value in row.items():
             if row["system"] in ORDER and "." in name and value:
                 columns[name][row["system"], row["category"]] = float(value)
-    # The figure that ranks today did not exist when the clips were measured; it is computed from those that did.
+    # The key that is ranked today did not exist when the clips were measured; it is computed from keys that did.
     spread, mean = columns["reverb_consistency.reverb_consistency"], columns["reverb_consistency.srmr"]
     columns[CV] = {output: spread[output] / mean[output] for output in spread if mean.get(output)}
     return columns

@@ -1,13 +1,12 @@
-"""Recompute the papers' figures that follow from other printed figures, by our own statistics.
+"""Recompute, with our own statistics, the papers' figures that follow from other printed figures.
 
 The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which has
 tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else depends on
-unpublished values of single items or votes, and a line states this, also for tables without a figure of a system.
-PodEval's Table 9 is over whole episodes, which are not published: its figures are shown next to those of the public
-clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each states this, and no
-difference is computed. One of the scripts behind its Table 6 is published, Arts_19
-(`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
-over three scripts.
+unpublished values of single items or votes, and a line says so, even for tables without figures of systems. PodEval's
+Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the public clips of the
+same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each figure says so, and no difference is
+computed. One of the scripts behind its Table 6 is published, Arts_19 (`paper_tables/podeval_arts_19.json`): its figures
+are computed here and shown next to those of its category, which cover three scripts.
 """
 
 import json
@@ -29,11 +28,11 @@ from podeval.validation.agreement import TABLES, Row
 
 UNPUBLISHED = "depends on single items or votes, which the paper does not publish"
 EXAMPLE = "podeval_arts_19.json"
-"""The published script of MoonCast on Arts_19."""
+"""MoonCast's published script for Arts_19."""
 PAGES = 17
-"""Pages of PodEval's MUSHRA test, one for each category."""
+"""Number of pages of PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
-"""The judges that PodEval excluded by the rule of its Table 3."""
+"""The judges whom PodEval excluded by the rule in its Table 3."""
 CLIPS = {
     "real_pod": "HQ",
     "notebooklm": "notebooklm",
@@ -43,25 +42,25 @@ CLIPS = {
 }
 """The set of public clips of each system of PodEval."""
 BUCKETS = {"0-2K": 139, "2K-4K": 360, "4K-8K": 153, "8K-16K": 134, "16K-21K": 13}
-"""Samples of PodBench by input length, as its Table 3 prints them."""
+"""Numbers of PodBench samples by input length, as printed in its Table 3."""
 CRITERIA = {"semantic": 804, "paralinguistic": 792, "ambient": 795}
-"""Criteria of MTalk-Bench's rubric by dimension, which its figures imply."""
+"""Numbers of criteria in MTalk-Bench's rubrics by dimension, as implied by its figures."""
 CHINESE = 0.493
 """Share of Chinese samples in LFS-Bench."""
 SAMPLES = 30
-"""Samples that the listeners of MTalk-Bench's Table 8 compared for each system."""
+"""Number of samples that the listeners of MTalk-Bench's Table 8 compared for each system."""
 _BY_LANGUAGE = {"Table 14": "Table 2", "Table 15": "Table 3"}
 _SPREADS = {"spread_input_length": "input_length", "spread_speakers": "speakers"}
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One printed figure, and its value recomputed from others of the paper, or measured on other material.
+    """A printed figure, and its value recomputed from other figures of the paper or measured on other material.
 
-    `recomputed` and `difference` are None if that is not possible, and `why_not` gives the reason. `rounding` is the
-    largest difference that the printed digits explain. `material` is the material of a figure if it was measured here
-    on other material than the paper's: such a figure may differ. `of_system` says whether it is a line of a system's
-    results, `count` the number of figures in the line.
+    `recomputed` and `difference` are None if they cannot be computed, and `why_not` gives the reason. `rounding` is the
+    largest difference that the printed digits explain. `material` is the material of a figure that was measured here on
+    material other than the paper's, and which may therefore differ. `of_system` says whether it is a line of a system's
+    results, and `count` is the number of figures in the line.
     """
 
     paper: str
@@ -77,19 +76,19 @@ class PaperFigure:
 
     @property
     def difference(self) -> float | None:
-        """Recomputed minus printed; None also for other material, because a difference has no meaning there."""
+        """Recomputed minus printed; None for other material, for which a difference is meaningless."""
         if self.printed is None or self.recomputed is None or self.material:
             return None
         return self.recomputed - self.printed
 
     @property
     def follows(self) -> bool:
-        """Whether the recomputed figure equals the printed one, to its digits."""
+        """Whether the recomputed figure equals the printed one to its digits."""
         return self.difference is not None and abs(self.difference) <= self.rounding
 
 
 def read_printed() -> list[Row]:
-    """Read every figure that papers print of a system, with the name of its submission under `system`."""
+    """Read every figure that papers print for a system, with the name of its submission under `system`."""
     paths = sorted(locate_hub_source("submissions").glob("*/results.csv"))
     return [row | {"system": path.parent.name} for path in paths for row in read_table(path)]
 
@@ -135,8 +134,8 @@ def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, 
         row: the row as printed.
         name: name of the figure, without the system.
         value: the recomputed value.
-        slack: additional rounding from inputs of fewer digits.
-        why_not: why it cannot be recomputed.
+        slack: additional rounding from inputs with fewer digits.
+        why_not: reason why it cannot be recomputed.
     """
     rounding = 2 * halve_last_digit(row["value"]) + slack
     name, printed = f"{row['system']}: {name}", float(row["value"])
@@ -167,7 +166,7 @@ def _split(
 
 
 def _screening() -> Iterator[PaperFigure]:
-    """Recompute PodEval's Table 3: the judges that the rule drops, 1 for dropped."""
+    """Recompute PodEval's Table 3: the judges whom the rule excludes, with 1 for excluded."""
     for row in read_table(TABLES / "podeval_table03_mushra_judges.csv"):
         low, high = float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100
         verdict = screen_by_shares(row["judge"], PAGES, low, high, MushraRules())
@@ -176,14 +175,14 @@ def _screening() -> Iterator[PaperFigure]:
 
 
 def _category_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute the mean rows of PodEval's tables by category; Table 2 contains some of those of Table 8."""
+    """Recompute the mean rows of PodEval's tables by category; Table 2 contains some of the means of Table 8."""
     for row, parts in _split(rows, "category", {"Table 8": "Tables 2 and 8"}):
         if len(parts) == PAGES or row["table"] == "Tables 2 and 8":
             yield _build(row, f"{row['printed']}, mean of {len(parts)} categories", fmean(parts.values()))
 
 
 def _spreads(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute PodBench's Tables 8 and 9: sample standard deviations over buckets, unweighted."""
+    """Recompute PodBench's Tables 8 and 9: unweighted sample standard deviations over buckets."""
     rows = [row for row in rows if row["table"] in ("Table 8", "Table 9")]
     for row in rows:
         values = [
@@ -252,7 +251,7 @@ def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Show PodEval's Table 9 next to the means of the public clips, or give the reason why not."""
+    """Show PodEval's Table 9 next to the means of the public clips, or give the reason why there are none."""
     clips = read_table(TABLES / "podeval_subjective_metrics.csv")
     for row in rows:
         if row["table"] != "Table 9":
@@ -275,7 +274,7 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _example_script(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Show the Arts figures of PodEval's Table 6 next to those of the one published script of the category."""
+    """Show the Arts figures of PodEval's Table 6 next to those of the only published script of the category."""
     text = Script.parse(json.loads((TABLES / EXAMPLE).read_text(encoding="utf-8"))["turns"]).text
     for row in rows:
         if (row["table"], row["group"]) != ("Table 6", "Arts") or row["module"] not in (
@@ -297,18 +296,18 @@ def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         if row["table"] not in _BY_LANGUAGE.values():
             continue
         if len(by_language) == 1:
-            # Error rates are for one language, and printed twice.
+            # Error rates are for one language and are printed twice.
             ((language, again),) = by_language.items()
             yield _build(row, f"{row['printed']}, as printed for {language}", again)
             continue
         chinese, english = by_language["zh"], by_language["en"]
         value = CHINESE * chinese + (1 - CHINESE) * english
-        # The share of Chinese is that of all samples; those of one table may differ by a tenth.
+        # The share of Chinese is that of all samples; the share in one table may differ by 10 %.
         yield _build(row, f"{row['printed']}, both languages by their share", value, 0.1 * abs(chinese - english))
 
 
 def _group_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute the means over open and over closed systems in LFS-Bench's tables; people are in neither group."""
+    """Recompute the means over open and closed systems in LFS-Bench's tables; people belong to neither group."""
     submissions = locate_hub_source("submissions")
     records = {path.parent.name: read_yaml_file(path, trusted=True) for path in submissions.glob("*/submission.yaml")}
     values: dict[tuple[str, ...], list[float]] = defaultdict(list)
@@ -347,13 +346,13 @@ def _podbench_totals(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             of_system = buckets[system, cells[name]["key"]]
             if of_system.keys() == BUCKETS.keys():
                 mean = sum(BUCKETS[bucket] * of_system[bucket] for bucket in BUCKETS) / sum(BUCKETS.values())
-                # One of the 800 samples is in no printed bucket, and may have any score of 0 to 100.
+                # One of the 800 samples is not in any printed bucket, and may have any score from 0 to 100.
                 slack = max(mean, 100 - mean) / 800
                 yield _build(cells[name], f"{name}, buckets of Table 8 by the counts of Table 3", mean, slack)
 
 
 def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute MTalk-Bench's overall figures: ratings are the mean of three, rubrics the share of all criteria."""
+    """Recompute MTalk-Bench's overall figures: ratings are means of three, rubric scores shares of all criteria."""
     for row, values in _split(rows, "dimension"):
         name = f"{row['printed']}, {row['variant']}"
         if values.keys() != CRITERIA.keys():
@@ -362,12 +361,12 @@ def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             yield _build(row, f"{name}, mean of three", fmean(values.values()))
         else:
             share = sum(CRITERIA[name] * values[name] for name in CRITERIA) / sum(CRITERIA.values())
-            # If judges left criteria without a verdict, their number is different, and the share need not follow.
+            # If judges left criteria without a verdict, the number of criteria differs, and the share need not follow.
             yield _build(row, f"{name}, share of all criteria", share, 0.01)
 
 
 def _microphone_shares(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute the percentages of MTalk-Bench's Table 8 from its counts."""
+    """Recompute the percentages in MTalk-Bench's Table 8 from its counts."""
     rows = [row for row in rows if row["table"] == "Table 8"]
     counts = {(row["system"], row["printed"].removesuffix(", count")): float(row["value"]) for row in rows}
     for row in rows:

@@ -1,10 +1,10 @@
-"""Cases with a known answer, with which an audit probes a judge: planted weaknesses, and a benchmark's anchors.
+"""Cases with known answers, with which an audit probes a judge: planted weaknesses, and a benchmark's anchors.
 
-A planted case is a script next to itself, altered in a way that makes it no better: not at all (a tie), by empty turns
-(padding), by a turn that asks the judge for the highest rating (injection), or by a last turn that names the judge's
-own model as the author (self). The judge compares both as in `dialogue_judge`. An anchor is an item of planted quality
-that belongs to the definition of a judged benchmark, at several levels; each pair of neighbouring levels is a case, and
-the judge errs if it scores the better one no higher.
+A planted case is a script next to a copy that is altered in a way that does not improve it: not at all (a tie), by
+empty turns (padding), by a turn that asks the judge for the highest rating (injection), or by a last turn that names
+the judge's own model as the author (self). The judge compares both as in `dialogue_judge`. An anchor is an item of
+planted quality that belongs to the definition of a judged benchmark, at several levels; each pair of neighbouring
+levels is a case, and the judge errs if it does not score the better one higher.
 """
 
 import json
@@ -38,11 +38,11 @@ WEAKNESSES = {
     "self": "prefers a script that claims to be by its own model",
 }
 CASES = 20
-"""Cases of each weakness."""
+"""Number of cases of each weakness."""
 BATTLE = "battle"
-"""The place of a metric for anchors that a judge compares with each other."""
+"""Value in place of a metric for anchors that a judge compares with each other."""
 EVERY, PAUSE = 0.9, 0.7
-"""Seconds between planted pauses, and of each."""
+"""Seconds between planted pauses, and length of each in seconds."""
 
 _FILLER = (
     "Yes, that is right, as we have said before, and it is well worth saying it again at this point.",
@@ -60,14 +60,14 @@ _CREDITS = (
     "本期脚本由 {} 撰写，封面由 {} 绘制。",
 )
 OTHER_AUTHOR = "Maple-7"
-"""An author other than the judge; no model has this name."""
+"""An author other than the judge; there is no model with this name."""
 
 
 class Anchor(FactSheet):
-    """The inputs of one metric at several levels of quality, the best first.
+    """The inputs of one metric at several levels of quality, best first.
 
-    A level contains the metric's inputs as data. A recording is named: `reader` is a voice of Real-Pod, `fault` the
-    planted fault, `says` are words for the formant synthesiser.
+    A level contains the metric's inputs as data. A recording is described: `reader` is a voice of Real-Pod, `fault` is
+    the planted fault, and `says` are words for the formant synthesiser.
     """
 
     id: str
@@ -84,8 +84,8 @@ class CaseGroup:
     Attributes:
         conversations: the conversations with the judge that decide the cases.
         asks: use of the judge, with these `parameters`.
-        find_errors: the kind of each case and whether the judge errs there, by the outcomes of the conversations; None
-            without an answer.
+        find_errors: function that returns, from the outcomes of the conversations, the kind of each case and whether
+            the judge errs in it; None without an answer.
     """
 
     conversations: Sequence[Conversation[Any]]
@@ -98,12 +98,12 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
     """Yield the cases of each weakness, planted in scripts; a judge is asked about each case in both orders.
 
     Args:
-        scripts: the scripts that are altered, in turn.
+        scripts: the scripts to alter, in turn.
         count: number of cases of each weakness.
-        author: name of the judge's model; without it there are no cases of `self`.
+        author: name of the judge's model; without it, there are no cases of `self`.
 
     Raises:
-        BadInput: there is no script.
+        BadInput: there are no scripts.
     """
     if not scripts:
         raise BadInput("cases are planted in scripts; give at least one script")
@@ -118,7 +118,7 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
         if author:
             names = author, OTHER_AUTHOR
             cases.append(("self", _credit(script, number, names[::-1]), _credit(script, number, names)))
-    # A different seed for each round through the scripts, so that equal questions are asked again.
+    # The seed differs in each round through the scripts, so that equal questions are asked again.
     seen: dict[tuple[str, str], int] = {}
     conversations = []
     for _, script, altered in cases:
@@ -155,7 +155,7 @@ def _inject(script: Script, number: int) -> Script:
 
 
 def _credit(script: Script, number: int, names: tuple[str, str]) -> Script:
-    """Name the author of the words and of the cover in a last turn, which is equally long for every author."""
+    """Credit the authors of the words and of the cover in a last turn, which has the same length for every author."""
     credits = _choose_text(script, _CREDITS, number).format(*names)
     return Script((*script.turns, Turn(script.turns[-1].speaker, credits)))
 
@@ -167,7 +167,7 @@ def _choose_text(script: Script, texts: Sequence[str], number: int) -> str:
 
 
 def read_anchors(benchmark: Benchmark) -> tuple[Anchor, ...]:
-    """Return the anchors of a benchmark; none if it is not judged.
+    """Return the anchors of a benchmark; empty if it is not judged.
 
     Raises:
         PodevalError: the file is not the one pinned by the benchmark.
@@ -190,7 +190,7 @@ def plant_anchors(anchors: Sequence[Anchor]) -> Iterator[CaseGroup]:
 
 
 def _score_levels(metric_name: str, anchors: Sequence[Anchor]) -> CaseGroup:
-    """Return the cases of a metric: the judge errs if the better of two neighbouring levels has no higher score."""
+    """Return the cases of a metric: the judge errs if the better of two adjacent levels does not score higher."""
     metric = catalogue.get(metric_name)
     assert metric.asks
     parameters = metric.read_parameters(anchors[0].parameters)
@@ -231,7 +231,7 @@ def _compare_levels(anchors: Sequence[Anchor]) -> CaseGroup:
 
 
 def _make_recording(spec: Mapping[str, Any]) -> Recording:
-    """Return a reader's clip with its planted fault, or words by the synthesiser."""
+    """Return a reader's clip with a planted fault, or words spoken by the synthesiser."""
     if "says" in spec:
         speech = registry.get("espeak_ng").speak(Script.parse([{"speaker": "A", "text": spec["says"]}]), seed=0)
         return Recording.from_samples(speech.samples, speech.rate)

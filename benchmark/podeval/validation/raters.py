@@ -1,8 +1,8 @@
-"""Analyses of people and judges as raters: agreement of two, of one with itself, and what ratings depend on.
+"""Analyses of people and judges as raters: their agreement, their consistency, and what their ratings depend on.
 
-Based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater,
-exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and each rater against the
-mean of the others (LFS-Bench, Table 6).
+The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, a rater's arena choices
+against the same rater's rubric, exclusion of rubric items, Elo against win rate, separability against gap, and groups
+of raters; in addition, each rater against the mean of the others (LFS-Bench, Table 6).
 """
 
 import itertools
@@ -30,10 +30,11 @@ Array = NDArray[np.float64]
 
 
 def compute_pseudo_agreement(first: float, second: float) -> float:
-    """Return the probability that two independent evaluators prefer the same of two systems: p q + (1 - p)(1 - q).
+    """Return the probability that two independent evaluators prefer the same system of a pair: p q + (1 - p)(1 - q).
 
-    MTalk-Bench App. F.3; p and q are their win rates of the first system. It does not measure agreement on the same
-    item: two raters that always agree, with win rates of one half, result in one half.
+    Source: MTalk-Bench App. F.3; p and q are their win rates for the first system. It does not measure agreement on the
+    same
+    item: two raters who always agree, with win rates of one half, give one half.
 
     Raises:
         BadInput: a win rate is not between 0 and 1.
@@ -62,21 +63,22 @@ def compare_arena_with_rubric(
     battles: Sequence[tuple[str, str, str, str, str]],
     totals: Mapping[tuple[str, str, str], float],
 ) -> tuple[Estimate, Estimate]:
-    """Compare a rater's choices between two systems with the rater's own rubric totals (MTalk-Bench App. F.1).
+    """Compare raters' choices between two systems with their own rubric totals (MTalk-Bench App. F.1).
 
     Args:
         battles: (rater, task, system A, system B, winner `a` or `b`).
-        totals: sum of the rubric by (rater, task, system). Battles without both, or with equal totals, are left out.
+        totals: sum of the rubric marks by (rater, task, system). Battles without both totals, or with equal totals, are
+            omitted.
 
     Returns:
-        Cohen's kappa of explicit against implied winner, and the share that agrees.
+        Cohen's kappa of the explicit and the implied winner, and the share that agrees.
     """
     explicit, implied = [], []
     for rater, task, a, b, winner in battles:
         one, two = totals.get((rater, task, a)), totals.get((rater, task, b))
         if one is None or two is None or one == two or winner not in ("a", "b"):
             continue
-        # Categories are the lexically first system and the other, so that the sides have no influence.
+        # Categories are the alphabetically first system and the other one, so the sides have no influence.
         chosen, better = (a if winner == "a" else b), (a if one > two else b)
         explicit.append("first" if chosen == min(a, b) else "second")
         implied.append("first" if better == min(a, b) else "second")
@@ -106,13 +108,13 @@ def rank_without_items(
 
     Args:
         scores: score of each system on every item, in the same order.
-        reference: ranking to correlate with, such as arena ratings; the ranking by all items by default.
+        reference: ranking to correlate with, such as arena ratings; by default the ranking by all items.
         shares: shares of the items that are kept.
         draws: number of subsets drawn for each share.
         seed: seed of the draws.
 
     Raises:
-        BadInput: there are fewer than three systems, unequal numbers of items, or a system without a reference.
+        BadInput: there are fewer than three systems, the numbers of items differ, or a system has no reference.
     """
     systems = sorted(scores)
     table = np.array([scores[system] for system in systems if len(scores[system]) == len(scores[systems[0]])])
@@ -130,7 +132,7 @@ def rank_without_items(
         kept = max(1, round(share * items))
         chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
         ranks = stats.rankdata(table[:, chosen].mean(axis=2).T, axis=1)
-        # Subsets in which all systems rank equally correlate with nothing.
+        # Subsets in which all systems are tied have no correlation.
         rho = 1 - cdist(target[None], ranks[np.ptp(ranks, axis=1) > 0], "correlation")[0]
         if rho.size:
             low, high = np.quantile(rho, (0.025, 0.975))
@@ -139,7 +141,7 @@ def rank_without_items(
 
 
 def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
-    """Return the SRCC of the difference in Elo with that in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
+    """Return the SRCC of differences in Elo and in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
     ratings, counted = elo(battles), tally(battles)
     pairs = [
         (ratings[a].rating - ratings[b].rating, 2 * float(counted.shares[i, j]) - 1)
@@ -151,7 +153,7 @@ def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
 
 @dataclass(frozen=True)
 class Separability:
-    """Pairs of systems in a range of rating gaps, and the share of them that the votes separate."""
+    """Pairs of systems in a range of rating gaps, and the share of these pairs that the votes separate."""
 
     low: float
     high: float
@@ -159,7 +161,7 @@ class Separability:
 
 
 def compute_separability(ratings: Ratings) -> list[Separability]:
-    """Return how the share of pairs whose interval excludes zero grows with their gap (MTalk-Bench Fig. 10)."""
+    """Return how the share of pairs whose interval excludes zero grows with the gap (MTalk-Bench Fig. 10)."""
     ranked = [number for number, row in enumerate(ratings.systems) if row.provisional is None]
     pairs = list(itertools.combinations(ranked, 2))
     gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
@@ -176,7 +178,7 @@ def compute_separability(ratings: Ratings) -> list[Separability]:
 
 @dataclass(frozen=True)
 class Gap:
-    """One system as rated by two groups: ratings about the mean of the shared systems, and their difference."""
+    """A system as rated by two groups: ratings relative to the mean of the shared systems, and their difference."""
 
     system: str
     one: float
@@ -188,10 +190,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cohorts:
-    """Two groups of raters on the same systems: rank agreement, and the systems they rate differently beyond chance.
+    """Two groups of raters on the same systems: rank agreement, and systems that they rate differently beyond chance.
 
     `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, without correction.
-    `differing` are the systems that remain after Holm's procedure over all shared systems.
+    `differing` lists the systems that remain after Holm's procedure over all shared systems.
     """
 
     agreement: Estimate
@@ -203,9 +205,9 @@ def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
     """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
 
     The comparison covers the systems that both groups saw and that battles connect in both; a system that is
-    provisional in either has neither interval nor test. Ratings of each group are about the mean of the systems it
-    ranks, so both are shifted to the mean of the shared ones, with errors derived from those of the differences. The
-    test is Student's, with Welch's degrees of freedom from the numbers of voters.
+    provisional in either has neither an interval nor a test. Ratings of each group are relative to the mean of the
+    systems that it ranks, so both are shifted to the mean of the shared systems, with errors derived from those of the
+    differences. The test is Student's, with Welch's degrees of freedom from the numbers of voters.
 
     Raises:
         BadInput: there are fewer than two shared systems.
@@ -236,12 +238,12 @@ def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
 
 
 def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
-    """Return the ratings of some systems about their own mean, and their variances; NaN if these cannot be computed."""
+    """Return the ratings of some systems relative to their mean, and the variances; NaN if they cannot be computed."""
     names = [rating.system for rating in ratings.systems]
     indices = [names.index(system) for system in shared]
     values = np.array([ratings.systems[i].rating for i in indices])
     squares = ratings.errors[np.ix_(indices, indices)] ** 2
-    # Variance of x about the mean: the mean squared error of its differences, less half of that of all differences.
+    # Variance of x about the mean: the mean squared error of its differences, minus half of that of all differences.
     variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
     variances[[ratings.systems[i].provisional is not None for i in indices]] = np.nan
     return values - values.mean(), variances
@@ -249,7 +251,7 @@ def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, A
 
 @dataclass(frozen=True)
 class AnalysisLine:
-    """One finding of an analysis: its name, its subject, in words and as data."""
+    """A finding of an analysis: its name and its subject, in words and as data."""
 
     analysis: str
     of: str
@@ -262,10 +264,10 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
 
     Args:
         name: name of the votes in the findings.
-        rows: the votes, in a form of `podeval.metrics.battle_log` and each perhaps with the `group` of its voter.
+        rows: the votes, in a form of `podeval.metrics.battle_log`, each optionally with the `group` of its voter.
 
     Raises:
-        BadInput: there are no votes, or one is not a vote.
+        BadInput: there are no votes, or a row is not a vote.
     """
     ratings = rate(read_battles(rows))
     lines = [
@@ -314,7 +316,7 @@ def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
 
 
 def read_votes(path: Path) -> list[Mapping[str, Any]]:
-    """Read votes in any form that `podeval.metrics.human_records` reads, each perhaps with the `group` of its voter.
+    """Read votes in any form that `podeval.metrics.human_records` reads, each optionally with the `group` of its voter.
 
     Raises:
         BadInput: the file cannot be read, or contains something that is not a vote; the message names its line.

@@ -1,12 +1,12 @@
 """Files of human ratings, in the layouts of public corpora and of podeval: marks of outputs, or choices between two.
 
-Each layout is one entry of `LAYOUTS`: its columns, the reading of a line, and the source of its data. A file is
-recognised by its columns. Systems and items have the file's names; if a file names the recording of an output, that
-name is kept for finding the recording in a folder.
+Each layout is one entry of `LAYOUTS`: its columns, how a line is read, and the source of its data. A file is recognised
+by its columns. Systems and items are named as in the file; if a file names the recording of an output, the name is kept
+for finding the recording in a folder.
 
 Filters of a corpus are applied, and a note counts the omitted lines: those of PAM's appendix 10.2 if a file has raters
-and times, SOMOS's own quality checks if a file has the column `clean`, and sessions that a listening test of podeval
-does not count.
+and times, SOMOS's own quality checks if a file has the column `clean`, and sessions that do not count in a podeval
+listening test.
 """
 
 import csv
@@ -31,9 +31,9 @@ Output = tuple[str, str]
 """A system and an item."""
 Record = Mapping[str, Any]
 Records = Sequence[tuple[str, Record]]
-"""The lines of a file, each with its place; names of columns are in lower case."""
+"""The lines of a file, each with its place; column names are in lower case."""
 
-# This includes the forms that Excel writes in German, French, Spanish and Italian.
+# This includes the words that Excel writes in German, French, Spanish and Italian.
 _FALSE = ("0", "0.0", "false", "no", "n", "f", "falsch", "faux", "falso")
 _SCORES = ("system", "item", "score")
 _RATERS = ("rater", "listener", "listenerid", "workerid", "worker id")
@@ -48,7 +48,7 @@ _OUTCOMES = {"a": 1, "b": -1, "tie": 0, "both_bad": 0}
 
 @dataclass(frozen=True)
 class Preference:
-    """A choice between two systems on an item, or on all without one: 1 for the first, -1 for the second, else 0."""
+    """A choice between two systems on an item, or overall: 1 for the first, -1 for the second, otherwise 0."""
 
     rater: str
     item: str
@@ -59,7 +59,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class RatingFile:
-    """The content of a file of ratings.
+    """The content of a rating file.
 
     Attributes:
         name: name of the file, or of its task.
@@ -68,7 +68,7 @@ class RatingFile:
         preferences: choices between two systems.
         votes: votes as records, for the analyses of votes.
         recordings: name of the recording of an output, if the file has one.
-        notes: sentences on omitted lines.
+        notes: sentences about omitted lines.
     """
 
     name: str
@@ -82,17 +82,17 @@ class RatingFile:
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout of files of ratings.
+    """A layout of rating files.
 
     Attributes:
-        name: its name, for `podeval data fetch ratings NAME`.
-        title: its ratings.
-        columns: sets of columns, any of which a file must have.
+        name: the name, for `podeval data fetch ratings NAME`.
+        title: a title for its ratings.
+        columns: sets of columns, one of which a file must have.
         where: the source of the data.
         scales: columns with marks, each with the name of its scale; missing ones are skipped.
-        locate: function that returns system, item and the name of the recording of a line.
-        counts: column that marks counting lines, with the reason why others do not count.
-        read: function that reads a file of another kind than marks by line.
+        locate: function that returns the system, the item and the recording's name of a line.
+        counts: column that marks the lines that count, with the reason why others do not.
+        read: function that reads a file that is not a list of marks by line.
         archive: address of the published archive; empty if a program cannot fetch it.
     """
 
@@ -111,7 +111,7 @@ def read_rating_files(path: Path) -> list[RatingFile]:
     """Read the ratings of a file, or of a folder such as PAM's `human_eval`, with `scores.csv` in a folder per task.
 
     Raises:
-        BadInput: it cannot be read, is in no layout of `LAYOUTS`, or a line of it is wrong; the message names the line.
+        BadInput: the file cannot be read, has none of the `LAYOUTS`, or has a wrong line; the message names the line.
     """
     if not path.is_dir():
         return [_read_file(path)]
@@ -140,7 +140,7 @@ def _read_file(path: Path) -> RatingFile:
 
 
 def _read_records(path: Path) -> Records:
-    """Read the lines of a file; Parquet columns of sound give only their paths, and VoiceMOS's lists have no names."""
+    """Read the lines of a file; Parquet columns of sound give only paths, and VoiceMOS's lists have no column names."""
     if path.suffix == ".parquet":
         import pyarrow.parquet
         from pyarrow.types import is_binary, is_struct
@@ -161,7 +161,7 @@ def _read_records(path: Path) -> Records:
 
 
 def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
-    """Read the marks of a file with a line for each output, or for each mark of one.
+    """Read the marks of a file with a line for each output, or for each mark of an output.
 
     Raises:
         BadInput: a line lacks a system, or has a mark that is not a number.
@@ -237,7 +237,7 @@ def _read_order(path: Path, records: Records) -> RatingFile:
 
 
 def _read_listening(path: Path, records: Records) -> RatingFile:
-    """Read the marks of a listening test of podeval; pages with two outputs are choices, positive for the second."""
+    """Read the marks of a podeval listening test; pages with two outputs are choices, positive for the second."""
     paired = [(line, row) for line, row in records if row.get("compared_with")]
     single = [(line, row) for line, row in records if not row.get("compared_with")]
     ratings = _read_lines(path, single, LAYOUTS["listening"]) if single else RatingFile(path.stem, "listening")
@@ -253,7 +253,7 @@ def _read_listening(path: Path, records: Records) -> RatingFile:
 
 
 def _read_speechjudge(path: Path, records: Records) -> RatingFile:
-    """Read which of audioA and audioB is more natural: by each rater, or by the majority."""
+    """Read which of audioA and audioB is more natural, according to each rater or to the majority."""
     preferences, recordings = [], {}
     for line, row in records:
         item, choices = str(row["index"]), row.get("naturalness_annotation") or [row.get("naturalness_label")]
@@ -271,7 +271,7 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
 
 
 def _read_votes(path: Path) -> RatingFile:
-    """Read votes in any form of `raters.read_votes`; a vote's item, if any, is that of both outputs."""
+    """Read votes in any form that `raters.read_votes` accepts; a vote's item, if any, is that of both outputs."""
     votes, preferences = read_votes(path), []
     for number, vote in enumerate(votes):
         row = read_log_record(f"vote {number + 1}", vote)
@@ -286,12 +286,12 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
 
     Args:
         name: name of the layout.
-        into: the folder; the archive stays there, so a stopped download resumes.
-        web: reader of the server.
-        most_bytes: size of the largest accepted archive.
+        into: the folder; the archive stays in it, so an interrupted download resumes.
+        web: reader for the server.
+        most_bytes: maximum size of an accepted archive in bytes.
 
     Raises:
-        BadInput: there is no such corpus, it cannot be fetched, or the download is not an archive.
+        BadInput: there is no such corpus, the corpus cannot be fetched, or the download is not an archive.
     """
     layout = LAYOUTS.get(name)
     if layout is None or not layout.archive:
@@ -392,4 +392,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order of trying them; a new one is one entry. Files in no such layout are votes."""
+"""The layouts by name, in the order in which they are tried; a new one is an entry here. Other files are votes."""

@@ -1,11 +1,11 @@
-"""The adapters: their interface, their list, their inputs and their outputs.
+"""Adapters: their interface, their list, their inputs and their outputs.
 
-An adapter makes the models of one task work: it declares the classes of model that it can open, opens a folder of files
-without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a model
+An adapter runs the models of one task: it declares the model classes that it can open, opens a folder of files without
+running any code in it, and turns items into audio, scripts or answers. Heavy libraries are imported only when a model
 is opened.
 
 A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to the folder of the
-items' file, so a sandbox can mount only these two together.
+items' file, so a sandbox only needs to mount these together.
 """
 
 import fcntl
@@ -29,14 +29,14 @@ from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 SEEDS_MOST = 2**31
 
 TRIES = 5
-"""Number of processes in which an item is begun and not finished before it counts as one that kills them; anyone who
-kills a process for reasons of their own hits the same item that often only by great misfortune."""
+"""Number of processes that may die on an item before it counts as the cause; other causes rarely hit one item so often.
+"""
 
 Cause = Literal["system", "ours"]
 
 
 class NotPrepared(BadInput):
-    """An input of a job is missing or unreadable, which is the fault of the job's author, not of a model."""
+    """An input of a job is missing or unreadable, which is the fault of the job's author and not of a model."""
 
 
 class Job(JobPart):
@@ -46,14 +46,14 @@ class Job(JobPart):
         adapter: a task of `TASKS`.
         model_folder: the files of the model at its pinned commit; for `outputs`, the supplied files.
         base_folder: files of the model that an adapter repo (LoRA) adapts.
-        preset: settings of generation, of `podeval.systems.adapters.presets`.
-        items_file: JSON lines, each an `Ask`.
+        preset: generation settings, from `podeval.systems.adapters.presets`.
+        items_file: file of JSON lines, each of which is an `Ask`.
         out_folder: folder for audio, scripts and `generated.jsonl`.
-        seeds: every item is generated once with each.
-        device: such as `cpu` or `cuda:1`; None is the GPU, if there is one.
-        processes: number of copies of the model, each on its own GPU; None uses every GPU with room for a copy.
-        item_seconds: an item that takes longer has failed.
-        batch: highest number of items at once for models that can batch; halved while memory is insufficient.
+        seeds: seeds, with each of which every item is generated once.
+        device: the device, such as `cpu` or `cuda:1`; None means the GPU, if there is one.
+        processes: number of copies of the model, each on its own GPU; None means one on every GPU with room for it.
+        item_seconds: time limit of an item in seconds; an item that takes longer has failed.
+        batch: maximum number of items at once for models that can batch; it is halved while memory is insufficient.
         voices_folder: recordings for presets with reference voices, next to the items' file.
     """
 
@@ -75,8 +75,8 @@ class Job(JobPart):
         """Read a job from its file; relative paths in it are relative to the file's folder.
 
         Raises:
-            NotPrepared: it is not there.
-            BadInput: it is not JSON, or not a job; the message names the field and the reason.
+            NotPrepared: the file does not exist.
+            BadInput: the file is not JSON, or not a job; the message names the field and the reason.
         """
         if not path.is_file():
             raise NotPrepared(f"there is no job file {path}")
@@ -93,8 +93,8 @@ class Job(JobPart):
         """Read the items, in order.
 
         Raises:
-            NotPrepared: the file is not there.
-            BadInput: a line is not an item, two items share an id, or there are none.
+            NotPrepared: the file does not exist.
+            BadInput: a line is not an item, two items share an id, or there are no items.
         """
         if not self.items_file.is_file():
             raise NotPrepared(f"there is no file of items {self.items_file}")
@@ -121,10 +121,10 @@ class GeneratedAnswer(JobPart):
 
 
 class Generated(JobPart):
-    """A line of `generated.jsonl`: an item made with a seed, or the reason for a missing output.
+    """A line of `generated.jsonl`: an item generated with a seed, or the reason for a missing output.
 
     `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is their
-    ratio. `error` states the fault, `cause` the party at fault. `details` is provenance.
+    ratio. `error` describes the fault, `cause` names the party at fault. `details` is the provenance.
     """
 
     schema_version: Literal[1] = 1
@@ -150,10 +150,10 @@ class Generated(JobPart):
 
 
 def parse_json(form: type[Any], content: bytes, where: str) -> Any:
-    """Read an object of a class of pydantic from JSON.
+    """Read an object of a pydantic class from JSON.
 
     Raises:
-        BadInput: it does not fit the class; the message names the field and the reason.
+        BadInput: the JSON does not fit the class; the message names the field and the reason.
     """
     try:
         return form.model_validate_json(content)
@@ -162,11 +162,11 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
 
 
 class Log:
-    """The log in one output folder: a line for each item in `generated.jsonl`, whole and synced, next to the item's
+    """The log of an output folder: a complete, synced line for each item in `generated.jsonl`, next to the item's
     files.
 
-    Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that was begun
-    repeatedly without finishing is finally given up.
+    Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that is begun
+    repeatedly without being finished is eventually given up.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -175,10 +175,10 @@ class Log:
         self._life = uuid.uuid4().hex
 
     def finished(self) -> dict[tuple[str, int], Generated]:
-        """Read the lines by item and seed, of those whose files are all there.
+        """Read the lines whose files all exist, by item and seed.
 
         Raises:
-            BadInput: a complete line that this version did not write.
+            BadInput: there is a complete line that this version did not write.
         """
         lines = {}
         for line in read_lines(self.folder / "generated.jsonl"):
@@ -204,7 +204,7 @@ class Log:
         self._append("begun.jsonl", [{"item": item, "seed": seed, "life": self._life} for item, seed in places])
 
     def finish(self, line: Generated) -> None:
-        """Keep a line; when this returns, a kill does not lose it."""
+        """Store a line; after this returns, a kill does not lose it."""
         self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
 
     def _append(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
@@ -217,13 +217,13 @@ class Log:
 
 @dataclass(frozen=True)
 class ModelClass:
-    """A class of models that an adapter opens; only tiny ones with random weights have been run through this code.
+    """A class of models that an adapter opens; only tiny models with random weights have been run with this code.
 
     Args:
-        type: `model_type` in config.json.
-        title: its usual name.
-        about: capabilities of the model, in one sentence.
-        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models alike.
+        type: the `model_type` in config.json.
+        title: the usual name.
+        about: the capabilities of the model, in one sentence.
+        opened_by: the class that opens it, as `module:name`; empty if the adapter opens all its models in the same way.
     """
 
     type: str
@@ -234,16 +234,16 @@ class ModelClass:
 
 @dataclass(frozen=True)
 class Adapter:
-    """The way one task's models are run.
+    """How the models of one task are run.
 
     Args:
         task: the name of the task.
         models: the classes of models that it opens.
-        check: function that checks whether it can open a model (its folder, and that of its base), from only the
-            model's small files; raises `BadInput` for another class of model, weights in an unsupported form, or code
-            in the folder.
-        open: function that loads the model of a job; raises `BadInput` like `check`, or with the reason why it cannot
-            be loaded, and `ModelMissing` for a library that this model needs.
+        check: function that checks whether it can open a model (given its folder and its base's) from the model's small
+            files alone; raises `BadInput` for another class of model, weights in an unsupported form, or code in the
+            folder.
+        open: function that loads the model of a job; raises `BadInput` like `check`, or with the reason why the model
+            cannot be loaded, and `ModelMissing` for a library that this model needs.
         packages: the libraries for all its models.
     """
 
@@ -273,7 +273,7 @@ _ADAPTERS = {
 }
 
 TASKS = tuple(_ADAPTERS)
-"""Every task there is an adapter for; `outputs` stands for files that were made elsewhere."""
+"""Every task that has an adapter; `outputs` stands for files that were made elsewhere."""
 
 
 def find_adapter(task: str) -> Adapter:

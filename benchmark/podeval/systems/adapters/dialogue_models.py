@@ -13,13 +13,13 @@ from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-# CSM of transformers speaks the lines of a conversation, each with the earlier ones as context.  A speaker is a number
-# in the text; the recordings before a line keep its voice: the reference voices with their words, or else the speakers'
-# first lines, and the latest lines.
+# CSM of transformers speaks the lines of a conversation, each with the earlier ones as context. A speaker is a number
+# in the text. The recordings before a line keep its voice consistent: the reference voices with their words (otherwise
+# the speakers' first lines) and the latest lines.
 
 
 _LATEST = 3
-"""Number of the latest lines of a conversation that stay in the context, in addition to each speaker's first."""
+"""Number of most recent lines of a conversation that stay in the context, in addition to each speaker's first."""
 
 
 class Csm(SpeechModel):
@@ -32,15 +32,15 @@ class Csm(SpeechModel):
     languages = ("en",)
     longest_line = 250
     most_speakers = 8
-    longest = 60.0  # after which only the voices stay in the context
+    longest = 60.0  # beyond this, only the voices stay in the context
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line after another of the same voice, shape (frames,)."""
+        """Speak a line that follows another one in the same voice, shape (frames,)."""
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Say turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
+        """Speak turn after turn, shape (frames,), each with the voices and the latest turns as context."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
         references = {numbers[who]: self.require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
@@ -63,7 +63,7 @@ class Csm(SpeechModel):
 
         Raises:
             SpeechFailed: the model stopped immediately.
-            BadInput: the lines before do not fit into the model's window.
+            BadInput: the preceding lines do not fit into the model's window.
         """
         marks = f"{self._processor.audio_token}{self._processor.audio_eos_token}"
         tokenizer = self._processor.tokenizer
@@ -77,10 +77,10 @@ class Csm(SpeechModel):
         return loading.read_wave(wave, text)
 
 
-# Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.  A voice is drawn
-# with every call; it is kept by prompting with a recording of it and its words. Speakers without a reference recording
-# are prompted with their own first line. The codec (DAC) is a separate repo: it is under `audio_tokenizer/` in the
-# model's folder, or is given as the base.
+# Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one. Each call draws a
+# new voice; to keep one, the model is prompted with a recording of it and its words. Speakers without a reference
+# recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under `audio_tokenizer/`
+# in the model's folder, or is given as the base.
 
 _PIECE = 0
 """Key of the first piece of a performance, which contains all voices."""
@@ -96,8 +96,8 @@ class Dia(SpeechModel):
     longest_line = 250
     most_speakers = 2
     laugh = "(laughs)"
-    longest = 15.0  # a prompt of that length and as much again fit into its window
-    prompt_seconds = 18.0  # its authors ask for five to ten; more leaves no room in its window of 35 s
+    longest = 15.0  # a prompt of this length and as much speech again fit into its window
+    prompt_seconds = 18.0  # its authors ask for five to ten; longer prompts leave no room in its window of 35 s
 
     def open_processor(self, job: Job, device: str) -> Any:
         """Build the processor by hand, because its own loader follows a repo name in its config."""
@@ -112,13 +112,13 @@ class Dia(SpeechModel):
             )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line after another of the same voice, shape (frames,)."""
+        """Speak a line that follows another one in the same voice, shape (frames,)."""
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a piece of a dialogue of at most two speakers, shape (frames,).
+        """Perform a piece of a dialogue of at most two speakers; the result has the shape (frames,).
 
-        Its prompts are the reference voices if all are given, else the first piece.
+        The prompts are the reference voices if all are given, otherwise the first piece.
         """
         tags = {speaker: f"[S{number}]" for number, speaker in enumerate(speakers, 1)}
         text = " ".join(f"{tags[turn.speaker]} {turn.text}" for turn in piece.turns)
@@ -133,13 +133,13 @@ class Dia(SpeechModel):
         return VoiceClip(reference.samples, f"[S{number}] {self.require_words(reference).text}")
 
     def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
-        """Generate the speech after the prompts, whose texts are tagged."""
+        """Generate the speech that follows the prompts, whose texts are tagged."""
         seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
         if seconds > 2 * self.prompt_seconds:
             raise BadInput(
                 f"reference voices of {seconds:.0f} s leave Dia no room; give about five to ten seconds each"
             )
-        # One recording of all prompts, one after the other.
+        # A single recording of all prompts, one after the other.
         recordings = [np.concatenate([prompt.samples for prompt in prompts])] if prompts else []
         spoken = " ".join(str(prompt.text) for prompt in prompts)
         with loading.draw_sound(text, seed):
@@ -154,7 +154,7 @@ class Dia(SpeechModel):
                 raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text at once; the model reads {room}")
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
-            # The output may have ended at once, or contain marks in place of sounds.
+            # The output may have ended at once, or contain special codes in place of sounds.
             (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 
@@ -173,7 +173,7 @@ class VibeVoice(SpeechModel):
     title = "VibeVoice"
     languages = ("en", "zh")
     most_speakers = 4
-    longest = 2_400.0  # its window holds about 45 minutes, of which the voices take some
+    longest = 2_400.0  # its window covers about 45 minutes, of which the voices take up some
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:
@@ -181,15 +181,16 @@ class VibeVoice(SpeechModel):
         super().__init__(job, preset, device)
 
     def begin(self) -> None:
-        """Begin a new item, without any performed pieces."""
+        """Begin a new item, forgetting the pieces performed so far."""
         self._performed = 0
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a dialogue, shape (frames,).
+        """Perform a dialogue; the result has the shape (frames,).
 
         Raises:
-            SpeechFailed: the model stopped immediately, or its frames are not sound.
-            BadInput: it does not fit into the model's window, or needs several pieces without voices to keep.
+            SpeechFailed: the model stopped immediately, or its frames are not valid sound.
+            BadInput: the dialogue does not fit into the model's window, or needs several pieces but has no reference
+                voices.
         """
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
@@ -209,7 +210,7 @@ class VibeVoice(SpeechModel):
     def _render_dialogue(
         self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip]
     ) -> tuple[str, list[Samples]]:
-        """Render the dialogue in the model's own template, and its voices in the order of their places in it."""
+        """Render the dialogue in the model's own template, and its voices in the order of their appearance."""
         numbers = {speaker: str(number) for number, speaker in enumerate(speakers)}
         messages, sounds, voiced = [], [], set()
         for turn in piece.turns:

@@ -1,7 +1,7 @@
-"""`python -m podeval.systems.adapters.generate JOB.json`: open a model, make every item, log each as it is done.
+"""`python -m podeval.systems.adapters.generate JOB.json`: open a model, generate the items, and log each when done.
 
-The process needs no network and uses none. It may be killed at any time: another run makes the items that are not in
-its log. With several GPUs it starts a copy of itself on each, through accelerate. It ends with 0 when every item has a
+The process does not use the network. It may be killed at any time; another run generates the items that are not in its
+log. With several GPUs, it starts a copy of itself on each through accelerate. It exits with 0 when every item has a
 line, including failures; with 2 and a sentence if the model or the job cannot be used (also in `refused.json`, with the
 party at fault); with 3 if a copy died.
 """
@@ -65,10 +65,10 @@ class OutOfMemory(PodevalError):
 
 @contextlib.contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Interrupt the code in this block when its time is up, between two steps of the interpreter.
+    """Interrupt the code in the block when its time is up, between two steps of the interpreter.
 
     Raises:
-        TookTooLong: the time was up.
+        TookTooLong: the time ran out.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -86,10 +86,10 @@ def limit_time(seconds: float) -> Iterator[None]:
 
 @dataclass
 class Batches:
-    """Processes as many items at once as memory allows: half as many after each failure.
+    """Processes as many items at once as memory allows, halving their number after each failure.
 
     Attributes:
-        size: the most that have not run out of memory so far.
+        size: the largest number of items that has not run out of memory so far.
     """
 
     size: int
@@ -97,9 +97,9 @@ class Batches:
     def over(
         self, items: Sequence[T], work: Callable[[Sequence[T]], R]
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
-        """Yield every batch with the result of the work, or with its error.
+        """Yield every batch with the result of the work or its error.
 
-        A failed batch is tried again one by one, so no item fails because of another.
+        A failed batch is tried again item by item, so an item never fails because of another.
         """
         rest = list(items)
         while rest:
@@ -124,13 +124,13 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    # This is outside the except block: the error's frames keep the tensors that did not fit.
+    # This is outside the except block, because the error's frames keep the tensors that did not fit alive.
     free_memory()
     return OutOfMemory("a single item does not fit into memory; use a larger machine or a smaller model")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job file; returns the exit code."""
+    """Run a job file; return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _without_network()
     job: Job | None = None
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(job: Job, file: Path) -> int:
-    """Make the items of a job that are not in its log yet; return the exit code.
+    """Generate the items of a job that are not in its log yet; return the exit code.
 
     Raises:
         BadInput: the job, its items, its settings or its model cannot be used.
@@ -171,7 +171,7 @@ def run(job: Job, file: Path) -> int:
         if not work:
             return 0
         adapter.check(job.model_folder, job.base_folder)
-        # Supplied outputs need no model, and therefore no GPU.
+        # Supplied outputs do not need a model, and therefore no GPU.
         fitting = count_fitting_copies(job.model_folder, job.device) if adapter.packages else 1
         copies = min(job.processes or fitting, len(work))
         if copies > 1:
@@ -181,7 +181,7 @@ def run(job: Job, file: Path) -> int:
 
 
 def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence[tuple[Ask, int]]) -> None:
-    """Make the share of this one of several copies."""
+    """Generate this copy's share of the items."""
     from accelerate import PartialState
 
     _die_with_parent()
@@ -194,7 +194,7 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 
 
 def _die_with_parent() -> None:
-    """End this copy with its launcher, because it must not write at the same time as the next one."""
+    """End this copy when its launcher ends, because it must not write at the same time as the next one."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):  # not on Linux
@@ -202,7 +202,7 @@ def _die_with_parent() -> None:
 
 
 def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tuple[Ask, int]]:
-    """List the items without a line; an item that killed its process too often gets a line with this reason."""
+    """List the items without a line; an item that killed its process too often gets a line that says so."""
     finished, deadly = log.finished(), log.died_on()
     work = []
     for seed in seeds:
@@ -244,13 +244,13 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
     """Process a batch within its time.
 
     Raises:
-        SpeechFailed: the model failed, whatever the error of its library.
+        SpeechFailed: the model failed, with any error from its library.
     """
     try:
         with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
-        # After an error inside CUDA nothing works any more: this process must end and start again.
+        # After an error inside CUDA, nothing works any more, so this process must end and be started again.
         if is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]
@@ -302,14 +302,14 @@ def _start_copies(file: Path, copies: int) -> int:
     """Run the same job in several processes, which share the work; return 3 if one died.
 
     Raises:
-        BadInput: all copies refused the job; the message is the reason of one of them.
+        BadInput: all copies refused the job; the message is the reason that one of them gave.
     """
     from torch.distributed.run import get_args_parser
     from torch.distributed.run import run as launch
 
     os.environ |= {_COPY: "1", "GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // copies)))
-    # Everything listens on loopback, at free ports; the name of this machine need not be known.
+    # Everything listens on loopback, at free ports, so the name of this machine is not needed.
     options = ["--nnodes=1", f"--nproc-per-node={copies}", "--max-restarts=0", "--local-addr=127.0.0.1"]
     options += ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", f"--rdzv-id={os.getpid()}"]
     try:
@@ -325,14 +325,14 @@ def _start_copies(file: Path, copies: int) -> int:
 
 
 def _without_network() -> None:
-    """Configure the libraries not to look anything up; a sandbox also prevents it."""
+    """Configure the libraries not to use the network, which a sandbox also prevents."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 def _hardware(job: Job) -> str:
-    """Describe the hardware of the model, because RTFs are compared only on the same hardware."""
+    """Describe the hardware that runs the model, because RTFs are compared only on the same hardware."""
     if job.adapter == "outputs":
         return ""
     import platform

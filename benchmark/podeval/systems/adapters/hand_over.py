@@ -1,9 +1,9 @@
-"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand over each finished item at once.
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, handing over finished items.
 
-For containers with a results folder in object storage: only complete files are written there, each once, and no file is
-appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` the line of an item's log,
-written after its files; `ended.json`, written last, contains the end of the generation. A restarted container takes
-back the results of the previous one, and makes the rest.
+For containers with a results folder in object storage: only complete files are written to it, each once, and files are
+never appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` the line of an item's
+log, written after its files; `ended.json`, written last, describes how the generation ended. A restarted container
+takes back the results of the previous one and generates the rest.
 """
 
 import json
@@ -28,11 +28,11 @@ TICK = 1.0
 """Seconds between two checks for new outputs."""
 
 _TAIL, _TAIL_LINES = 4_000, 200
-"""Number of characters and lines of its standard error that are kept."""
+"""Number of characters and lines of the program's standard error that are kept."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job file and copy its results; return the exit code, which is also 0 if the model cannot be used."""
+    """Run a job file and copy its results; return the exit code, which is 0 even if the model cannot be used."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if len(words) != 2:
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
     """Run a program that generates into a folder, and copy its finished results; return the exit code.
 
-    A model or job that cannot be used ends successfully, because restarting the container would change nothing.
+    If the model or job cannot be used, the exit code is 0, because restarting the container would not help.
     """
     started = time.monotonic()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
@@ -98,7 +98,7 @@ def name_line(item: str, seed: int) -> str:
 
 
 def _copy_new(out: Path, results: Path, start: int) -> int:
-    """Copy the complete lines of the log from a position on; return the position of the next."""
+    """Copy the complete lines of the log from a position on; return the position of the next line."""
     log = out / LOG
     if not log.is_file():
         return start
@@ -122,7 +122,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _pass_on(stream: Iterable[str], tail: deque[str]) -> None:
-    """Write a process's standard error to ours, and keep the end of it."""
+    """Write a process's standard error to ours, and keep its end."""
     for line in stream:
         sys.stderr.write(line)
         tail.append(line[-_TAIL:])

@@ -18,11 +18,9 @@ from podeval.systems.adapters.snapshot import read_config
 from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 
-# Bark of transformers speaks lines in the voices of its repo's presets.
-#
-# A voice is a preset of three arrays, named `<language>_speaker_<n>` in `speaker_embeddings_path.json`; without one,
-# Bark draws a voice with every line, so that no dialogue can be made of them. The arrays are read from the model's
-# folder alone, and without pickles.
+# Bark of transformers speaks lines in the voices of its repo's presets. A voice is a preset of three arrays, named
+# `<language>_speaker_<n>` in `speaker_embeddings_path.json`; without one, Bark draws a new voice for every line, so the
+# lines cannot form a dialogue. The arrays are read from the model's folder alone, and without pickles.
 
 
 VOICES = "speaker_embeddings_path.json"
@@ -40,7 +38,7 @@ class Bark(SpeechModel):
     reader = "AutoTokenizer"
     takes_references = False
     laugh = "[laughs]"
-    longest_line = 200  # about thirteen seconds, the most that it speaks at once
+    longest_line = 200  # about thirteen seconds, the most that it can speak at once
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._folder = job.model_folder
@@ -51,14 +49,14 @@ class Bark(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate in its generation settings, Hz."""
+        """The sampling rate in its generation settings, in Hz."""
         return int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
         """Return the number of presets that its repo has for the language.
 
         Raises:
-            BadInput: it has no sampling rate.
+            BadInput: the repo states no sampling rate.
         """
         count = len(self._presets.get(language, ()))
         if not count:
@@ -70,7 +68,7 @@ class Bark(SpeechModel):
         return count
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line in the voice of this number, shape (frames,).
+        """Say a line in the voice with this number; the result has the shape (frames,).
 
         Raises:
             SpeechFailed: the model stopped immediately.
@@ -94,7 +92,7 @@ class Bark(SpeechModel):
 
 
 def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """List the voices by language, in the order of their numbers; those of `v2/` if there are any.
+    """List the voices by language, in the order of their numbers; if there are voices in `v2/`, list only those.
 
     Raises:
         BadInput: the file that names them is invalid.
@@ -117,7 +115,7 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
     """Read the arrays of a voice.
 
     Raises:
-        BadInput: one leads out of the folder, is not there, or is no array of the right shape.
+        BadInput: a path leads out of the folder, does not exist, or is not an array of the right shape.
     """
     arrays = {}
     for part, name in paths.items():
@@ -136,9 +134,8 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
     return arrays
 
 
-# VITS of transformers (MMS-TTS and its like) has one voice or numbered voices, and speaks one line at a time.
-#
-# Its noise is drawn for a whole padded batch, so that lines are said one by one, each from a seed of its own.
+# VITS of transformers (MMS-TTS and similar models) has one voice or numbered voices, and speaks one line at a time. Its
+# noise is drawn for a whole padded batch, so lines are said one by one, each with its own seed.
 
 
 class Vits(SpeechModel):
@@ -147,7 +144,7 @@ class Vits(SpeechModel):
     network = "VitsModel"
     reader = "VitsTokenizer"
     takes_references = False
-    longest_line = 300  # its attention grows with the square of a line
+    longest_line = 300  # the cost of attention grows with the square of the line's length
 
     def open_processor(self, job: Job, device: str) -> Any:
         """Open its tokenizer.
@@ -163,18 +160,18 @@ class Vits(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate in its config, Hz."""
+        """The sampling rate in its config, in Hz."""
         return int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return the number in its config; a model speaks the language of its training, which it does not state."""
+        """Return the number in its config; a model speaks its training language, which it does not state."""
         return max(1, int(self._model.config.num_speakers))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line in the voice of this number, shape (frames,).
+        """Say a line in the voice with this number; the result has the shape (frames,).
 
         Raises:
-            SpeechFailed: the model supports none of the line's characters.
+            SpeechFailed: the model does not support any of the line's characters.
         """
         inputs = self._processor(text, return_tensors="pt")
         blank = 1 if self._processor.add_blank else 0
@@ -187,11 +184,10 @@ class Vits(SpeechModel):
         return np.asarray(wave.float().cpu().numpy()[0], np.float32)
 
 
-# Higgs Audio v2 of transformers generates lines as codes of eight books, which its own codec turns into sound.
-#
-# A voice is kept by earlier speech: a line of the voice with its recording comes before the line to be spoken. The
-# codec is under `audio_tokenizer/` in the model's folder, or is given as the base. transformers imports torchaudio
-# for it, which resamples the recordings of voices; the extra `podeval[higgs]` brings it.
+# Higgs Audio v2 of transformers generates lines as codes from eight codebooks, which its own codec turns into sound. A
+# voice is kept consistent by earlier speech: a line in that voice, with its recording, precedes the line to be spoken.
+# The codec is under `audio_tokenizer/` in the model's folder, or is given as the base. For this model, transformers
+# imports torchaudio, which resamples the recordings of voices; the extra `podeval[higgs]` installs it.
 
 _LONGEST_LINE_SECONDS = 60.0
 _INSTRUCTION, _SCENE = "Generate audio following instruction.", "Audio is recorded from a quiet room."
@@ -233,15 +229,15 @@ class HiggsAudio(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate of the codec, Hz."""
+        """The sampling rate of the codec, in Hz."""
         return int(self._processor.audio_tokenizer.config.sample_rate)
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line after another of the same voice, shape (frames,).
+        """Speak a line that follows another one in the same voice; the result has the shape (frames,).
 
         Raises:
             SpeechFailed: the result cannot be decoded.
-            BadInput: the lines before do not fit into the model's window.
+            BadInput: the preceding lines do not fit into the model's window.
         """
         messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]
         if prompt is not None:
@@ -257,7 +253,7 @@ class HiggsAudio(SpeechModel):
     def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
         processor = self._processor
         rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        # The words to say begin where the sound begins; a template may leave that mark to its reader.
+        # The words to say begin where the sound begins; a template may leave it to the caller to add this mark.
         if not rendered.rstrip().endswith(processor.audio_bos_token):
             rendered += processor.audio_bos_token
         return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))
@@ -268,10 +264,10 @@ def _message(role: str, text: str) -> dict[str, Any]:
 
 
 def _require_torchaudio() -> None:
-    """Check that torchaudio loads next to this build of torch.
+    """Check that torchaudio can be loaded with this build of torch.
 
     Raises:
-        ModelMissing: it does not; with the reason.
+        ModelMissing: torchaudio cannot be loaded; the message gives the reason.
     """
     try:
         import torchaudio  # noqa: F401
@@ -283,12 +279,11 @@ def _require_torchaudio() -> None:
         ) from None
 
 
-# Pocket TTS and Gradium Phonon of transformers generate lines as continuous latents, which a codec decodes.
-#
-# Pocket TTS keeps a voice by prompting with a recording of it: the reference, else the speaker's own first line. Phonon
-# hears voices through a codec that is not in transformers, so that its voices are those that its repo ships as latents:
-# files `voices/<name>.safetensors`, one tensor (frames, audio_prompt_dim) each; without any, a voice is drawn with
-# every line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the base.
+# Pocket TTS and Gradium Phonon of transformers generate lines as continuous latents, which a codec decodes. Pocket TTS
+# keeps a voice by prompting with a recording of it: the reference or, without one, the speaker's own first line. Phonon
+# encodes voices with a codec that is not in transformers, so it can only use the voices that its repo ships as latents:
+# files `voices/<name>.safetensors` with one tensor (frames, audio_prompt_dim) each. Without any, a new voice is drawn
+# for every line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the base.
 
 LATENTS = "voices"
 _SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")
@@ -321,7 +316,7 @@ class PocketTts(SpeechModel):
             )
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, prompted with its speaker's voice, shape (frames,)."""
+        """Say a line, prompted with its speaker's voice; the result has the shape (frames,)."""
         prompt = reference or self._first.get(voice)
         if prompt is not None and len(prompt.samples) > self.prompt_seconds * self.rate:
             prompt = VoiceClip(prompt.samples[: round(self.prompt_seconds * self.rate)], prompt.text)
@@ -330,7 +325,7 @@ class PocketTts(SpeechModel):
         return samples
 
     def _generate(self, text: str, prompt: dict[str, Any], seed: int) -> Samples:
-        """Generate a line; `prompt` is a voice in the processor's form.
+        """Generate a line; `prompt` is a voice in the form that the processor returns.
 
         Raises:
             SpeechFailed: the model's template fails, or the result cannot be decoded.
@@ -358,11 +353,11 @@ class GradiumPhonon(PocketTts):
         self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
 
     def voices(self, language: str) -> int | None:
-        """Return the number of voices in its repo; one, which is drawn anew, if there is none."""
+        """Return the number of voices in its repo; 1 if there are none, because a voice is then drawn."""
         return max(1, len(self._voices))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line in one of the repo's voices, shape (frames,)."""
+        """Say a line in one of the repo's voices; the result has the shape (frames,)."""
         return self._generate(text, {"audio_prompt_latents": [self._voices[voice]]} if self._voices else {}, seed)
 
 
@@ -370,7 +365,7 @@ def _read_voices(folder: Path, width: int) -> list[Any]:
     """Read the voices that a repo ships, by name.
 
     Raises:
-        BadInput: a file contains no latents of a voice.
+        BadInput: a file does not contain the latents of a voice.
     """
     from safetensors.torch import load_file
 

@@ -1,4 +1,4 @@
-"""A folder of files is opened with transformers: without a network or code of the folder, and from safetensors only.
+"""Open a folder of files with transformers, without the network or code from the folder, and only from safetensors.
 
 A copy of a model is on one device if it fits; otherwise accelerate spreads it over all GPUs.
 """
@@ -23,16 +23,16 @@ from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, r
 from podeval.systems.speech import Samples, SpeechFailed
 
 CODEC = "audio_tokenizer"
-"""Folder of a model's codec in the model's own."""
+"""Subfolder of a model's folder that contains its codec."""
 
 _SHARE = 0.8
-"""Share of a GPU's free memory that weights may fill; the rest is for the computation."""
+"""Share of a GPU's free memory that weights may fill; the rest is for computation."""
 
 
 def derive_seed(seed: int, *location: str | int) -> int:
     """Derive a seed for a location, such as an item and a line in it: 0..2^31-1.
 
-    Randomness depends only on the seed and the item: not on other items, or on the number generated at once.
+    Randomness depends only on the seed and the item, not on other items or the number of items generated at once.
     """
     text = "\x1f".join(map(str, (seed, *location)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
@@ -47,10 +47,10 @@ def set_seed(seed: int) -> None:
 
 
 def choose_device(requested: str | None) -> str:
-    """Choose the device of one copy: that of the job, or else this process's GPU, or else the processor.
+    """Choose the device of one copy: the job's device, otherwise this process's GPU, otherwise the CPU.
 
     Raises:
-        BadInput: the device is not there.
+        BadInput: the device does not exist.
     """
     if requested is not None:
         return require_device(requested, f"the device {requested}", "leave it out")
@@ -60,7 +60,7 @@ def choose_device(requested: str | None) -> str:
 
 
 def count_fitting_copies(folder: Path, requested: str | None) -> int:
-    """Count the copies of the model that fit on separate GPUs; 1 if there is no GPU, or if it fits on none."""
+    """Count the copies of the model that fit on separate GPUs; 1 if there is no GPU or it does not fit on any."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
@@ -70,10 +70,10 @@ def count_fitting_copies(folder: Path, requested: str | None) -> int:
 
 
 def load_model(kind: str, folder: Path, device: str) -> Any:
-    """Load a model of class `kind` of transformers, ready to be used.
+    """Load a model of the transformers class `kind`, ready for use.
 
     Raises:
-        BadInput: it cannot be loaded; with the library's reason.
+        BadInput: the model cannot be loaded; the message gives the library's reason.
     """
     import torch
 
@@ -90,7 +90,7 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
     """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own, or the base.
 
     Raises:
-        BadInput: there is neither, or it is not a codec of this `model_type`.
+        BadInput: neither exists, or it is not a codec of this `model_type`.
     """
     own = job.model_folder / CODEC
     codec = own if (own / "config.json").is_file() else job.base_folder
@@ -104,7 +104,7 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
 
 @contextmanager
 def draw_sound(text: str, seed: int) -> Iterator[None]:
-    """Draw from this seed inside, without gradients, and translate errors of models and templates.
+    """Draw from this seed inside the block, without gradients, and translate errors of models and templates.
 
     Args:
         text: the words to be said, for the message.
@@ -120,7 +120,7 @@ def draw_sound(text: str, seed: int) -> Iterator[None]:
         try:
             yield
         except (RuntimeError, ValueError, LookupError, TypeError) as error:
-            # A template is the repo's own program: any error that it raises is its failure.
+            # A template is the repo's own program, so any error that it raises is its failure.
             if is_out_of_memory(error):
                 raise
             raise SpeechFailed(f"the model produced nothing that can be decoded ({error}): {text[:80]!r}") from error
@@ -134,7 +134,7 @@ def read_wave(wave: Any, text: str) -> Samples:
         text: the words to be said, for the message.
 
     Raises:
-        SpeechFailed: it is empty.
+        SpeechFailed: the output is empty.
     """
     if wave is None or not wave.numel():
         raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
@@ -145,7 +145,7 @@ def require_room(inputs: Any, window: int, what: str) -> None:
     """Refuse inputs that do not fit into a model's window.
 
     Raises:
-        BadInput: they do not; with their length.
+        BadInput: they do not fit; the message states their length.
     """
     length = int(inputs["input_ids"].shape[1])
     if length >= window:
@@ -153,10 +153,10 @@ def require_room(inputs: Any, window: int, what: str) -> None:
 
 
 def load_reader(kind: str, folder: Path) -> Any:
-    """Load a tokenizer or processor of class `kind` of transformers.
+    """Load a tokenizer or processor of the transformers class `kind`.
 
     Raises:
-        BadInput: it cannot be loaded; with the library's reason.
+        BadInput: it cannot be loaded; the message gives the library's reason.
     """
     with translate_errors(folder):
         return load_from_folder(kind, folder)
@@ -164,10 +164,10 @@ def load_reader(kind: str, folder: Path) -> Any:
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Turn a library's complaint about a model's files into a sentence.
+    """Turn a library's complaint about a model's files into a clear message.
 
     Raises:
-        BadInput: any error occurred except insufficient memory.
+        BadInput: any error except insufficient memory occurred.
     """
     try:
         with silence_transformers():

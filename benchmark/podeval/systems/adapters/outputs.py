@@ -1,16 +1,16 @@
-"""Outputs that were made elsewhere are found by item, checked, and treated like the outputs of a model here.
+"""Read outputs that were made elsewhere: find them by item, check them, and treat them like the outputs of a model.
 
-One file per item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
-`ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or listed in `manifest.jsonl`: lines
+There is one file per item, named after the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as
+`ep_01.json` or `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or listed in `manifest.jsonl`: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` if
-known, and with the way the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`, `given`), as
-in `podeval.runs.conditions`. A podcast may have the name of its topic, and its source text next to it
+known, and with facts on how the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`, `given`),
+as in `podeval.runs.conditions`. A podcast may be named after its topic, and its source text may be next to it
 (`ep_01.sources.txt`, or `"sources": [files]` in its line). Names of recordings ignore case and the difference between
 space, hyphen and underscore; in a manifest, either slash may be used.
 
-Files are decoded here, so measuring reads only files written by podeval. `OwnOutputs` is the user's own folder: the
-SHA-256 of its files identifies each output, so later files are added, and a file that changes under a finished run is
-detected.
+Files are decoded here, so measuring reads only files written by podeval. `OwnOutputs` reads the user's own folder: the
+SHA-256 of its files identifies each output, so files can be added later, and a file that changes after a run has
+finished is detected.
 """
 
 import hashlib
@@ -54,10 +54,10 @@ from podeval.text.text_file import decode_text
 MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
 LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
-"""Limits of one supplied recording: four hours at most."""
+"""Limits of one supplied recording, which may last at most four hours."""
 
 _NAMED = 12
-"""Number of files that are listed if a folder has no usable ones."""
+"""Maximum number of files to list if a folder has no usable files."""
 
 _MANIFEST_MOST = 64 * 2**20
 _LINE_MOST, _LINES_MOST = 2**20, 100_000
@@ -93,10 +93,10 @@ class Supplied(OneByOne[Product]):
         """Decode the supplied output of an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
-        # Facts that only the person who made them can know.
+        # Facts that only the maker of the outputs can know.
         stated = entry.model_dump(include={"hardware", "strategy", "voices"}, exclude_defaults=True)
         details: dict[str, Any] = {"supplied": True, **stated}
-        # Without a log of its own, supplied audio has no real-time factor.
+        # Without its own log, supplied audio has no real-time factor.
         wall = entry.wall_seconds
         if not wall:
             details["wall_seconds_unknown"] = True
@@ -118,7 +118,7 @@ class Supplied(OneByOne[Product]):
         """Find the supplied output of an item and a seed.
 
         Raises:
-            SpeechFailed: there is none.
+            SpeechFailed: there is no output.
         """
         line = self.manifest.get((ask.id, seed)) or self.manifest.get((ask.id, None))
         if line is not None:
@@ -131,7 +131,7 @@ class Supplied(OneByOne[Product]):
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
         name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
-            # The item's name is left out, so that a gap of many items has one reason.
+            # The message omits the item's name, so that many missing items share one reason.
             raise SpeechFailed(f"nothing was supplied: no file is named like the item, as .{kinds[0]} or similar")
         if ask.prompt is not None:
             return ManifestLine(item=ask.id, script=name)
@@ -140,10 +140,10 @@ class Supplied(OneByOne[Product]):
         return ManifestLine(item=ask.id, audio=name, sources=here)
 
     def _find_file(self, name: str, extensions: Sequence[str], title: str = "") -> str | None:
-        """Find the file of an output: by its exact name, by a common other spelling, or by its title.
+        """Find the file of an output: by its exact name, by a common alternative spelling, or by its title.
 
         Raises:
-            SpeechFailed: there are several.
+            SpeechFailed: several files match.
         """
         if extensions is not AUDIO_ENDINGS:
             files = [f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()]
@@ -160,7 +160,7 @@ class Supplied(OneByOne[Product]):
         return files[0] if files else None
 
     def _list_recordings(self, folder: str) -> dict[str, str]:
-        """List the recordings of a folder, ignoring the case of their endings, with the stems of their names."""
+        """List the recordings of a folder with the stems of their names, ignoring the case of their extensions."""
         if folder not in self._recordings:
             files = sorted(path for path in (self._folder / folder).glob("*.*") if path.is_file())
             self._recordings[folder] = {
@@ -174,11 +174,11 @@ class Supplied(OneByOne[Product]):
         if turn not in entry.answers:
             raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
         samples, rate = self._decode(entry.answers[turn], details)
-        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
+        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # only the conversation as a whole is timed
         return SpokenAnswer(turn, speech, entry.texts.get(turn))
 
     def _decode(self, name: str, details: dict[str, Any]) -> tuple[Samples, int]:
-        """Decode a file, and keep its decoder's notes, which are not visible in the measured copy."""
+        """Decode a file, and keep the decoder's notes, which the measured copy does not show."""
         try:
             audio = decode(resolve_plain(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
@@ -254,7 +254,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
 
 
 class OwnOutputs(Supplied, OwnMaker[Product]):
-    """A reader of a folder of the user's own."""
+    """A reader of the user's own folder."""
 
     def __init__(self, folder: Path) -> None:
         """Read the manifest, if there is one.
@@ -272,7 +272,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The way in which the outputs were made, as far as it is known here."""
+        """How the outputs were made, as far as it is known."""
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
@@ -283,7 +283,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         return super().find_entry(ask.model_copy(update={"id": f"{ask.id}.{seed}", "topic": None}), 0)
 
     def fingerprint(self, ask: Ask, seed: int) -> str | None:
-        """Return the SHA-256 of an item's files together; None if there is nothing for it yet."""
+        """Return the combined SHA-256 of an item's files; None if there are no files for it yet."""
         try:
             files = [resolve_plain(self.folder, name) for name in _files_of(self.find_entry(ask, seed))]
         except SpeechFailed:
@@ -295,7 +295,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         """Refuse a folder without any of these items.
 
         Raises:
-            BadInput: the message gives the expected name of a file and the existing ones.
+            BadInput: there are none; the message gives an expected file name and the existing ones.
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return
@@ -316,7 +316,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
 
 
 def _name_file(ask: Ask, seed: int) -> str:
-    """Return the file name of an item's output; for a conversation, that of its first answer."""
+    """Return the file name of an item's output; for a conversation, the file name of its first answer."""
     name = f"{ask.id}.{seed}" if seed else ask.id
     if ask.user:
         return f"{name}/{ask.user[0].id}.wav"
@@ -328,12 +328,12 @@ def _files_of(entry: ManifestLine) -> list[str]:
 
 
 def _spell(name: str) -> str:
-    """Return a name for comparison: without case, with one underscore for spaces, hyphens and underscores."""
+    """Normalise a name for comparison: ignore case, and replace spaces, hyphens and underscores by one underscore."""
     return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
 
 
 def check(folder: Path, base: Path | None = None) -> None:
-    """See `Adapter`: it accepts a folder, with a readable manifest if there is one."""
+    """See `Adapter`; a folder is accepted if its manifest, if any, is readable."""
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder} with outputs")
     read_manifest(folder)

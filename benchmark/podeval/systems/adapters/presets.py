@@ -1,6 +1,6 @@
-"""Named settings of generation: the model's own, and those of the papers' figures.
+"""Named generation settings: the model's own, and those behind the papers' figures.
 
-Settings that a preset leaves open (None) come from the model's own repo. A preset is part of a score's protocol.
+Settings that a preset does not define (None) come from the model's own repo. A preset is part of a score's protocol.
 """
 
 import shutil
@@ -17,17 +17,17 @@ from podeval.text.text_file import read_text
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of generation.
+    """Generation settings.
 
     Args:
         name: name of the preset in a job.
-        source: the page that prints the settings.
+        source: the page on which the settings are printed.
         about: one sentence.
-        temperature, top_p: settings of drawing tokens.
-        max_new_tokens: the longest answer.
-        thinking: whether a model that can think first must do so; None leaves it to its template.
-        rate: Hz of the final audio.
-        reference_voices: whether speakers get voices of `REFERENCE_VOICES`.
+        temperature, top_p: settings for sampling tokens.
+        max_new_tokens: maximum length of an answer in tokens.
+        thinking: whether a model that can think first must do so; None leaves the choice to its template.
+        rate: sampling rate of the final audio in Hz.
+        reference_voices: whether speakers get voices from `REFERENCE_VOICES`.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Preset:
     reference_voices: bool = False
 
     def sampling(self, *names: str) -> dict[str, Any]:
-        """Return the preset's settings among these, under the names of `generate` in transformers."""
+        """Return the preset's sampling settings, under the names that `generate` in transformers uses."""
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
         return options | ({"do_sample": True} if options.get("temperature") else {})
 
@@ -142,7 +142,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
     LfsVoice(24, "female", "elderly", "zh", "NCSSD_C_ZH"),
     LfsVoice(25, "male", "elderly", "zh", "NCSSD_C_ZH"),
 )
-"""LFS-Bench, Table 7. The paper reports each model with the best of them, but does not say which one that is."""
+"""LFS-Bench, Table 7. The paper reports each model with its best voice, but does not say which one that is."""
 
 
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
@@ -152,7 +152,7 @@ def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference
 
     Args:
         language: `en` or `zh`.
-        folder: anyone who runs the benchmark fills it; None has no voices.
+        folder: the folder, which the person who runs the benchmark must fill; None means no voices.
     """
     if folder is None:
         return ()
@@ -197,14 +197,14 @@ def copy_voices(source: Path, folder: Path) -> None:
 def assign_voices(
     speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """Give each speaker their own voice, or else the next of the pool, or none if both are used up."""
+    """Give each speaker their own voice, otherwise the next voice of the pool, or none if the pool is used up."""
     rest = iter(pool)
     voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}
 
 
 def _list_recordings(folder: Path) -> dict[LfsVoice, Path]:
-    """List the voices with a recording in a folder, with the recording; FLAC has precedence over WAV."""
+    """List the voices that have a recording in a folder, with the recording; FLAC takes precedence over WAV."""
     return {
         voice: path
         for voice in REFERENCE_VOICES

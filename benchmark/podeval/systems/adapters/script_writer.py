@@ -1,11 +1,11 @@
-"""Script writers are causal language models, used through their own chat template, and LoRA adapters on them.
+"""Script writers: causal language models, used through their own chat template, and LoRA adapters for them.
 
 The script is the text after the model's thoughts. A request that does not fit into the model's window fails and is
-never cut; the preset and the window limit the length of the answer.
+never truncated; the preset and the window limit the length of the answer.
 
-transformers draws the tokens of a whole batch from one generator, so that an item's answer would change with its
-neighbours, and with the size of the batch that memory allows. Here every row has its own generator: adding Gumbel noise
-to log-probabilities and taking the largest draws from them.
+transformers samples the tokens of a whole batch from one generator, so an item's answer would change with its
+neighbours and with the batch size that memory allows. Here, every row has its own generator: adding Gumbel noise to the
+log-probabilities and taking the largest sum is equivalent to sampling.
 """
 
 import time
@@ -26,7 +26,7 @@ from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
-"""The longest answer if neither the preset nor the model's repo sets one."""
+"""Maximum length of an answer in tokens if neither the preset nor the model's repo sets one."""
 
 _THINKING = "<think>"
 _THOUGHT = "</think>"
@@ -39,9 +39,9 @@ class LanguageModel:
     Args:
         folder: the folder of the model, or of a LoRA adapter.
         base: the folder of the model that the adapter adapts.
-        device: such as `cpu`.
-        preset: the preset of generation.
-        longest: the highest number of tokens of an answer, if neither the preset nor the model's repo says one.
+        device: the device, such as `cpu`.
+        preset: the generation preset.
+        longest: maximum number of tokens of an answer, if neither the preset nor the model's repo sets one.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class LanguageModel:
         self.window: int | None = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
 
     def answers(self, chats: Sequence[Sequence[Message]], seeds: Sequence[int]) -> list[dict[str, Any]]:
-        """Answer each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and whether it was `whole`.
+        """Answer each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and `whole` if the answer is complete.
 
         Raises:
             BadInput: a chat does not fit into the window.
@@ -87,7 +87,7 @@ class LanguageModel:
         ]
 
     def render_chat(self, chat: Sequence[Message]) -> str:
-        """Render the chat in the model's form; for a base model without a template, only the words."""
+        """Render the chat with the model's template; for a base model without a template, return only the words."""
         if not self.tokenizer.chat_template:
             return "\n\n".join(message["content"] for message in chat)
         options = {} if self._preset.thinking is None else {"enable_thinking": self._preset.thinking}
@@ -95,7 +95,7 @@ class LanguageModel:
             return str(
                 self.tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
             )
-        except Exception as error:  # a template is the repo's own program: any error that it raises is its failure
+        except Exception as error:  # a template is the repo's own program, so any error that it raises is its failure
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
 
     def _room(self, prompt: int) -> int:
@@ -109,7 +109,7 @@ class LanguageModel:
         return min(most, self.window - prompt)
 
     def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
-        """Read an answer from its tokens, up to the first that ends it; `prompt` is the request's number of tokens.
+        """Read an answer from its tokens, up to the first end token; `prompt` is the number of tokens of the request.
 
         Raises:
             SpeechFailed: the result is empty or contains only reasoning.
@@ -127,7 +127,7 @@ class LanguageModel:
         return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
-        """Remove special tokens, but keep the marks of reasoning, which some tokenizers count among them."""
+        """Remove special tokens, but keep reasoning marks, which some tokenizers treat as special."""
         head, mark, tail = raw.rpartition(_THOUGHT)
         if not mark:
             return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
@@ -138,11 +138,11 @@ class LanguageModel:
 
 
 def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """Return a generation config that takes the most probable token, and processors that turn it into a draw per row.
+    """Return a config that takes the most probable token, and processors that make this a random draw per row.
 
     Args:
-        config: the configuration of generation; its temperature, top_k, top_p and min_p count if it samples.
-        seeds: one a row.
+        config: the generation config, whose temperature, top_k, top_p and min_p apply if it samples.
+        seeds: one seed per row.
 
     Returns:
         The config and a `LogitsProcessorList`, both for `generate`.
@@ -174,7 +174,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
 
 
 class _GumbelByRow:
-    """Adds noise from each row's own generator to its log-probabilities; on the processor, for any device."""
+    """Adds noise from each row's own generator to its log-probabilities; it is drawn on the CPU for any device."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch
@@ -186,7 +186,7 @@ class _GumbelByRow:
 
         chances = torch.log_softmax(scores.float(), dim=-1)
         uniform = torch.stack([torch.rand(scores.shape[-1], generator=generator) for generator in self._generators])
-        # 0 would become -inf twice over and turn into NaN; the smallest float is as rare.
+        # 0 would become -inf twice and end as NaN; the smallest float is just as rare.
         noise = -torch.log(-torch.log(uniform.clamp_min(torch.finfo(torch.float32).tiny)))
         return chances + noise.to(scores.device)
 
@@ -252,7 +252,7 @@ def open_writer(job: Job, preset: Preset) -> ScriptWriter:
 
 
 def is_lora(folder: Path) -> bool:
-    """Return whether a folder contains an adapter of peft and no whole model."""
+    """Return whether a folder contains a PEFT adapter and no complete model."""
     return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 
@@ -294,7 +294,7 @@ def _weights(folder: Path, base: Path | None, device: str) -> Any:
 
 
 def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any:
-    """Return the repo's own settings, with those of the preset."""
+    """Return the repo's own settings, overridden by the preset's."""
     config = deepcopy(model.generation_config)
     for name, value in preset.sampling("temperature", "top_p").items():
         setattr(config, name, value)

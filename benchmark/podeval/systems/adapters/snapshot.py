@@ -1,8 +1,8 @@
-"""A submitted model's files are fetched at a pinned commit into a fresh folder, and checked before any is opened.
+"""Fetch a submitted model's files at a pinned commit into a new folder, and check them before any is opened.
 
-Weights are only safetensors; code, pickles (except one with only tensors, `spk_dict.pt`) and links are refused, and so
-is `auto_map`, with which a config requests code from its repo. An earlier check by a gate does not matter here: files
-are checked when they are opened.
+Weights must be safetensors; code, pickles (except one that contains only tensors, `spk_dict.pt`) and links are refused,
+as is `auto_map`, with which a config requests code from its repo. Files are checked when they are opened, whether or
+not a gate has checked them before.
 """
 
 import pickletools
@@ -18,11 +18,12 @@ from podeval.text.json_text import parse_json
 
 VOICES_FILE = "spk_dict.pt"
 MODEL_TYPE = "qwen2_5_omni"
-"""The class of models that has such a file."""
+"""The model class that has such a file."""
 
 _LARGEST = 64 * 2**20
 _PROGRAM_MOST, _INSTRUCTIONS_MOST, _MEMBERS_MOST = 2**20, 20_000, 4_096
-"""Most bytes, instructions and neighbouring files of a pickle; a dictionary of voices has some hundred instructions."""
+"""Maximum bytes, instructions and neighbouring files of a pickle; a voice dictionary has about a hundred instructions.
+"""
 _NAMES = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_tensor_v2|torch (Float|Half|BFloat16|Double|Long|Int)Storage"
 )
@@ -35,23 +36,23 @@ _PLAIN = frozenset(
         "GLOBAL",
     )
 )
-"""Instructions that build values, and GLOBAL, whose names are looked at."""
+"""Instructions that build values, and GLOBAL, whose names are checked."""
 
 
 def check_voices_file(path: Path) -> None:
-    """Refuse a file that is more than tensors, numbers and names in dictionaries.
+    """Refuse a file that contains more than tensors, numbers and names in dictionaries.
 
-    A pickle is a program, and names what it calls. This one may name only tensors: every instruction is checked before
-    any of them runs. transformers then opens it with `weights_only`, which also refuses other names.
+    A pickle is a program that names what it calls. This one may name only tensors, and every instruction is checked
+    before any of them runs. transformers then opens it with `weights_only`, which also refuses other names.
 
     Raises:
-        BadInput: it is; or it is too large, damaged, or of the form before torch 1.6.
+        BadInput: it does, or it is too large, damaged, or in the format used before torch 1.6.
     """
     name = path.name
     if path.stat().st_size > _LARGEST:
         raise BadInput(f"{name} is {path.stat().st_size} bytes; at most {_LARGEST} are allowed")
     try:
-        # Each file of the archive becomes an object of a kilobyte when it is opened, however many it lists.
+        # Each file listed in the archive becomes an object of about a kilobyte when the archive is opened.
         if path.read_bytes().count(b"PK\1\2") > _MEMBERS_MOST:
             raise BadInput(f"{name} contains more than a dictionary of tensors needs ({_MEMBERS_MOST:,} files)")
         with zipfile.ZipFile(path) as archive:
@@ -91,15 +92,15 @@ PATTERNS = (
     "spiece.model",
     "*.npy",
 )
-"""Files that a model may consist of; `*.npy` are voice presets (Bark), read without pickles."""
+"""Files that a model may consist of; `*.npy` files are voice presets (Bark), read without pickles."""
 
 REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle", "*.msgpack", "*.h5")
-"""Files that are never fetched, whatever their names."""
+"""Files that are never fetched, even if their names are allowed."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
 _VALUES_MOST = 4_000_000
-"""Number of values in a JSON file, about 60 bytes each; the largest tokenizers have two million."""
+"""Maximum number of values in a JSON file, at about 60 bytes each; the largest tokenizers have two million."""
 _VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are words
 _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
@@ -110,7 +111,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
     Args:
         repo: a model repo on the Hub.
         revision: a full commit hash.
-        folder: new or empty; a shared cache could contain files that another call admitted.
+        folder: a new or empty folder; a shared cache could contain files that another call admitted.
         token: a token for gated or private repos.
 
     Raises:
@@ -142,7 +143,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
     except (LocalEntryNotFoundError, HfHubHTTPError) as error:
         raise BadInput(f"the Hub did not return {repo} ({error.__cause__ or error}); try again later") from None
     check_files(folder)
-    for path in (folder, *folder.rglob("*")):  # a sandbox reads them as another user
+    for path in (folder, *folder.rglob("*")):  # a sandbox reads the files as another user
         path.chmod(0o755 if path.is_dir() else 0o644)
     return folder
 
@@ -151,7 +152,8 @@ def check_files(folder: Path) -> None:
     """Refuse anything that could run code or lead out of the folder.
 
     Raises:
-        BadInput: no such folder, a link, a file with code or pickles, an `auto_map`, damaged JSON or safetensors.
+        BadInput: there is no such folder, or it contains a link, code, a pickle, an `auto_map`, or damaged JSON or
+            safetensors.
     """
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder} with the files of a model")
@@ -179,7 +181,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
     """Read a JSON object among a model's files.
 
     Raises:
-        BadInput: it is not there, or is not an object.
+        BadInput: the file does not exist or is not an object.
     """
     path = folder / name
     if not path.is_file():
@@ -194,7 +196,8 @@ def require_type(folder: Path, types: dict[str, str], task: str) -> str:
     """Return the `model_type` of a model, which must be one of `types` (type to title).
 
     Raises:
-        BadInput: it is another, or the folder has no config.json, no safetensors, or something in it that is refused.
+        BadInput: the type is another one, or the folder lacks config.json or safetensors, or contains something that is
+            refused.
     """
     check_files(folder)
     model_type = read_config(folder).get("model_type")
@@ -207,7 +210,7 @@ def require_type(folder: Path, types: dict[str, str], task: str) -> str:
 
 
 def collect_keys(data: Any) -> set[str]:
-    """Collect the keys of every object in it, at any depth."""
+    """Collect the keys of every object in the data, at any depth."""
     keys: set[str] = set()
     left = [data]
     while left:
@@ -226,10 +229,10 @@ def count_weight_bytes(folder: Path) -> int:
 
 
 def check_safetensors(path: Path) -> None:
-    """Check a safetensors file by only its header.
+    """Check a safetensors file by its header alone.
 
     Raises:
-        BadInput: it is not such a file, or is shorter than its header says.
+        BadInput: it is not such a file, or it is shorter than its header says.
     """
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -260,7 +263,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _has_voices_file(folder: Path) -> bool:
-    """Return whether a model is of the class whose voices are in a pickle of tensors."""
+    """Return whether a model belongs to the class whose voices are in a pickle of tensors."""
     return (folder / "config.json").is_file() and read_config(folder).get("model_type") == MODEL_TYPE
 
 

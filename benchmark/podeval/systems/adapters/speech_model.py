@@ -1,4 +1,4 @@
-"""A speech model says a line in a voice, or performs a dialogue in one go."""
+"""Speech models, which say a line in a voice or perform a dialogue in one go."""
 
 import pkgutil
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from podeval.systems.speech import Ask, Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0
-"""Seconds; anything longer is not a prompt but a mistaken upload."""
+"""Maximum length of a reference in seconds; anything longer is a mistaken upload and not a prompt."""
 
 
 _LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -36,25 +36,26 @@ class VoiceClip:
 class SpeechModel:
     """A model that says single lines (`say`), performs a dialogue in one go (`perform`), or both.
 
-    A voice without a recording is preserved through the first speech with it in an item.
+    A voice without a recording is kept consistent by prompting with its first speech in an item.
 
     Args:
         job: the job, which names the folders of the model and of its base.
-        preset: the settings of generation.
-        device: such as `cpu`.
+        preset: the generation settings.
+        device: the device, such as `cpu`.
 
     Attributes:
-        network: the class of transformers that has its weights.
-        reader: the class of transformers that reads its texts and recordings.
-        sampling: the settings of a preset that it generates with.
-        title: its usual name.
+        network: the transformers class that holds its weights.
+        reader: the transformers class that reads its texts and recordings.
+        sampling: the preset settings that its generation uses.
+        title: the usual name.
         languages: the languages that it speaks; empty if no config states them.
         takes_references: whether a recording can define a voice.
-        longest_line: characters; longer turns are split into sentences, and these at clauses.
-        laugh: mark of a laugh in its scripts; if it is empty, `[laughs]` is removed.
+        longest_line: maximum number of characters; longer turns are split into sentences, and long sentences at
+            clauses.
+        laugh: mark for laughter in its scripts; if empty, `[laughs]` is removed.
         most_speakers: maximum number of speakers in a performance.
-        longest: seconds of one performance; longer scripts are cut between turns.
-        prompt_seconds: the longest recording that serves as a prompt for later lines.
+        longest: maximum length of a performance in seconds; longer scripts are cut between turns.
+        prompt_seconds: maximum length of a recording that serves as a prompt for later lines.
     """
 
     network: ClassVar[str]
@@ -76,19 +77,19 @@ class SpeechModel:
         self._options = preset.sampling(*self.sampling)
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Open the processor of its texts and recordings."""
+        """Open the processor for its texts and recordings."""
         return loading.load_reader(self.reader, job.model_folder)
 
     @property
     def rate(self) -> int:
-        """The sampling rate of its speech, Hz."""
+        """The sampling rate of its speech, in Hz."""
         return int(self._processor.feature_extractor.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return the number of its own voices for a language; None if it can make any number of voices.
+        """Return the number of its own voices for a language; None if it can create any number of voices.
 
         Raises:
-            BadInput: it does not speak the language.
+            BadInput: the model does not speak the language.
         """
         if self.languages and language not in self.languages:
             names = " and ".join(_LANGUAGES[name] for name in self.languages)
@@ -96,22 +97,22 @@ class SpeechModel:
         return None
 
     def begin(self) -> None:
-        """Begin a new item: earlier speech must have no effect."""
+        """Begin a new item; earlier speech must not have any effect."""
         self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, prompted with its speaker's voice, shape (frames,); equal arguments give equal samples."""
+        """Say a line, prompted with its speaker's voice; equal arguments give equal samples, shape (frames,)."""
         prompt = self.require_words(reference) if reference else self._first.get(voice)
         samples = self.continue_voice(text, voice, prompt, seed)
         self.keep(voice, samples, text)
         return samples
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, if there is one, shape (frames,)."""
+        """Say a line that follows another one, if any, in the same voice, shape (frames,)."""
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a piece of a script, shape (frames,); later pieces in the voices of the first.
+        """Perform a piece of a script, shape (frames,), with later pieces in the voices of the first.
 
         Args:
             piece: consecutive turns.
@@ -122,19 +123,19 @@ class SpeechModel:
         raise NotImplementedError
 
     def keep(self, voice: int, samples: Samples, text: str) -> None:
-        """Keep the first line of a voice for later lines, if it is short enough to prompt with."""
+        """Keep the first line of a voice as a prompt for later lines, if it is short enough."""
         if len(samples) <= self.prompt_seconds * self.rate:
             self._first.setdefault(voice, VoiceClip(samples, text))
 
     def pack_recordings(self, recordings: Sequence[Samples]) -> dict[str, Any]:
-        """Return a processor's arguments for recordings at the model's rate; none without recordings."""
+        """Return a processor's arguments for recordings at the model's rate; empty without recordings."""
         return {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
 
     def require_words(self, reference: VoiceClip) -> VoiceClip:
-        """Return a reference voice, checked to have words.
+        """Return a reference voice after checking that it has words.
 
         Raises:
-            BadInput: it has none.
+            BadInput: the voice has no words.
         """
         if not reference.text:
             raise BadInput(
@@ -144,10 +145,10 @@ class SpeechModel:
 
 
 def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Preset) -> Any:
-    """Open the model of a job, by its `model_type`.
+    """Open the model of a job according to its `model_type`.
 
     Raises:
-        BadInput: it has none of these classes, or cannot be loaded.
+        BadInput: the model does not belong to these classes, or cannot be loaded.
     """
     kind = require_type(job.model_folder, {model.type: model.title for model in classes}, task)
     opened_by = next(model.opened_by for model in classes if model.type == kind)
@@ -156,20 +157,20 @@ def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Prese
 
 
 def read_mono(path: Path, rate: int, longest: float) -> Samples:
-    """Read a recording of at most `longest` seconds, mono and at this rate, shape (frames,).
+    """Read a recording of at most `longest` seconds as mono samples at this rate, shape (frames,).
 
     Raises:
-        BadInput: it cannot be read, or is longer.
+        BadInput: the recording cannot be read, or is longer.
     """
     recording = decode(path, limits=DecodeLimits(seconds=longest))
     return np.asarray(resample(mix_to_mono(recording.samples), recording.rate, rate), np.float32).reshape(-1)
 
 
 def read_clips(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
-    """Read the reference voice of each speaker of a script that has one, by the item or by the preset.
+    """Read the reference voice of each speaker who has one, from the item or from the preset.
 
     Raises:
-        BadInput: a recording cannot be read, is silent, or longer than a minute.
+        BadInput: a recording cannot be read, is silent, or is longer than a minute.
     """
     pool = list_reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
     clips = {}
@@ -183,10 +184,10 @@ def read_clips(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) ->
 
 
 def finish(samples: Samples, rate: int, preset: Preset) -> tuple[Samples, int]:
-    """Bring samples to the preset's rate; returns them with their rate.
+    """Convert samples to the preset's rate; return them with their rate.
 
     Raises:
-        SpeechFailed: they are silent.
+        SpeechFailed: the samples are silent.
     """
     if not len(samples) or not np.any(samples):
         raise SpeechFailed("the model returned only silence")

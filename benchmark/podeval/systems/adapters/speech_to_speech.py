@@ -1,7 +1,7 @@
-"""In speech to speech, a system hears each turn of a person and answers in speech, with all earlier ones in context.
+"""Speech to speech: a system hears each turn of a person and answers in speech, with all earlier turns as context.
 
-Two kinds of system: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a `speech/`
-(of a class that text to speech opens); or an omni model, which itself hears and speaks.
+There are two kinds of systems: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a
+`speech/` (of a class that text to speech opens), and an omni model, which itself hears and speaks.
 """
 
 import time
@@ -20,19 +20,20 @@ from podeval.systems.adapters.speech_model import finish, open_model, read_mono
 from podeval.systems.speech import Ask, OneByOne, Samples, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
 
-# Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in their own voice.  Their
-# processors are not loaded, because they need libraries for pictures and films: the words go through the tokenizer and
-# its chat template, the sounds through the feature extractor, and each sound gets as many places as it is long.
+# Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in their own voice. Their
+# processors are not loaded, because they need libraries for images and video. Instead, words go through the tokenizer
+# and its chat template, and sounds through the feature extractor; each sound gets as many placeholder tokens as its
+# length requires.
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
-"""Hz; the second is that of its code2wav, which no config states."""
+"""Sampling rates in Hz; the second is that of its code2wav, which no config states."""
 
 LONGEST = 4_096
-"""Codes of the longest answer; at 12.5 per second, five and a half minutes, as in transformers."""
+"""Maximum number of codes in an answer: at 12.5 per second, five and a half minutes, as in transformers."""
 
 
 class QwenOmni:
-    """A system that converses; one turn at a time, because its noise is drawn for a whole batch."""
+    """A system that converses, one turn at a time, because its noise is drawn for a whole batch."""
 
     network = "Qwen3OmniMoeForConditionalGeneration"
     title = "Qwen3-Omni"
@@ -46,7 +47,7 @@ class QwenOmni:
         self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
         self._model: Any = loading.load_model(self.network, folder, device)
         self._preset = preset
-        # The preset's sampling is meant for the words; the voice keeps its own.
+        # The preset's sampling settings are meant for the words; the voice keeps its own.
         sampling = preset.sampling("temperature", "top_p", "max_new_tokens")
         self._options = {f"thinker_{name}": value for name, value in sampling.items()}
         voices = self._voices()
@@ -55,19 +56,19 @@ class QwenOmni:
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without knowledge of others."""
+        """Begin a new conversation, without any memory of others."""
         content = [{"type": "text", "text": self.system}]
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
         self._recordings: list[Samples] = []
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Hear a person's next turn (16 kHz, shape (frames,)), answer, and keep both in the context.
+        """Hear a person's next turn (16 kHz, shape (frames,)), answer it, and keep both in the context.
 
         Returns:
             The answer, and details about it.
 
         Raises:
-            SpeechFailed: no words or no sound came back.
+            SpeechFailed: the model returned no words or no sound.
             BadInput: the conversation does not fit into the model's window.
         """
         self._recordings.append(recording)
@@ -105,7 +106,7 @@ class QwenOmni:
         }
 
     def _inputs(self) -> dict[str, Any]:
-        """Render words and sounds as the model reads them."""
+        """Render words and sounds in the form that the model reads."""
         features = self._extractor(
             self._recordings,
             sampling_rate=HEARS_AT,
@@ -130,11 +131,11 @@ class QwenOmni:
         }
 
     def _voices(self) -> list[str]:
-        """Return the names of its voices."""
+        """Return the names of the model's voices."""
         return list(self._model.config.talker_config.speaker_id or {})
 
     def _speaking(self) -> dict[str, Any]:
-        """Return the settings for answers in words and sound, and the ends of answers."""
+        """Return the settings for answers in words and sound, and the tokens that end answers."""
         return {"return_audio": True, "thinker_eos_token_id": self._model.config.im_end_token_id}
 
     def _wave(self, waves: Any) -> Any:
@@ -142,7 +143,7 @@ class QwenOmni:
         return waves[0]
 
     def _places(self, frames: Any) -> list[int]:
-        """Return the number of tokens that recordings with this many frames occupy in the words."""
+        """Return the number of placeholder tokens in the text for recordings with these numbers of frames."""
         from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
             _get_feat_extract_output_lengths,
         )
@@ -156,12 +157,12 @@ class Qwen25Omni(QwenOmni):
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"
-    # Its makers say that it speaks well only after these words, which are the name that they gave it.
+    # Its makers say that it speaks well only after these words, which introduce it by name.
     system = (
         "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
         "visual inputs, as well as generating text and speech."
     )
-    padding = "max_length"  # its encoder takes no other
+    padding = "max_length"  # its encoder takes no other rate
 
     def _voices(self) -> list[str]:
         wanted = {"cond", "ref_mel", "bos_token"}
@@ -178,7 +179,7 @@ class Qwen25Omni(QwenOmni):
         }
 
     def _wave(self, waves: Any) -> Any:
-        return waves  # for a single conversation it returns the sound itself
+        return waves  # for a single conversation, it returns the sound itself
 
     def _places(self, frames: Any) -> list[int]:
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths
@@ -192,10 +193,10 @@ PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
 
 RATE = 16_000
-"""Hz of the input sound."""
+"""Sampling rate of the input sound in Hz."""
 
 ANSWER_TOKENS = 512
-"""The longest answer in tokens, if neither the preset nor the model's repo sets one."""
+"""Maximum length of an answer in tokens, if neither the preset nor the model's repo sets one."""
 
 SETTINGS = "cascade.json"
 _OMNI = (
@@ -214,7 +215,7 @@ _OMNI = (
 )
 _CASCADE = ModelClass("cascade", "Cascade", "transcriber, language model and voice, each in its folder of one repo")
 _LONGEST = 600.0
-"""Seconds of a person's recording."""
+"""Maximum length of a person's recording in seconds."""
 
 
 @dataclass
@@ -247,7 +248,7 @@ class Conversing(OneByOne[SpokenAnswers]):
 
 
 class Cascade:
-    """A system of three models that converses."""
+    """A conversing system that consists of three models."""
 
     def __init__(self, job: Job, preset: Preset) -> None:
         from podeval.models.whisper_transformers import WhisperTransformers
@@ -257,18 +258,18 @@ class Cascade:
         with loading.translate_errors(hears):
             self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1, device=device)
         self.writer = LanguageModel(thinks, None, device, preset, longest=ANSWER_TOKENS)
-        # The preset's sampling is meant for words; the voice keeps its own.
+        # The preset's sampling settings are meant for words; the voice keeps its own.
         voice = Preset("default", "", "", rate=preset.rate)
         self.voice = text_to_speech.open_reader(job.model_copy(update={"model_folder": speaks}), voice)
         self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without knowledge of others."""
+        """Begin a new conversation, without any memory of others."""
         self._language = language
         self._messages = [{"role": "system", "content": self.system}] if self.system else []
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Transcribe a person's next turn (16 kHz, shape (frames,)), answer in words, and speak them.
+        """Transcribe a person's next turn (16 kHz, shape (frames,)), write an answer, and speak it.
 
         Returns:
             The answer, and details about it.
@@ -314,7 +315,7 @@ def open_conversation(job: Job, preset: Preset) -> Conversing:
 
 
 def read_system_prompt(folder: Path) -> str:
-    """Read the instruction in `cascade.json` for the language model; empty if there is no such file."""
+    """Read the language model's instruction from `cascade.json`; empty if there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
     settings = read_config(folder, SETTINGS)

@@ -1,11 +1,12 @@
-"""Scripts are read aloud: line by line in known voices, or whole by a model that performs dialogues.
+"""Read scripts aloud: line by line in known voices, or as a whole by a model that performs dialogues.
 
-Line by line, joining works as in the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges is cut,
-voices have one level, and pauses are fixed, so the time of every turn is known. Lines are said one at a time, so RTF
-has its proper meaning.
+Single lines are joined as in the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges is cut, all
+voices have the same level, and pauses are fixed, so the time of every turn is known. Lines are said one at a time, so
+RTF has its usual meaning.
 
-A podcast is performed: nothing is joined turn by turn, so the model is free in pauses and interruptions, and the times
-of turns are unknown. A script that is too long for one performance is cut between turns into as few pieces as possible.
+A podcast is performed: turns are not joined one by one, so the model is free to choose pauses and interruptions, and
+the times of turns are unknown. A script that is too long for one performance is cut between turns into as few pieces as
+possible.
 """
 
 import time
@@ -44,7 +45,7 @@ LINE_CLASSES = (
         "line_models:HiggsAudio",
     ),
 )
-"""Classes of models that say a line in a voice."""
+"""Model classes that say a line in a voice."""
 
 
 DIALOGUE_CLASSES = (
@@ -57,20 +58,20 @@ DIALOGUE_CLASSES = (
         "dialogue_models:VibeVoice",
     ),
 )
-"""Classes of models that perform a dialogue."""
+"""Model classes that perform a dialogue."""
 
 PAUSE = 0.4
-"""Seconds between two pieces."""
+"""Pause in seconds between two pieces."""
 
 
 @dataclass
 class ScriptReader(OneByOne[Speech]):
-    """A maker of speech by a model.
+    """An output maker that lets a model speak.
 
     Attributes:
         model: the model that speaks.
         job: its job.
-        preset: the settings of generation.
+        preset: the generation settings.
     """
 
     model: SpeechModel
@@ -115,7 +116,7 @@ class TurnByTurn(ScriptReader):
         )
 
     def _voices(self, script: Script, language: str, referenced: set[str]) -> dict[str, int]:
-        """Number each speaker's voice: the n-th speaker without a recording gets the model's n-th voice."""
+        """Assign a voice number to each speaker: the n-th speaker without a recording gets the model's n-th voice."""
         count = self.model.voices(language)
         others = [who for who in script.speakers if who not in referenced]
         if count is not None and len(others) > count:
@@ -131,7 +132,7 @@ class Performed(ScriptReader):
     """A reader that performs podcasts."""
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Perform the script of an item, in pieces that the model can perform at once."""
+        """Perform the script of an item, in pieces that the model can perform in one go."""
         model, script = self.model, ask.spoken()
         lines = list_lines(script, laugh=model.laugh)
         script = Script(tuple(Turn(script.turns[line.turn].speaker, line.text) for line in lines))

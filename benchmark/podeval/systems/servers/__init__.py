@@ -1,7 +1,7 @@
 """Systems behind a server, by the name of its API; `podeval run --server` takes its choices from here.
 
-To add a kind of server, add a subclass of `podeval.systems.servers.connection.ServerSystem` in a file next to these,
-and its line in `SERVERS`.
+To add an API, put a subclass of `podeval.systems.servers.connection.ServerSystem` in a file next to these, and add a
+line to `SERVERS`.
 """
 
 import pkgutil

@@ -1,4 +1,4 @@
-"""`POST /chat/completions` of the OpenAI API: scripts in words, and answers in sound to a person's recorded turns."""
+"""`POST /chat/completions` of the OpenAI API: it writes scripts, and answers a person's recorded turns in speech."""
 
 import base64
 import dataclasses
@@ -39,7 +39,7 @@ class ChatEndpoint(ServerSystem):
 
     Attributes:
         voice: the voice of answers.
-        fields: fields that are added to every request, or left out if they are None.
+        fields: fields that are added to every request, or omitted if they are None.
     """
 
     voice: str = "alloy"
@@ -67,7 +67,7 @@ class ChatEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings that change the output, as far as a client knows them."""
+        """All settings known to a client that change the output."""
         about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.fields)}
         return {"system": "server", **about}
 
@@ -127,7 +127,7 @@ def _read_completion(response: ServerResponse) -> ChatAnswer:
 
 
 def _describe(answer: ChatAnswer, response: ServerResponse) -> dict[str, Any]:
-    """Return the other useful parts of an answer: tokens, cost, and whether it was complete."""
+    """Return other useful facts about an answer: tokens, cost, and whether it was complete."""
     cost = response.cost if answer.cost is None else answer.cost
     about = {"prompt_tokens": answer.prompt_tokens, "tokens": answer.answer_tokens, "cost": cost}
     known: dict[str, Any] = {name: value for name, value in about.items() if value is not None}
@@ -135,7 +135,7 @@ def _describe(answer: ChatAnswer, response: ServerResponse) -> dict[str, Any]:
 
 
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
-    """Read a person's recording as a part of a message, in 16-bit WAV, which every endpoint accepts."""
+    """Read a person's recording as part of a message, in 16-bit WAV, which every endpoint accepts."""
     wav, _ = encode_wav(Path(turn.require_audio(ask.id)))
     return {"type": "input_audio", "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"}}
 
@@ -144,7 +144,7 @@ def _read_answer(turn: RecordedUserTurn, answer: ChatAnswer, response: ServerRes
     """Read the sound and the words of an answer.
 
     Raises:
-        SpeechFailed: it contains no sound.
+        SpeechFailed: the answer contains no sound.
     """
     audio = answer.raw["choices"][0]["message"].get("audio")
     if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):

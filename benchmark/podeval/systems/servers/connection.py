@@ -1,8 +1,8 @@
-"""Requests to a measured server: they are repeated while it is in trouble, timed chunk by chunk, and never show a
+"""Requests to a measured server: they are repeated while it is in trouble, timed chunk by chunk, and never reveal a
 secret.
 
-tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a body that ends early); a pause
-requested with `Retry-After` is respected up to a minute. The key comes only from the environment.
+tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a truncated body); a pause requested
+with `Retry-After` is respected up to a minute. The key is read only from the environment.
 """
 
 import contextlib
@@ -49,19 +49,19 @@ __all__ = [
 
 TRIES = 5
 LONGEST_PAUSE = 60.0
-"""Seconds; if a server requests a longer pause, it is given up for this item."""
+"""Maximum pause in seconds; if a server requests a longer one, it is given up for this item."""
 MOST_BYTES = 512 * 2**20
-"""Most bytes of one response."""
+"""Maximum number of bytes of one response."""
 JSON_VALUES_MOST = 1_000_000
 """Maximum number of JSON values in a response or an event; sound is a single value."""
 MOST_PIECES = 1_000_000
-"""Highest number of pieces of one response; each is kept with its time."""
+"""Maximum number of pieces of one response; each is stored with its time."""
 FACT_BYTES = 2**20
-"""Highest number of bytes of an answer in which a server describes itself."""
+"""Maximum number of bytes of an answer in which a server describes itself."""
 SECONDS = 60.0
-"""Seconds of audio that a response may contain if the caller states no other number."""
+"""Maximum seconds of audio in a response unless the caller states another number."""
 SLOWEST = 10.0
-"""Multiple of its length that audio may take to arrive, after the timeout."""
+"""Multiple of its own length that audio may take to arrive after the timeout."""
 
 Answer = TypeVar("Answer")
 Send = Callable[[str, Mapping[str, Any], float, int], "ServerResponse"]
@@ -74,20 +74,20 @@ _REPLACED = {
     "stream": (leave_out,),
     "seed": (leave_out,),
 }
-"""Replacements of refused fields: other forms without loss, and nothing for optional fields."""
+"""Replacements for refused fields: equivalent forms, and nothing for optional fields."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
 
 
 @dataclass(frozen=True)
 class ServerResponse:
-    """A whole response.
+    """A complete response.
 
     Attributes:
-        body: its bytes.
+        body: the bytes.
         headers: headers of the response.
-        arrivals: arrival times of bytes, in seconds since the request was sent, with their number.
+        arrivals: arrival times, in seconds since the request was sent, each with a number of bytes.
         seconds: seconds from the request to the end of the response.
-        tries: number of requests; the times are those of the last.
+        tries: number of requests; the times are those of the last one.
     """
 
     body: bytes
@@ -107,18 +107,18 @@ class ServerResponse:
 
 @dataclass(frozen=True)
 class ServerConnection:
-    """A server, by its base URL.
+    """A server, identified by its base URL.
 
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
-        timeout: seconds without a byte after which a request has failed; one that continues ends after another ten
-            times the audio's length.
+        timeout: seconds without a byte after which a request has failed; a request that keeps receiving ends after
+            another ten times the audio's length.
         pace: the limit on the rate and on requests in flight.
-        tries: highest number of attempts of a request.
+        tries: maximum number of attempts for a request.
         sleep: function that waits between attempts.
         refused: the fields that the server has refused so far.
         key_header: the header that carries the key.
-        key_prefix: the text before the key there.
+        key_prefix: the text before the key in this header.
     """
 
     url: str
@@ -144,7 +144,7 @@ class ServerConnection:
         """Refuse to start if no server listens, and open the connections before requests are timed.
 
         Raises:
-            BadInput: there is no answer at the address.
+            BadInput: nothing answers at the address.
         """
         try:
             self.pace.ask_each(lambda number: self._read_fact(self.url), range(self.pace.at_once))
@@ -166,21 +166,22 @@ class ServerConnection:
 
         Args:
             path: path below the base URL.
-            body: the body of the request; a field that the server refuses is replaced or left out.
+            body: the body of the request; a field that the server refuses is replaced or omitted.
             read: function that reads a complete response; raises `ServerBroke` if it is invalid.
-            seconds: audio that the response may contain.
-            send: function that sends it once, in place of this connection, for a server with its own client.
+            seconds: maximum seconds of audio in the response.
+            send: function that sends the request once in place of this connection, for a server with its own client.
 
         Raises:
-            ServerBusy: the server is down or overloaded, and stayed so.
+            ServerBusy: the server was down or overloaded and remained so.
             SpeechFailed: this request is refused, or no attempt returned a complete response.
-            RequestRefused: the server refuses a field of ours.
-            ServerRefused: no request of ours will be answered: the key, the path, the model or the voice is wrong.
+            RequestRefused: the server refuses one of our fields.
+            ServerRefused: the server will not answer any of our requests because the key, the path, the model or the
+                voice is wrong.
         """
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return the result of a request, made with the number of the attempt until the server is in no trouble."""
+        """Return the result of a request, repeated while the server is in trouble; `ask` gets the attempt number."""
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
             retry=retry_if_exception_type((ServerBusy, ServerBroke)),
@@ -204,7 +205,7 @@ class ServerConnection:
             files: names, contents and types of files, by field.
 
         Raises:
-            PodevalError: it is refused, or the server is in trouble; see `post`.
+            PodevalError: the request is refused, or the server is in trouble; see `post`.
         """
         address = f"{self.url.rstrip('/')}/{path}"
         self.pace.wait()
@@ -218,11 +219,11 @@ class ServerConnection:
         return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
 
     def get(self, path: str, *, at_root: bool = False) -> Any:
-        """Return a path's answer as JSON; None if it has none.
+        """Return the answer at a path as JSON; None if there is none.
 
         Args:
             path: path below the base URL.
-            at_root: whether it is a path of the server itself, next to `/v1`.
+            at_root: whether the path is relative to the server's root, next to `/v1`.
         """
         base = self.url.rstrip("/")
         try:
@@ -231,15 +232,15 @@ class ServerConnection:
             return None
 
     def _read_fact(self, address: str) -> bytes:
-        """Read the answer of an address; empty if it is a refusal."""
+        """Read the answer at an address; empty if the request is refused."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
-                read_refusal(response)  # read to its end, so that the connection serves the next request
+                read_refusal(response)  # read to the end, so that the connection can be reused
                 return b""
             return b"".join(read_body(response, FACT_BYTES))
 
     def list_refused(self) -> dict[str, Any]:
-        """Return the details of an output about refused fields, with the server's words; empty if there are none."""
+        """Return an output's details about refused fields, in the server's words; empty if there are none."""
         return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:
@@ -256,7 +257,7 @@ class ServerConnection:
         tries: int,
         send: "Send | None",
     ) -> tuple[Answer, ServerResponse]:
-        """Ask once, and again without a field that is refused."""
+        """Send a request once, and again without a field that is refused."""
         while True:
             fitted = self.refused.fit(body)
             self.pace.wait()
@@ -268,19 +269,19 @@ class ServerConnection:
                     raise self.explain(raised.error, path, fitted) from None
 
     def explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
-        """Return the meaning of an error for the run, from the path below the base URL and the fields sent."""
+        """Return the meaning of an error for the run, given the path below the base URL and the fields sent."""
         return explain_error(error, self.hide_key(error.describe(f"{self.url.rstrip('/')}/{path}")), sent)
 
     def _post_once(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:
         address = f"{self.url.rstrip('/')}/{path}"
         arrivals: list[tuple[float, int]] = []
         content = bytearray()
-        client, headers = self._client, self.headers  # before the clock: loading certificates is no work of theirs
+        client, headers = self._client, self.headers  # not timed: loading certificates is not the server's work
         begin = time.perf_counter()
         try:
             with end_after(longest), client.stream("POST", address, json=dict(body), headers=headers) as response:
                 if not response.is_success:
-                    # Its status counts even if its body breaks off or is not in the encoding that it states.
+                    # The status counts even if the body is truncated or not in the stated encoding.
                     reason = read_refusal(response) or response.headers.get("location", "").encode()
                     raise ServerError(read_http_error(response.status_code, reason, response.headers))
                 for part in read_body(response, MOST_BYTES):
@@ -306,14 +307,14 @@ class ServerConnection:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        """One client, whose connections stay open, so a listener connects to a server only once."""
+        """The client, whose connections stay open, so that a server is connected to only once."""
         timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0))
         return end_reads(httpx.Client(timeout=timeout, limits=httpx.Limits(max_keepalive_connections=MOST_AT_ONCE)))
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of every request, the key's among them."""
-        # Without compression, so that what arrives is audio and can be timed.
+        """Headers of every request, including the key."""
+        # No compression, so that the arriving bytes are audio and can be timed.
         key = os.environ.get(KEY, "").strip()
         if not key.isascii():
             raise ServerRefused(f"{KEY} contains characters that no key has; set it again")
@@ -326,8 +327,8 @@ class ServerSystem(OwnMaker[Product]):
 
     Attributes:
         connection: the connection to the server.
-        model: the name of the model there.
-        options: the options of the command for `open`, by their names; other options are refused.
+        model: the name of the model on the server.
+        options: the command options that `open` takes, by name; other options are refused.
     """
 
     connection: ServerConnection
@@ -337,13 +338,13 @@ class ServerSystem(OwnMaker[Product]):
     @classmethod
     @abstractmethod
     def open(cls, connection: ServerConnection, model: str, *_: Any, **options: Any) -> "ServerSystem":
-        """Open a model of a server.
+        """Open a model on a server.
 
         Args:
             connection: the connection to the server.
-            model: the model's name there.
+            model: the model's name on the server.
             options: the options by name; `voice` and `field` are sequences as written on the command line, `stream` and
-                `clone` bools, `server_kind` and `dialogue` words.
+                `clone` are bools, and `server_kind` and `dialogue` are words.
 
         Raises:
             BadInput: an option does not fit the server.
@@ -354,7 +355,7 @@ def require_no_error(response: ServerResponse) -> Any:
     """Return the data of a response in JSON; None if it is not JSON.
 
     Raises:
-        ServerError: it states an error, although the status of the response is good.
+        ServerError: the response states an error although its status is successful.
     """
     data = None
     with contextlib.suppress(ValueError):

@@ -1,10 +1,10 @@
 """A live conversation over a WebSocket: it plays a person's recorded turns, and receives a server's speech.
 
-Sound is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece leaves when its last
+Sound is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
-answer, or in the middle of it (`interrupt_after`). Both channels are stored with their times, see
-`podeval.systems.servers.two_channels`. Faster than real time (`pace`), a conversation does not measure timing, and no
-timing is stored.
+answer, or in the middle of the answer (`interrupt_after`). Both channels are stored with their times; see
+`podeval.systems.servers.two_channels`. A conversation that is faster than real time (`pace`) does not measure timing,
+so timing is not stored.
 """
 
 import asyncio
@@ -45,30 +45,30 @@ from podeval.systems.speech import Samples, Speech, SpeechFailed, SpokenAnswer, 
 from podeval.text.json_text import parse_json
 
 FRAME = 0.01
-"""Seconds of sound in a message to the server."""
+"""Seconds of sound in one message to the server."""
 PAUSE, LONG_PAUSE = 0.5, 2.0
-"""Seconds of the system's silence after which the next turn begins; the longer, if it never reports its end."""
+"""Seconds of silence after which the next turn begins; the longer one is for systems that never report their end."""
 LONGEST_ANSWER = 300.0
-"""Seconds of an answer."""
+"""Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
-"""Most bytes of a message and of all messages of a conversation, and most messages and responses of one."""
+"""Maximum bytes of a message and of all messages of a conversation, and maximum numbers of messages and responses."""
 MOST_LATE = 2.0
-"""Seconds by which sound may be sent too late; beyond that, this machine or the server is too slow."""
+"""Maximum delay in seconds of sent sound; beyond it, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
-"""Recordings of a person's turns by their ids, shape (frames,), with their rate in Hz."""
+"""Recordings of a person's turns by id, shape (frames,), with their rate in Hz."""
 
 
 @dataclass
 class _Response:
-    """The part of a response that has arrived.
+    """The part of a response that has arrived so far.
 
     Attributes:
-        name: its id.
+        name: the id.
         turn: number of the person's turn that it answers.
-        item: id of its message, and the number of the part with sound.
-        words: its words.
+        item: id of the message, and number of the part with sound.
+        words: the words.
         audible: whether any of its sound arrived.
         ended: whether the server ended it.
         dropped: whether its later sound is not played.
@@ -88,11 +88,11 @@ class LiveConversation:
 
     Args:
         connection: the connection to the server.
-        socket: an open WebSocket there.
+        socket: an open WebSocket to the server.
         recordings: the recordings of the person's turns.
-        session: the model, the voice and the further fields of the session.
-        pace: seconds of the conversation in a second.
-        interrupt_after: seconds of an answer after which the next turn interrupts it; 0 for never.
+        session: the model, the voice and the additional fields of the session.
+        pace: seconds of the conversation per second.
+        interrupt_after: seconds of an answer after which the next turn interrupts it; 0 means never.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class LiveConversation:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if speak.done():
-                # The last messages of the server explain why it takes no more sound.
+                # The server's last messages explain why it does not take any more sound.
                 await asyncio.wait([listen], timeout=1.0)
             next(task for task in tasks if task.done()).result()
         finally:
@@ -151,11 +151,11 @@ class LiveConversation:
 
     @property
     def _now(self) -> float:
-        """Seconds of the conversation."""
+        """Return the current time in seconds of the conversation."""
         return (perf_counter() - self._begin) * self._pace
 
     async def _lead(self, sounds: list[Samples]) -> None:
-        """Begin each turn of the person when it is time for it."""
+        """Begin each turn of the person at the right time."""
         for number, samples in enumerate(sounds):
             await self._commit(final=False)
             turn = PlacedSound(number, len(self._left) * FRAME, samples, self._rate)
@@ -177,7 +177,7 @@ class LiveConversation:
         return list(self._recordings)[number]
 
     def _is_answered(self, turn: PlacedSound, last: bool) -> bool:
-        """Return whether the next turn may begin, or the last is answered.
+        """Return whether the next turn may begin, or the last turn is answered.
 
         Raises:
             SpeechFailed: the answer does not end.
@@ -196,7 +196,7 @@ class LiveConversation:
         return ended and (last or now - self._channel.end >= PAUSE)
 
     async def _speak(self) -> None:
-        """Send the sound of a microphone: the current turn, and silence between turns."""
+        """Send sound as a microphone does: the current turn, and silence between turns."""
         while True:
             frames = len(self._left)
             planned = self._begin + (frames + 1) * FRAME / self._pace
@@ -218,7 +218,7 @@ class LiveConversation:
             await self._send("input_audio_buffer.commit", final=final)
 
     async def _acknowledge(self, number: int) -> None:
-        """Inform a server that forgets unplayed answers that the answers to a turn were played."""
+        """Tell a server that forgets unplayed answers that the answers to a turn were played."""
         if not self._dialect.acknowledged or self._now < self._channel.end:
             return
         for response in self._responses.values():
@@ -228,16 +228,16 @@ class LiveConversation:
                 await self._send("playback.ack", _ASIDE, played_ms=played, **ids)
 
     async def _send(self, kind: str, purpose: str = "event", **fields: Any) -> None:
-        """Send an event; an error that answers an aside is only noted."""
+        """Send an event; an error in reply to an optional event is only noted."""
         self._events += 1
         await self._socket.send_str(json.dumps({"type": kind, "event_id": f"{purpose}_{self._events}", **fields}))
 
     async def _receive(self) -> dict[str, Any]:
-        """Receive an event that is not an error; the answer to an aside is recorded.
+        """Receive an event that is not an error; the reply to an optional event is recorded.
 
         Raises:
             ServerBroke: the connection is closed, or the message is not an event.
-            SpeechFailed: it is too large, or there are too many.
+            SpeechFailed: the message is too large, or there are too many messages.
         """
         message = await self._socket.receive()
         if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
@@ -272,7 +272,7 @@ class LiveConversation:
         """Handle the server's messages as they arrive."""
         while True:
             event = await self._receive()
-            # `response.audio.delta` was renamed to `response.output_audio.delta`, and its like.
+            # `response.audio.delta` was renamed to `response.output_audio.delta`, and similar events likewise.
             match event["type"].replace(".output_", "."):
                 case "input_audio_buffer.speech_started" | "output_audio_buffer.cleared":
                     await self._stop(self._now)
@@ -288,7 +288,7 @@ class LiveConversation:
                     await self._take_end(event, self._now)
 
     def _find_response(self, event: Mapping[str, Any]) -> _Response:
-        """Return the response of an event; it answers the turn during or after which it began."""
+        """Return the response of an event, which answers the turn during or after which it began."""
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
@@ -301,7 +301,7 @@ class LiveConversation:
         return self._responses.setdefault(name, _Response(name, number))
 
     def _take_sound(self, event: Mapping[str, Any], now: float) -> None:
-        """Play sound that came."""
+        """Play sound that has arrived."""
         response, part = self._find_response(event), event.get("content_index")
         response.item = str(event.get("item_id", "")), part if isinstance(part, int) else 0
         try:
@@ -312,14 +312,14 @@ class LiveConversation:
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
-        # A model that always speaks also sends its silence.
+        # A model that always produces sound also sends its silence.
         if len(samples) and not response.dropped and not (self._full_duplex and np.max(np.abs(samples)) <= QUIET):
             rate = find_rate(event.get("sample_rate_hz"), self._sound_rate)
             self._channel.play(PlacedSound(response.turn, now, samples, rate, response.name, now))
             self._answer_start = self._find_start() if self._answer_start is None else self._answer_start
 
     def _find_start(self) -> float | None:
-        """Find the beginning of the answer to a turn being spoken: the first sound that ends after the turn does."""
+        """Find the beginning of the answer to the turn being spoken: the first sound that ends after the turn does."""
         number, end = len(self._turns) - 1, self._turns[-1].end if self._turns else 0.0
         pieces = (piece for piece in self._channel.pieces if piece.turn == number and piece.end > end)
         return next((piece.start for piece in pieces), None)
@@ -352,14 +352,14 @@ class LiveConversation:
         self._end_response(response)
 
     def _end_response(self, response: _Response) -> None:
-        """End a response; a response with words but no sound is an error, one without both is not an answer."""
+        """End a response; words without sound are an error, and a response without either is not an answer."""
         response.ended = True
         if response.words and not response.audible and not response.dropped:
             name = self._name(response.turn)
             raise SpeechFailed(f"the server answered turn {name} without sound: {response.words[:80]!r}")
 
     def _leave(self, moment: float) -> float:
-        """Return the time at which the sound of this moment was sent."""
+        """Return the time at which the sound for this moment was sent."""
         return self._left[min(len(self._left) - 1, int(moment / FRAME))]
 
     def finish(self, tries: int) -> SpokenAnswers:

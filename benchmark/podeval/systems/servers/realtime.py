@@ -1,8 +1,7 @@
-"""`/v1/realtime`: a person's recorded turns are played to a server over a WebSocket, which answers at a time of its
-choice.
+"""`/v1/realtime`: a person's recorded turns are played over a WebSocket to a server, which answers when it chooses to.
 
-OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`). The course of a conversation and
-its records: `podeval.systems.servers.live_conversation`.
+It supports OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`).
+`podeval.systems.servers.live_conversation` conducts and records a conversation.
 """
 
 import asyncio
@@ -33,7 +32,7 @@ from podeval.systems.servers.server_errors import read_fields
 from podeval.systems.speech import Ask, SpokenAnswers
 
 LONGEST_TURN = 600.0
-"""Seconds of a person's recording."""
+"""Maximum length of a person's recording in seconds."""
 
 
 @dataclass
@@ -42,9 +41,9 @@ class RealtimeEndpoint(ServerSystem):
 
     Attributes:
         voice: the voice of its answers; empty for the server's own.
-        pace: seconds of the conversation in a second; if it is not 1, its timing is not measured.
-        interrupt_after: seconds of an answer after which the next turn interrupts it; 0 for never.
-        fields: further fields of the session.
+        pace: seconds of the conversation per second; if it is not 1, timing is not measured.
+        interrupt_after: seconds of an answer after which the next turn interrupts it; 0 means never.
+        fields: additional fields of the session.
     """
 
     voice: str = ""
@@ -75,7 +74,7 @@ class RealtimeEndpoint(ServerSystem):
         return {"system": "server", **about, **timing, "extra": dict(self.fields)}
 
     def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
-        """Converse about an item; the API takes no seed."""
+        """Conduct the conversation of an item; the API does not take a seed."""
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; use --api speech or --api chat for it")
         recordings = {}
@@ -104,7 +103,7 @@ class RealtimeEndpoint(ServerSystem):
         address = f"{self.connection.url.rstrip('/')}/realtime"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(self.connection.timeout, 10.0))
         model, headers = {"model": self.model}, self.connection.headers
-        # A connection that does not answer a ping within half of that time is broken.
+        # A connection that does not answer a ping within half of that time is considered broken.
         heartbeat = self.connection.timeout / 2
         try:
             async with (
@@ -129,7 +128,7 @@ class RealtimeEndpoint(ServerSystem):
 
 
 def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:
-    """Conduct a conversation; in a separate thread if this one already runs an event loop, like a notebook's."""
+    """Conduct a conversation, in a separate thread if this one already runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -139,7 +138,7 @@ def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:
 
 
 async def _refuse_answer(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Read the words of a server that opens no WebSocket, which aiohttp would throw away."""
+    """Read the message of a server that refuses a WebSocket, which aiohttp would discard."""
     response = await handler(request)
     if response.status != 101:
         body = await response.content.read(FACT_BYTES) or response.headers.get("location", "").encode()

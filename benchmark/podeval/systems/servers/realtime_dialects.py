@@ -1,4 +1,4 @@
-"""Dialects of `/v1/realtime`: the first event that identifies a server, the opening of its session, and its errors.
+"""Dialects of `/v1/realtime`: the first event, which identifies a server, the opening of its session, and its errors.
 
 | dialect | its `session.created` has | sound goes there |
 |---|---|---|
@@ -26,7 +26,7 @@ _STATUS_OF = {
     **dict.fromkeys(("admission_rejected", "session_update_timeout", "session_expired"), 503),
     "invalid_request_error": 400,
 }
-"""HTTP statuses of the same meaning as the code or the type of an error."""
+"""HTTP statuses with the same meaning as the code or the type of an error."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Dialect:
     """A dialect of servers.
 
     Attributes:
-        name: its name, as in the table above.
-        rate: Hz of the sound that is sent, if the session does not state another.
-        updates: number of `session.updated` before a conversation begins.
+        name: the name, as in the table above.
+        rate: sampling rate in Hz of the sent sound, unless the session states another.
+        updates: number of `session.updated` events before a conversation begins.
         voices: whether a voice can be chosen.
         numbered: whether pieces of sound have numbers.
-        acknowledged: whether the client reports the played sound, without which the server forgets its answers.
-        committed: whether the client marks the ends of turns, and is silent between them.
+        acknowledged: whether the client must report the played sound, because the server otherwise forgets its answers.
+        committed: whether the client marks the ends of turns and is silent between them.
     """
 
     name: str
@@ -60,7 +60,7 @@ SGLANG_CASCADE = Dialect("sglang-omni cascade", 16_000, voices=False)
 
 
 def recognise_dialect(created: Mapping[str, Any]) -> Dialect:
-    """Return the dialect of a server by its `session.created`."""
+    """Return the dialect of a server, given its `session.created`."""
     session = created.get("session")
     if not isinstance(session, Mapping):
         return VLLM_TURNS
@@ -78,13 +78,14 @@ def make_session(
 
     Args:
         dialect: the server's dialect.
-        created: its `session.created`.
-        model: the model's name there.
-        voice: the name of a voice there; empty for the server's own.
-        fields: further fields of the session: objects are merged with ours, others replace them, None leaves one out.
+        created: the server's `session.created`.
+        model: the model's name on the server.
+        voice: the name of a voice on the server; empty for the server's own choice.
+        fields: additional fields of the session: objects are merged with ours, other values replace ours, and None
+            omits a field.
 
     Raises:
-        ServerRefused: the server has no voices to choose from.
+        ServerRefused: the server does not let clients choose a voice.
     """
     if voice and not dialect.voices:
         raise ServerRefused(f"a server of the dialect {dialect.name} accepts no voice; leave out --voice")
@@ -102,12 +103,12 @@ def make_session(
         session["audio"] = {"input": detection, "output": output}
     if dialect == VLLM_OMNI:
         session |= {"model": model, "output_modalities": ["audio", "text"], "extra_body": {"auto_response": True}}
-    # SGLang-Omni's formats and its detection of turns are its deployment's: it refuses others.
+    # SGLang-Omni's formats and turn detection are set by its deployment; it refuses others.
     return {"session": add_fields(session, fields)}
 
 
 def find_in(event: Mapping[str, Any], *names: str) -> Any:
-    """Return an event's value below these names; None if there is none."""
+    """Return an event's value at this path of names; None if there is none."""
     value: Any = event
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -115,16 +116,16 @@ def find_in(event: Mapping[str, Any], *names: str) -> Any:
 
 
 def find_rate(value: Any, otherwise: int) -> int:
-    """Return a sampling rate in Hz if the value is one, or another."""
+    """Return the value if it is a sampling rate in Hz, otherwise `otherwise`."""
     return value if isinstance(value, int) and 4_000 <= value <= 192_000 else otherwise
 
 
 def read_event_error(error: Any, code: Any = None) -> HttpError:
-    """Return an error that an event states, with the HTTP status of the same meaning.
+    """Return the error that an event states, with the HTTP status of the same meaning.
 
     Args:
-        error: the error, an object or words.
-        code: its code, if it is next to it.
+        error: the error, as an object or as words.
+        code: the code of the error, if it is next to it.
     """
     about = error if isinstance(error, Mapping) else {"message": str(error or code), "code": code}
     status = next((_STATUS_OF[str(about[key])] for key in ("code", "type") if str(about.get(key)) in _STATUS_OF), 500)

@@ -1,4 +1,4 @@
-"""The meaning of a server's error for a run: the party at fault, and the remedy, with the server's own words."""
+"""What a server's error means for a run: the party at fault, and the remedy, with the server's own words."""
 
 import json
 import re
@@ -16,16 +16,16 @@ CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
     *("voice", "voice_id", "speaker", "input_references", "references", "ref_audio", "ref_audio_2", "ref_text"),
 )
-"""Fields of a request that state the question and the model: no option of the command may replace them."""
+"""Fields of a request that state the question and the model, which command options must not replace."""
 
 _CLIPS = ("input_references", "references", "ref_audio", "ref_audio_2", "ref_text")
-"""Fields with reference voices, which are podeval's own choice."""
+"""Fields with reference voices, which podeval chooses."""
 _UNKNOWN_NAME = re.compile(
     r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
     r"|\b(voice|speaker|model)s?\b.{0,60}(not found|unknown|invalid|not supported|not available|does not exist)",
     re.IGNORECASE,
 )
-"""Messages of servers about a voice or a model that they do not have."""
+"""Server messages about a voice or a model that does not exist on the server."""
 _KEY = re.compile(r"api.?key", re.IGNORECASE)
 _MONEY = re.compile(
     r"(current|your|insufficient)[ _]quota|insufficient.{0,20}(credit|balance|fund)|credits? (balance|limit)",
@@ -35,15 +35,15 @@ _PACE = re.compile(r"rate.?limit|per (minute|second|hour|day)", re.IGNORECASE)
 _TAGS = re.compile(r"(only speaker \d|multi.?speaker|speaker tags?)\b", re.IGNORECASE)
 _NO_CLIP = re.compile(r"ref_audio|reference (audio|voice)|reference (is|transcript is) required", re.IGNORECASE)
 _NO_FORMAT = (406, 415)
-"""Statuses that refuse the form of a request or of the requested answer, whatever their message."""
+"""Statuses that refuse the form of a request or of the requested answer, whatever the message."""
 
 
 class ServerBusy(PodevalError):
-    """The server is missing, too slow or too busy: not a fault of the request, and worth a later attempt.
+    """The server is missing, too slow or too busy; the request is not at fault, and a later attempt may succeed.
 
     Args:
         reason: the reason as a sentence.
-        retry_after: seconds of the pause that the server requests.
+        retry_after: pause in seconds that the server requests.
     """
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
@@ -56,7 +56,7 @@ class ServerRefused(BadInput):
 
 
 class RequestRefused(PodevalError):
-    """The server refuses a parameter or a format of our request: our fault, and never the system's."""
+    """The server refuses a parameter or a format of our request, which is our fault and never the system's."""
 
 
 class ServerError(Exception):
@@ -72,7 +72,7 @@ class ServerError(Exception):
 
 
 class ServerBroke(SpeechFailed):
-    """The server answered with less than a whole answer; if another try does not fix it, it is the system's fault."""
+    """The server's answer is incomplete; if another attempt does not help, it is the system's fault."""
 
 
 def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exception:
@@ -92,7 +92,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
         return ServerBroke(reason)
     if status in (402, 404, 405, 410) or status < 400:
         return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
-    # Its words may say "audio" of the person's recording and "stream" of its own.
+    # Its message may contain "audio" for the person's recording and "stream" for its own.
     theirs = ({*CONTENT} - {*_CLIPS}) | (set() if error.fields else {"audio", "stream"})
     fields = {"input_audio": None, **sent, **(sent["audio"] if isinstance(sent.get("audio"), Mapping) else {})}
     ours = {name: value for name, value in fields.items() if name not in theirs}
@@ -100,7 +100,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
 
 
 def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
-    """Return the remedy for an error that affects every request of the run; empty if it is not such an error."""
+    """Return the remedy for an error that affects every request of the run; empty for other errors."""
     status, words = error.status, error.message
     if not 400 <= status < 500:
         return ""
@@ -119,17 +119,17 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
     return ""
 
 
-# Fields that a user adds to every request to a server: `--field KEY=JSON`, null for one that is left out.
+# Fields that a user adds to every request to a server: `--field KEY=JSON`, with null to omit a field.
 
 _OWN = (*CONTENT, "stream", "stream_format")
-"""Fields that state the question, the model and the format; options of the command set them."""
+"""Fields that state the question, the model and the format, which are set by command options."""
 
 
 def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
-    """Read fields in the form of the command line.
+    """Read fields in the form used on the command line.
 
     Raises:
-        BadInput: one is not KEY=JSON, is given twice, or is podeval's own.
+        BadInput: a field is not KEY=JSON, is given twice, or is podeval's own.
     """
     fields: dict[str, Any] = {}
     for assignment in assignments:
@@ -150,13 +150,13 @@ def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def fixes_seed(fields: Mapping[str, Any]) -> bool:
-    """Whether fields set a seed, at any depth, so that a run's own does not count."""
+    """Return whether fields set a seed at any depth, which overrides the run's own."""
     inner = [value for value in fields.values() if isinstance(value, Mapping)]
     return fields.get("seed") is not None or any(map(fixes_seed, inner))
 
 
 def add_fields(body: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a request with fields added: objects are merged, and None values are left out."""
+    """Return the body of a request with fields added: objects are merged, and None values are omitted."""
     merged = dict(body)
     for name, value in fields.items():
         before = merged.pop(name, None)

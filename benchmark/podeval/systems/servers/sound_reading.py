@@ -1,8 +1,8 @@
 """The sound of a response: a file, samples without a header, or server-sent events that carry either.
 
-The bytes decide the format of the sound, not their label. A label that does not denote audio is refused by name, and so
-is text under any label; if the label is not informative (`application/octet-stream`, or none), samples without a header
-must look like sound. The sampling rate is that of the file, or that in a header.
+The bytes decide the format of the sound, not their label. A label that does not denote audio is refused by name, as is
+text under any label; if the label is not informative (`application/octet-stream`, or none), samples without a header
+must look like sound. The sampling rate comes from the file or from a header.
 """
 
 import base64
@@ -39,29 +39,29 @@ from podeval.systems.speech import Reference, Samples, SpeechFailed
 from podeval.text.json_text import parse_json
 
 PCM_RATE = 24_000
-"""Hz of samples without a header whose rate is stated nowhere, as OpenAI documents it."""
+"""Sampling rate in Hz of headerless samples whose rate is not stated, as documented by OpenAI."""
 
 _LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=3600.0, total_bytes=2**31)
 _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL)
-"""Beginnings of files of sound, which samples practically never have."""
+"""First bytes of sound files, with which samples practically never begin."""
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
-"""Kinds of samples under the labels below, with their full scale; the first matches the label."""
+"""Kinds of samples under the labels below, with their full scale; the first kind matches the label."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
 )
-"""Names of samples of another kind than 16-bit integers."""
+"""Names of sample formats other than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64: always, or if their type indicates sound."""
+"""Names under which events carry base64: always, or only if the event's type indicates sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""Words in the types of events of text: their `delta` is not sound, and their end is not that of the speech."""
+"""Words in the types of text events, whose `delta` is not sound and whose end is not the end of the speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
-"""Names in the events that are the last ones."""
-_CUT = ("length", "content_filter")  # reasons for the end of a speech that is not whole
+"""Names that identify the last event."""
+_CUT = ("length", "content_filter")  # reasons why speech ended before it was complete
 _STATED = {
     "x-sample-rate": re.compile(
         r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_](rate|frequency)|sr)([-_]?h(z|ertz))?|rate", re.I
@@ -69,14 +69,14 @@ _STATED = {
     "x-channels": re.compile(r"(.*[-_])?(num)?channels?([-_]count)?", re.IGNORECASE),
     "x-bit-depth": re.compile(r"(.*[-_])?(bit[-_]?depth|bits([-_]per[-_]sample)?)", re.IGNORECASE),
 }
-"""Names in headers and events of the rate, the channels and the depth of samples."""
+"""Names of the rate, the channels and the depth of samples in headers and events."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
 """JSON after sound, as sent by a server that fails after it has begun to answer."""
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
-"""Bytes that samples contain and text does not."""
+"""Bytes that occur in samples but not in text."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class ServedSound:
     """The sound of a response.
 
     Attributes:
-        samples: mono, shape (frames,).
-        rate: sampling rate, Hz.
+        samples: mono samples, shape (frames,).
+        rate: sampling rate in Hz.
         playback: the playback for a listener who plays the sound while it arrives.
-        lies: wrong statements of the headers.
-        notes: facts for a reader of the measurements, such as an unstated rate.
+        lies: wrong statements in the headers.
+        notes: notes for a reader of the measurements, such as an unstated rate.
     """
 
     samples: Samples
@@ -101,15 +101,15 @@ class ServedSound:
 def read_sound(response: ServerResponse, what: str) -> ServedSound:
     """Decode the sound of a response and assign it to its arrival times.
 
-    Time to first audio is that of the first byte of a sample: a header is not sound, but silence is.
+    Time to first audio is the time of the first byte of a sample: a header is not sound, but silence is.
 
     Args:
         response: the response to a request for speech.
         what: the text that was to be spoken, for messages.
 
     Raises:
-        SpeechFailed: it contains no sound, or sound that cannot be decoded.
-        ServerError: it contains an error instead.
+        SpeechFailed: the response contains no sound, or sound that cannot be decoded.
+        ServerError: the response contains an error instead.
     """
     kind = _media_type(response.headers)
     is_text = not _CONTROLS.intersection(response.body[:4096])
@@ -165,10 +165,10 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
 
 
 def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
-    """Read samples without a header: 16 bits, one channel and 24 kHz unless the headers state otherwise.
+    """Read headerless samples: 16 bits, one channel and 24 kHz unless the HTTP headers state otherwise.
 
-    RFC 3551 has the first byte of `L16` first, most servers the last one, and some send floats under the same label:
-    the interpretation that looks like sound counts.
+    In RFC 3551, `L16` is big-endian, but most servers send little-endian samples, and some send floats under the same
+    label; the interpretation that looks like sound is used.
     """
     headers = {header: value for name, value in response.headers.items() for header in _match_header(name)}
     label = response.headers.get("content-type", "")
@@ -205,7 +205,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
 
     Raises:
         ServerError: an event states an error.
-        ServerBroke: an event is cut off, or none reports the end of the speech.
+        ServerBroke: an event is truncated, or no event reports the end of the speech.
         SpeechFailed: no event carries sound.
     """
     files: list[list[tuple[float, bytes]]] = []
@@ -268,15 +268,15 @@ def read_events(response: ServerResponse) -> Iterator[tuple[str, str, float]]:
 
 
 def _repeats(sound: bytes, before: bytes) -> bool:
-    """Return whether a sound repeats all earlier sound, perhaps as a separate file."""
+    """Return whether a sound repeats all earlier sound, possibly as a separate file."""
     return bool(before) and len(sound) >= len(before) and sound.endswith(before[-1000:])
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return the sound that an event of a kind carries under the names for it, at any depth; empty if there is none.
+    """Return the sound that an event of a kind carries under one of its names, at any depth; empty if there is none.
 
     Raises:
-        ValueError: it is no base64.
+        ValueError: the sound is not base64.
     """
     names = (*_SOUNDS, *(_PIECES if _CARRIERS.match(kind) else ()))
     values = (one.get(name) for one in _list_objects(event) for name in names)
@@ -284,10 +284,10 @@ def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode base64 in the usual alphabet or that for addresses, also as a data URI, with white space or no padding.
+    """Decode base64 in the standard or the URL-safe alphabet, also as a data URI, with white space or without padding.
 
     Raises:
-        ValueError: it is not base64, or was cut into pieces.
+        ValueError: the text is not base64, or was cut into pieces.
     """
     text = "".join(text.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
     data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
@@ -297,7 +297,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield an object and all objects in it."""
+    """Yield an object and all objects nested in it."""
     if isinstance(data, Mapping):
         yield data
     for one in data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ():
@@ -305,7 +305,7 @@ def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
-    """Return an event's statements about samples as headers: rate, channels, depth, and that they are samples."""
+    """Return what an event says about its samples as headers: rate, channels, depth, and that they are samples."""
     headers: dict[str, str] = {}
     for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
         headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
@@ -335,7 +335,7 @@ def _stated_rate(headers: Mapping[str, str]) -> int | None:
 
 
 def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequence[StreamedChunk]:
-    """Give each arrival its share of the sound; bytes before `offset` are a header and do not count."""
+    """Assign each arrival its share of the sound; bytes before `offset` are a header and do not count."""
     sizes, before = [], offset
     for _, size in response.arrivals:
         sizes.append(max(0, size - before))
@@ -345,15 +345,15 @@ def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequ
     return [StreamedChunk(at, seconds * size / whole) for (at, _), size in arrivals if size]
 
 
-# Recordings in the form that every server takes, WAV of 16 bits, and the reference voice that is sent as one.
+# Recordings in 16-bit WAV, which every server accepts, and the reference voice that is sent as one.
 
 
 def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:
-    """Return a recording as WAV of 16 bits, and its length in seconds.
+    """Return a recording as 16-bit WAV, and its length in seconds.
 
     Args:
         path: the recording, in any format that podeval reads.
-        mono: whether its channels are mixed to one.
+        mono: whether its channels are mixed into one.
     """
     import soundfile
 
@@ -365,12 +365,12 @@ def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:
 
 @dataclass(frozen=True)
 class ReferenceClip:
-    """A reference voice in the form that a server takes.
+    """A reference voice in the form that servers accept.
 
     Attributes:
-        audio: a WAV of 16 bits and one channel.
-        words: its words; empty if unknown.
-        seconds: its length.
+        audio: a 16-bit WAV with one channel.
+        words: the spoken words; empty if unknown.
+        seconds: the length in seconds.
     """
 
     audio: bytes
@@ -385,7 +385,7 @@ class ReferenceClip:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the sound, which distinguishes voices."""
+        """SHA-256 of the sound, which identifies the voice."""
         return hashlib.sha256(self.audio).hexdigest()
 
     @property

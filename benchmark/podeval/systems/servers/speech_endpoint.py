@@ -1,10 +1,10 @@
-"""Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, otherwise turn by turn.
+"""Have a server read scripts aloud: as a whole if it is of a kind that performs dialogues, otherwise turn by turn.
 
 The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
 after the other, so the times are those of one listener, unless several requests are in flight
 (`podeval.systems.servers.streaming`); they are joined as in the built-in readers (`podeval.systems.dialogue_reader`). A
-whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the sound;
-if headers contradict it, it counts, and the log records this.
+whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the sound; if
+headers contradict the sound, the sound counts, and the log records this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,13 +46,13 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
+        voices: names of voices on the server; the n-th speaker of a script without an assigned voice gets the n-th.
         by_speaker: voices of speakers by name.
         stream: whether the sound is requested as a stream.
-        kind: the kind of the server; that of OpenAI's API by default.
-        clone: whether each speaker speaks in the reference voice of the item.
-        whole: whether scripts are sent whole.
-        fields: fields that are added to every request, or left out if they are None.
+        kind: the kind of the server; OpenAI's API by default.
+        clone: whether each speaker has the reference voice from the item.
+        whole: whether scripts are sent as a whole.
+        fields: fields that are added to every request, or omitted if they are None.
     """
 
     voices: tuple[str, ...]
@@ -85,16 +85,16 @@ class SpeechEndpoint(ServerSystem):
 
         Args:
             connection: the connection to the server.
-            model: the name of the model there.
+            model: the name of the model on the server.
             voice: names of voices, or SPEAKER=VOICE.
             stream: whether the sound is requested as a stream.
-            server_kind: the name of its kind.
-            clone: whether each speaker speaks in the reference voice of the item.
-            dialogue: `whole` or `turns`; whole by default if the model is known to perform dialogues.
+            server_kind: the name of the server's kind.
+            clone: whether each speaker has the reference voice from the item.
+            dialogue: `whole` or `turns`; `whole` by default if the model is known to perform dialogues.
             field: fields for every request, as KEY=JSON.
 
         Raises:
-            BadInput: the server does not list its voices, or options do not fit its kind.
+            BadInput: the server does not list its voices, or an option does not fit its kind.
         """
         kind = open_kind(server_kind, connection, model)
         if clone and voice:
@@ -126,7 +126,7 @@ class SpeechEndpoint(ServerSystem):
 
     @property
     def way(self) -> str:
-        """The way in which scripts are sent, in words."""
+        """How scripts are sent, in words."""
         voice = "in the reference voices of each item" if self.clone else "in voices of the server"
         if self.whole:
             return f"scripts are sent whole, {voice}"
@@ -145,11 +145,11 @@ class SpeechEndpoint(ServerSystem):
             "voices": "reference" if self.clone else list(self.voices),
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
-            # Earlier versions did not ask for a stream of sound, so their runs may contain events that were read as
-            # sound: those are different runs.
+            # Earlier versions did not request a stream of sound, so their runs may contain events that were read as
+            # sound; these are different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
-            # Runs on servers with OpenAI's API are identified as they were before kinds existed.
+            # Runs on servers with OpenAI's API have the same identity as before kinds existed.
             **({"kind": self.kind.name, "longest_request": longest} if self.kind.name != "openai" else {}),
             **({"checkpoint": self.kind.checkpoint} if self.kind.checkpoint not in ("", self.model) else {}),
             **(self._describe_whole() if self.whole else describe_chunks()),
@@ -161,10 +161,10 @@ class SpeechEndpoint(ServerSystem):
         return {"strategy": "whole", **self.kind.describe_dialogue(), **form}
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
-        """Refuse voices of speakers that no script has.
+        """Refuse voices for speakers who are not in any script.
 
         Raises:
-            BadInput: there are some; names them.
+            BadInput: there are such voices; the message names them.
         """
         scripts = [ask.spoken() for ask in asks if self.by_speaker and ask.script is not None]
         if unknown := self.by_speaker.keys() - {speaker for script in scripts for speaker in script.speakers}:
@@ -183,7 +183,7 @@ class SpeechEndpoint(ServerSystem):
         return speech
 
     def _perform(self, script: Script, voices: Mapping[str, Voice], seed: int) -> Speech:
-        """Speak whole dialogues: as many parts of the script as the maximum length of a request requires."""
+        """Speak whole dialogues, in as many parts of the script as the maximum length of a request requires."""
         kind, longest = self.kind, self.kind.longest(whole=True)
         name = max(script.speakers, key=len)
         lines = fit_lines(
@@ -237,7 +237,7 @@ class SpeechEndpoint(ServerSystem):
         voices: Mapping[str, Voice],
         details: Mapping[str, Any],
     ) -> Speech:
-        """Return the speech, with all its known details."""
+        """Return the speech with all known details."""
         rates = sorted({sound.rate for sound, _ in served})
         responses = [response for _, response in served]
         costs = [response.cost for response in responses if response.cost is not None]
@@ -268,7 +268,8 @@ class SpeechEndpoint(ServerSystem):
         Raises:
             BadInput: there are fewer voices than speakers.
             ServerRefused: the item has no reference voice for a speaker.
-            RequestRefused: two speakers would have one reference voice, or the server accepts none of its length.
+            RequestRefused: two speakers would share a reference voice, or the server does not accept a voice of this
+                length.
         """
         if self.clone:
             return self._clone_voices(ask, speakers)
@@ -292,7 +293,7 @@ class SpeechEndpoint(ServerSystem):
         clips = {speaker: ReferenceClip.read(ask.voices[speaker]) for speaker in speakers}
         if len({clip.digest for clip in clips.values()}) < len(clips):
             raise RequestRefused(f"two speakers of {ask.id} have the same reference voice")
-        # If several items are in flight, only one uploads a voice.
+        # If several items are in flight, only one of them uploads a voice.
         with self._adopting:
             for clip in clips.values():
                 self._adopted[clip.digest] = self._adopted.get(clip.digest) or self.kind.adopt(clip)
@@ -308,10 +309,10 @@ def _at_one_rate(served: Sequence[Served]) -> tuple[int, list[Samples]]:
 
 
 def _ask_for_voices(kind: ServerKind) -> tuple[str, ...]:
-    """Ask a server which voices it has.
+    """Ask a server for its voices.
 
     Raises:
-        BadInput: the server does not list them.
+        BadInput: the server does not list its voices.
     """
     voices = kind.list_voices()
     if not voices:

@@ -1,8 +1,8 @@
-"""How sound that arrives in chunks would have played: its beginning, its steadiness, and its interruptions.
+"""How sound that arrives in chunks would have played: its start, its steadiness and its interruptions.
 
-A listener begins to play with the first audio that arrives. Each chunk must arrive before the end of the previous
-sound; otherwise playback stalls until it arrives, and continues from there. Figures come from this client's clock and
-from decoded audio; a server's own statements are not used.
+Playback begins with the first audio that arrives. Each chunk must arrive before the previous sound ends; otherwise
+playback stalls until it arrives and then continues. Figures come from this client's clock and from decoded audio; a
+server's own statements are not used.
 """
 
 import time
@@ -20,7 +20,7 @@ from podeval.errors import PodevalError
 
 @dataclass(frozen=True)
 class StreamedChunk:
-    """Audio that arrived together: `at` seconds after the request was sent, `seconds` of sound."""
+    """Audio that arrived together: `seconds` of sound, `at` seconds after the request was sent."""
 
     at: float
     seconds: float
@@ -32,9 +32,9 @@ class StreamedPlayback:
 
     Attributes:
         time_to_first_audio: seconds from the request to the first audio.
-        cadence: median seconds between chunks; None of a single one.
+        cadence: median seconds between chunks; None for a single chunk.
         underrun: the longest stall in seconds, 0 if playback never stalled.
-        stalled: seconds of all stalls together.
+        stalled: total seconds of all stalls.
         seconds: seconds of audio.
         chunks: number of chunks that arrived.
     """
@@ -48,11 +48,11 @@ class StreamedPlayback:
 
     @property
     def continuous(self) -> float:
-        """Share of the time from first audio to last in which something played, 0..1."""
+        """Share of the time from the first to the last audio in which something played, 0..1."""
         return self.seconds / (self.seconds + self.stalled) if self.seconds else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures as plain data, to the tenth of a millisecond, as the generation log keeps them."""
+        """Return the figures as plain data, to the tenth of a millisecond, as stored in the generation log."""
         return {
             "time_to_first_audio": round(self.time_to_first_audio, 4),
             "chunk_cadence": None if self.cadence is None else round(self.cadence, 4),
@@ -63,7 +63,7 @@ class StreamedPlayback:
 
 
 def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
-    """Play chunks, at least one, in the order of arrival."""
+    """Simulate the playback of one or more chunks in the order of arrival."""
     buffered_until = chunks[0].at
     stalls = []
     for chunk in chunks:
@@ -83,8 +83,8 @@ def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
 def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequence[float]) -> dict[str, Any]:
     """Summarise the responses of an item, each with its duration in seconds, for its generation log.
 
-    A listener waits only for the first response, so `time_to_first_audio` is that of the first; the underrun is the
-    worst of all, and the share of continuous playback covers all their audio.
+    A listener waits only for the first response, so `time_to_first_audio` comes from the first; the underrun is the
+    longest of all, and the share of continuous playback covers all the audio.
     """
     seconds, stalled = sum(piece.seconds for piece in pieces), sum(piece.stalled for piece in pieces)
     cadences = [piece.cadence for piece in pieces if piece.cadence is not None]
@@ -100,27 +100,26 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
     }
 
 
-# The requests that a server gets: the most per minute, and the number that is kept in flight.
-#
-# All threads that query one server share one `RequestPace`. If the server asks one of them to pause, all do.
+# The requests that a server gets: the maximum per minute, and the number kept in flight. All threads that query one
+# server share one `RequestPace`. If the server asks one of them to pause, all do.
 
 MOST_AT_ONCE = 64
-"""Highest number of requests in flight."""
+"""Maximum number of requests in flight."""
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
 
 
 class SendingStopped(PodevalError):
-    """The run is ending, so that no more requests are sent."""
+    """The run is ending, so no more requests are sent."""
 
 
 class RequestPace:
-    """Limits the number of requests per minute, from all threads together.
+    """Limits the number of requests per minute from all threads together.
 
     Args:
-        per_minute: 0 for no limit.
-        clock: seconds.
+        per_minute: maximum number of requests per minute; 0 for no limit.
+        clock: function that returns the time in seconds.
         sleep: function that waits.
         at_once: number of requests in flight.
     """
@@ -151,7 +150,7 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for this many seconds from now; a single sender keeps pauses itself."""
+        """Send nothing for this many seconds from now; a single sender observes pauses by itself."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 
@@ -163,7 +162,8 @@ class RequestPace:
         """Ask for each part of an item, and return the answers in order.
 
         Parts are requested one after the other, or `at_once` at a time together with those of other items. Errors of
-        `ask` are raised, for several parts that of the first; the item's unrequested parts are dropped.
+        `ask` are raised; if several parts fail, the first error is raised. Parts of the item that were not requested
+        yet are dropped.
         """
         if self.at_once == 1:
             return [ask(part) for part in parts]

@@ -1,7 +1,7 @@
-"""A live conversation on two channels: the person's speech, and the system's as a listener hears it, each at its time.
+"""A live conversation on two channels: the person's speech and the system's speech as a listener hears it, with times.
 
-Times are seconds since the conversation began, by this machine's clock. Sound of the system plays as it arrives, in its
-order, and stops when the server says that the person speaks: unplayed sound is dropped. Speech is sound within
+Times are seconds since the conversation began, by this machine's clock. The system's sound plays in order as it
+arrives, and stops when the server says that the person is speaking: unplayed sound is dropped. Speech is sound within
 30 dB of its channel's level, with the pauses of `podeval.stats.turn_taking`; noise after the words counts as speech.
 """
 
@@ -18,10 +18,11 @@ from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_u
 from podeval.systems.speech import Samples
 
 QUIET, SHORTEST = 1e-3, 0.02
-"""Magnitude up to which a sample is silence at any level, and the seconds of sound that are a click and not speech."""
+"""Magnitude up to which a sample is silence at any level, and seconds of sound up to which it is a click, not speech.
+"""
 
 Stretch = tuple[float, float]
-"""Start and end, seconds."""
+"""Start and end in seconds."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,11 @@ class PlacedSound:
     """Sound with its place in a conversation: a turn of the person, or system sound that arrived together.
 
     Attributes:
-        turn: number of the person's turn, or of the answered turn.
+        turn: number of the person's turn, or of the turn that is answered.
         start: the time of its first sample.
-        samples: shape (frames,).
+        samples: the samples, shape (frames,).
         rate: sampling rate in Hz.
-        response: id of its server response.
+        response: id of the server response that it belongs to.
         arrival: the time at which it arrived.
     """
 
@@ -46,7 +47,7 @@ class PlacedSound:
 
     @property
     def end(self) -> float:
-        """Time after its last sample."""
+        """Time of the end of its last sample."""
         return self.start + len(self.samples) / self.rate
 
 
@@ -57,7 +58,7 @@ class SystemChannel:
     Attributes:
         pieces: sound that was played or is waiting to be, in order, at one rate.
         interrupted: times at which the server said that it stopped.
-        stalls: whether playback stalls where a response comes too late to go on.
+        stalls: whether playback stalls if a response arrives too late to continue without a gap.
     """
 
     stalls: bool = True
@@ -70,7 +71,7 @@ class SystemChannel:
         return self.pieces[-1].end if self.pieces else 0.0
 
     def play(self, piece: PlacedSound) -> None:
-        """Play received sound, after the waiting sound."""
+        """Play received sound after the sound that is waiting."""
         last = self.pieces[-1] if self.pieces else piece
         follows = last.response == piece.response and last is not piece
         start = last.end if follows and not self.stalls else max(piece.arrival, self.end)
@@ -78,7 +79,7 @@ class SystemChannel:
         self.pieces.append(replace(piece, start=start, samples=samples, rate=last.rate))
 
     def stop(self, at: float) -> str | None:
-        """Drop the unplayed sound at a time; return the id of the response that was playing, if any."""
+        """Drop the sound that is unplayed at a time; return the id of the response that was playing, if any."""
         playing = next((piece.response for piece in self.pieces if piece.end > at), None)
         begun = (piece for piece in self.pieces if piece.start < at)
         parts = [replace(each, samples=each.samples[: round((at - each.start) * each.rate)]) for each in begun]
@@ -86,17 +87,17 @@ class SystemChannel:
         return playing
 
     def measure_played(self, response: str) -> int:
-        """Return the whole milliseconds of a response that are played or wait to be."""
+        """Return the length in whole milliseconds of a response's sound that has been played or is waiting to be."""
         return int(sum(1000 * (piece.end - piece.start) for piece in self.pieces if piece.response == response))
 
     def list_answer(self, turn: PlacedSound) -> list[PlacedSound]:
-        """List the pieces that answer a turn: without those that ended before it did, unless there are no others."""
+        """List the pieces that answer a turn, without those that ended before it did, unless there are no others."""
         pieces = [piece for piece in self.pieces if piece.turn == turn.turn]
         return [piece for piece in pieces if piece.end > turn.end] or pieces
 
 
 def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
-    """Return the audible sound of pieces, at least one, from a time on as one sound, with silence between them."""
+    """Return the sound of one or more pieces from a time on as a single sound, with silence between them."""
     rate = pieces[0].rate
     samples = np.zeros(round((pieces[-1].end - begin) * rate), np.float32)
     for piece in pieces:
@@ -107,7 +108,7 @@ def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
 
 
 def render_both(turns: Sequence[PlacedSound], channel: SystemChannel) -> tuple[Samples, int]:
-    """Return both channels, (frames, 2), the person's first, and their rate in Hz: that of the system's."""
+    """Return both channels, (frames, 2), the person's first, and their sampling rate in Hz, which is the system's."""
     rate = channel.pieces[0].rate
     spoken = [replace(turn, samples=resample(turn.samples, turn.rate, rate), rate=rate) for turn in turns]
     channels = [render(pieces, 0.0).samples for pieces in (spoken, channel.pieces)]
@@ -116,7 +117,7 @@ def render_both(turns: Sequence[PlacedSound], channel: SystemChannel) -> tuple[S
 
 
 def find_stretches(sound: PlacedSound) -> list[Stretch]:
-    """Find the stretches of speech in a sound, at their times."""
+    """Find the times of the stretches of speech in a sound."""
     limit = max(QUIET, SILENT_SAMPLE * measure_level(sound.samples, sound.rate))
     loud = np.flatnonzero(np.abs(sound.samples) > limit)
     if not len(loud):
@@ -136,19 +137,20 @@ def measure_live_turns(
     """Measure the system's turn-taking, by `podeval.stats.turn_taking` on both channels.
 
     Args:
-        turns: the person's turns by their ids, at least one, in order.
+        turns: the person's turns (at least one) by id, in order.
         channel: the system's channel, with some sound.
-        leave: function that returns the time at which the person's sound of a moment left.
-        full_duplex: whether the server never reports a stop: a system that is silent before the person is has stopped.
+        leave: function that returns the time at which the person's sound of a moment was sent.
+        full_duplex: whether the server never reports a stop, so a system that falls silent before the person does
+            counts as stopped.
 
     Returns:
         Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning
-        of the system's that follows (negative where they overlap; None without one); `interruptions`, where a person
-        begins while the system speaks, with `stopping_time`, the seconds until it is silent, and `stopped`, whether it
-        was stopped then, and not at its own end; the medians of both, the latter of those that stopped;
-        `overlap_share`, `backchannels_per_minute` and `events` as the metric `turn_taking` has them.
+        of the system's next speech (negative if they overlap; None without one); `interruptions`, in which a person
+        begins while the system is speaking, with `stopping_time`, the seconds until it is silent, and `stopped`,
+        whether it was stopped rather than finished; the medians of both, the latter over those that stopped;
+        `overlap_share`, `backchannels_per_minute` and `events` as in the metric `turn_taking`.
     """
-    # A silent recording is as long as it is.
+    # A silent recording counts with its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}
     pieces = [[piece for piece in channel.pieces if piece.turn == turn.turn] for turn in turns.values()]
     answers = [find_stretches(render(each, each[0].start)) if each else [] for each in pieces]

@@ -1,1 +1,1 @@
-"""Comparison of spoken and written words: normalised, aligned, and counted if they differ."""
+"""Comparison of spoken and written words, which are normalised and aligned and whose differences are counted."""

@@ -1,13 +1,13 @@
-"""Accepted readings: stretches of a text that may be spoken in several ways, and the reading that was used.
+"""Accepted readings: parts of a text that may be spoken in several ways, and the readings that were used.
 
 `$3.50` may be read as "three dollars fifty" or "three fifty". The reference of a text with such stretches is a lattice:
-words that are fixed, and at each stretch a choice between the forms that are accepted, including the stretch as
-written. The text in the lattice that is nearest to the transcript counts, by the fewest edits over its whole length;
-the search is exact. One form is chosen at each stretch, so speaking two of them is an error, and so is speaking none.
+fixed words and, at each stretch, a choice between the accepted forms, including the stretch as written. The text in the
+lattice that is closest to the transcript, with the fewest edits over its whole length, is used; the search is exact.
+One form is chosen for each stretch, so speaking two of them is an error, as is speaking none.
 
 A line may have its own tags, which apply to all of its words (a long sentence), and each stretch has tags for its
 difficulty (a date). Errors are counted by tag from the same alignment; words without a tag are counted as `plain`.
-Additional words count for the stretch that they touch.
+Extra words count as errors of the stretch that they touch.
 """
 
 import re
@@ -28,7 +28,7 @@ PLAIN = "plain"
 """The group of words without a tag."""
 
 MOST_CELLS = 60_000_000
-"""Words of the text times words of the transcript up to which the search runs: about 25 minutes of speech."""
+"""Maximum product of the numbers of words in the text and the transcript for the search: about 25 minutes of speech."""
 
 Row = NDArray[np.int32]
 Edit = Literal["equal", "wrong", "missing", "extra"]
@@ -36,7 +36,7 @@ Edit = Literal["equal", "wrong", "missing", "extra"]
 
 @dataclass(frozen=True)
 class ReadingStretch:
-    """A part of a line as written, its other accepted forms, and the tags of its difficulty."""
+    """A part of a line as written, its other accepted forms, and tags for its difficulty."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
 
@@ -46,7 +46,7 @@ class ReadingStretch:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Every form that counts as right, the written one first."""
+        """Every form that counts as correct, the written one first."""
         return tuple(dict.fromkeys((self.text, *self.accepted)))
 
 
@@ -62,7 +62,7 @@ class ReadLine:
         """Return the line cut into fixed text and stretches.
 
         Raises:
-            BadInput: a stretch does not are in the line, after those before it.
+            BadInput: a stretch is not in the line, after the preceding stretches.
         """
         parts: list[str | ReadingStretch] = []
         end = 0
@@ -77,7 +77,7 @@ class ReadLine:
 
 @dataclass(frozen=True)
 class TagErrors:
-    """Errors in the words with a tag, and the number of those words (characters in Chinese), at least one a stretch."""
+    """Errors in the words with a tag, and the number of these words (Chinese: characters), at least one per stretch."""
 
     errors: int = 0
     words: int = 0
@@ -94,12 +94,12 @@ class Misread:
 
 @dataclass(frozen=True)
 class ReadText:
-    """The accepted text that is nearest to the transcript.
+    """The accepted text that is closest to the transcript.
 
     Attributes:
         text: the whole text with the chosen forms.
         errors: edits between its normalised words and the transcript.
-        by_tag: errors and words by tag, `PLAIN` among them.
+        by_tag: errors and words by tag, including `PLAIN`.
         misread: the stretches with errors, in order.
         stretches: number of stretches.
     """
@@ -127,7 +127,7 @@ class AcceptedReadings:
         """Read lines from data: a list of objects with `text`, `readings` (each `text`, `accepted`, `tags`) and `tags`.
 
         Raises:
-            BadInput: it is something else, or a reading is not in its line.
+            BadInput: the data have another form, or a reading is not in its line.
         """
         if isinstance(source, AcceptedReadings):
             return source
@@ -154,21 +154,21 @@ class AcceptedReadings:
         return cls(lines)
 
     def choose(self, heard: str, language: str = "en", normaliser: str = "whisper", read: bool = True) -> ReadText:
-        """Choose the forms that are nearest to the transcript.
+        """Choose the forms that are closest to the transcript.
 
         Args:
             heard: the transcript.
-            language: `en` or `zh`, for normalising both; Chinese is compared by characters.
+            language: `en` or `zh`, for normalising both texts; Chinese is compared by characters.
             normaliser: see `podeval.text.comparison.normalise`.
             read: whether every reading of a figure, sign or abbreviation is accepted, in addition to the listed forms;
-                in English with the normaliser `whisper`.
+                only in English with the normaliser `whisper`.
 
         Raises:
-            BadInput: the text is too long to be searched.
+            BadInput: the text is too long for the search.
         """
         separator = "" if language == "zh" else " "
         if read and (language, normaliser) == ("en", "whisper"):
-            # A form that is listed may say a part of a figure in its own way, so both are tried.
+            # A listed form may read part of a figure in its own way, so both are tried.
             ways = (heard, write_as_in_script(self.text, heard))
             return min((self.choose(way, language, normaliser, False) for way in ways), key=lambda text: text.errors)
         segments = _cut(self.lines)
@@ -240,14 +240,14 @@ def _units(text: str, language: str, normaliser: str) -> tuple[str, ...]:
 
 
 def _align(forms: Sequence[Sequence[Sequence[str]]], said: Sequence[str]) -> tuple[list[int], list[AlignedEdit]]:
-    """Find the path through the lattice with the fewest edits; among equal ones, the forms that are named first.
+    """Find the path through the lattice with the fewest edits; among equal paths, the forms listed first win.
 
     Returns:
         The chosen form of each segment, and the edits in order.
     """
     ids: dict[str, int] = {}
     spoken = np.array([ids.setdefault(word, len(ids)) for word in said], dtype=np.int64)
-    # Rows of the usual table of edits: one for each word of each form; at a segment's end the forms' least counts.
+    # Rows of the usual edit distance table: one for each word of each form and, at a segment's end, the forms' minimum.
     row: Row = np.arange(len(said) + 1, dtype=np.int32)
     tables: list[list[list[Row]]] = []
     choices: list[NDArray[np.int64]] = []
@@ -267,7 +267,7 @@ def _extend(row: Row, words: Iterable[int], heard: NDArray[np.int64]) -> list[Ro
     for word in words:
         before = rows[-1]
         best = np.concatenate(([before[0] + 1], np.minimum(before[1:] + 1, before[:-1] + (heard != word))))
-        # An extra word costs one a step, so the row is the running minimum of what is left after the steps.
+        # An extra word costs one per step, so the row is the running minimum after subtracting the steps.
         rows.append((np.minimum.accumulate(best - steps) + steps).astype(np.int32))
     return rows
 
@@ -278,7 +278,7 @@ def _trace(
     tables: Sequence[Sequence[Sequence[Row]]],
     choices: Sequence[NDArray[np.int64]],
 ) -> tuple[list[int], list[AlignedEdit]]:
-    """Walk back from the end; a word that is too much has no segment yet (-1)."""
+    """Walk back from the end; an extra word has no segment yet (-1)."""
     chosen: list[int] = []
     edits: list[AlignedEdit] = []
     at = len(said)
@@ -304,13 +304,13 @@ def _trace(
 
 
 def _owner(segments: Sequence[_Segment], before: int, after: int) -> int:
-    """Return the segment for which an extra word between two segments counts: a stretch that it touches, if any."""
+    """Return the segment to which an extra word between two segments belongs: a stretch that it touches, if any."""
     touched = range(max(before, 0), min(after, len(segments) - 1) + 1)
     return next((number for number in touched if segments[number].stretch), touched[0])
 
 
 def _own_extras(segments: Sequence[_Segment], edits: Sequence[AlignedEdit]) -> list[AlignedEdit]:
-    """Give each extra word to a segment."""
+    """Assign each extra word to a segment."""
     following: list[int] = []
     after = len(segments) - 1
     for _, segment, _ in reversed(edits):
@@ -331,7 +331,7 @@ def _count_by_tag(segments: Sequence[_Segment], edits: Sequence[AlignedEdit]) ->
         words[number] += edit != "extra"
     counts: defaultdict[str, TagErrors] = defaultdict(TagErrors)
     for segment, wrong, length in zip(segments, errors, words, strict=True):
-        # A stretch that need not be spoken at all, such as a laugh, counts as one.
+        # A stretch that need not be spoken at all, such as a laugh, counts as one word.
         weight = max(1, length) if segment.stretch else length
         for tag in segment.tags:
             counts[tag] = TagErrors(counts[tag].errors + wrong, counts[tag].words + weight)

@@ -1,19 +1,19 @@
-"""A script aligned with its transcript: each word with its partner, and the turns of a generated dialogue in time.
+"""Align a script with its transcript: each word with its counterpart, and the turns of a generated dialogue in time.
 
-The script's words are known, so they are aligned (minimum edit distance over words, over characters for Chinese,
-numbers as spoken) with the transcribed words, and every turn takes the time of its own words. Nothing is
-inferred from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+The script's words are known, so they are aligned with the transcribed words (by minimum edit distance over words or, in
+Chinese, characters, with numbers as spoken), and every turn has the times of its own words. Nothing is inferred from
+the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
 
 Errors of generated speech are handled as follows:
-- A turn counts as heard if at least a fifth of its words are; other turns are left out and counted. With a lower
-  threshold, common words of a skipped turn would claim parts of its neighbours.
-- Fewer than three matching words that are separated from the rest by more than five foreign words (a hallucination,
-  an ad-lib) do not stretch a turn.
-- Unheard words at a turn's edge extend it by their expected length, at most into the pause.
-- One copy of a repeated sentence is used; the other belongs to no turn unless it is inside the turn.
+- A turn counts as recognised if at least 20 % of its words are; other turns are omitted and counted. With a lower
+threshold, common words of a skipped turn would match parts of its neighbours.
+- Fewer than three matching words that are separated from the rest by more than five unrelated words (a hallucination,
+an ad-lib) do not extend a turn.
+- Unrecognised words at the edge of a turn extend it by their expected length, at most into the pause.
+- One copy of a repeated sentence is used; the other does not belong to a turn unless it is inside one.
 
-With a `coverage` below one half the alignment is a guess: the audio says something else, the transcriber
-failed, or the language is wrong. Do not use its turns then.
+If `coverage` is below one half, the alignment is a guess: the audio says something else, the transcriber failed, or the
+language is wrong. Do not use its turns in this case.
 """
 
 import math
@@ -57,9 +57,9 @@ class AlignedTurn:
     Attributes:
         index: position of the turn in the script, from 0.
         speaker: name in the script.
-        start: seconds.
-        end: seconds.
-        matched: recognised share of the turn's words, 0..1.
+        start: start in seconds.
+        end: end in seconds.
+        matched: share of the turn's words that were recognised, 0..1.
     """
 
     index: int
@@ -71,7 +71,7 @@ class AlignedTurn:
 
 @dataclass(frozen=True)
 class Alignment:
-    """A script aligned with the time of a recording.
+    """A script aligned with the times of a recording.
 
     Attributes:
         turns: the recognised turns, in order and without overlap.
@@ -108,7 +108,7 @@ class WrittenWord:
 
 @dataclass(frozen=True)
 class Difference:
-    """Written words from `first` to before `last`, in the place of recognised words from `start` to before `end`."""
+    """Written words `first` up to `last`, in the place of which words `start` up to `end` were recognised."""
 
     first: int
     last: int
@@ -124,7 +124,7 @@ class ScriptAlignment:
         script: the written script.
         written: its words.
         heard: recognised words in order of time.
-        partners: written word in the place of each recognised word, the same or another; None if there is none.
+        partners: written word in the place of each recognised word, whether equal or not; None if there is none.
         differences: the stretches in which the two differ, in order and never adjacent.
     """
 
@@ -140,7 +140,7 @@ class ScriptAlignment:
         return len(self.written) - sum(each.last - each.first for each in self.differences)
 
     def speaker_of(self, written: int) -> str:
-        """The speaker of a written word."""
+        """Return the speaker of a written word."""
         return self.script.turns[self.written[written].turn].speaker
 
 
@@ -163,17 +163,17 @@ def locate_speaker_turns(
 
     Args:
         script: the text to be spoken, in English or Chinese.
-        words: the transcribed words: text, start and end in seconds.
-        duration: duration of the audio in seconds, which makes room for an unrecognised last word; by default the
-            end of the last transcribed word.
+        words: the transcribed words with text, start and end in seconds.
+        duration: duration of the audio in seconds, which leaves room for an unrecognised last word; by default the end
+            of the last transcribed word.
 
     Raises:
         NoWords: the script contains no words.
         BadInput: a word's times are not finite numbers in order.
     """
     alignment = align_script(script, words)
-    # The place of each turn: the written words of a turn that have a partner, and the position in the script at which
-    # it begins.
+    # The place of each turn: its written words that have a counterpart, and the position in the script at which it
+    # begins.
     written = alignment.written
     pairs = [(word, partner) for partner, word in enumerate(alignment.partners) if word is not None]
     lengths = Counter(word.turn for word in written)
@@ -182,7 +182,7 @@ def locate_speaker_turns(
     for turn, of_turn in groupby(pairs, key=lambda pair: written[pair[0]].turn):
         extent = _find_extent(turn, list(of_turn), alignment, range(begins[turn], begins[turn] + lengths[turn]))
         extents += [extent] if extent else []
-    # Times, with room for unrecognised words at the edges.
+    # The times, with room for unrecognised words at the edges.
     aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / lengths[at.index])
         for at in _extend_to_unheard_words(extents, alignment.heard, duration)
@@ -200,7 +200,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
 
     Args:
         script: the written script.
-        words: text, start and end in seconds, as from a transcriber.
+        words: words with text, start and end in seconds, as returned by a transcriber.
 
     Raises:
         NoWords: the script contains no words.
@@ -232,7 +232,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Join words for a reader: English with spaces, Chinese characters without."""
+    """Join words for display: English with spaces, Chinese characters without."""
     text = ""
     for word in words:
         text += (" " if text and (text[-1].isascii() or word[0].isascii()) else "") + word
@@ -242,8 +242,8 @@ def join_words(words: Sequence[str]) -> str:
 def split_words(text: str, language: str = "en") -> list[str]:
     """Split a text into words for comparison: lower case, no punctuation, simplified characters for Chinese.
 
-    In writing without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
-    spelt out in `language`, so that `25.` and `Twenty five.` are equal. Text in brackets, and tags, are no words.
+    In scripts without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
+    spelt out in `language`, so `25.` and `Twenty five.` are equal. Text in brackets and tags are not words.
     """
     plain = keep_spoken(fold_letters(text), language).replace("'", "")
     plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
@@ -253,14 +253,14 @@ def split_words(text: str, language: str = "en") -> list[str]:
 
 
 def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:
-    """Split recognised words like the script's, each part with its share of the word's time; in order of time.
+    """Split recognised words like the script's, each part with its share of the word's time, in order of time.
 
     Raises:
         BadInput: a word's times are not finite numbers in order.
     """
     timed: list[HeardWord] = []
     words = list(words)
-    # A recognised sound may stand for several words in brackets.
+    # A recognised sound may consist of several words in brackets.
     spoken, at = drop_bracketed(" ".join(text for text, _, _ in words)), 0
     for text, start, end in words:
         part_text, at = spoken[at : at + len(text)], at + len(text) + 1
@@ -281,7 +281,7 @@ def _find_extent(turn: int, pairs: list[tuple[int, int]], alignment: ScriptAlign
     Args:
         turn: position of the turn in the script.
         pairs: written words of the turn, each with the recognised word in its place.
-        alignment: the script next to its transcript.
+        alignment: the alignment of the script with its transcript.
         words: the turn's words in the script.
     """
     written, heard_words = alignment.written, alignment.heard
@@ -300,8 +300,8 @@ def _find_extent(turn: int, pairs: list[tuple[int, int]], alignment: ScriptAlign
 
 
 def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
-    """Drop from either end of a chain of matches the few that are beyond foreign words."""
-    # Runs of pairs with few foreign words between them.
+    """Drop a few matches at either end of a chain if unrelated words separate them from the rest."""
+    # Runs of pairs with few unrelated words between them.
     runs: list[list[tuple[int, int]]] = []
     for pair in chain:
         if runs and (pair[1] - runs[-1][-1][1]) - (pair[0] - runs[-1][-1][0]) <= _FOREIGN_WORDS:
@@ -310,7 +310,7 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
             runs.append([pair])
     if len(runs) < 2:
         return chain
-    # From the first to the last run with enough words that agree.
+    # Keep everything from the first to the last run with enough matching words.
     weights = [sum(map(agrees, run)) for run in runs]
     core = weights.index(max(weights))
     kept = [at for at, weight in enumerate(weights) if weight >= _ANCHOR_WORDS or at == core]
@@ -320,7 +320,7 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
 def _extend_to_unheard_words(
     extents: Sequence[_Extent], heard_words: Sequence[HeardWord], duration: float | None
 ) -> list[_Extent]:
-    """Extend the turns by the usual length of the words missing at their edges, at most up to the pause."""
+    """Extend the turns by the expected length of the missing words at their edges, at most into the pause."""
     if not extents:
         return []
     pace = median((word.end - word.start) / len(word.text) for word in heard_words)
@@ -330,12 +330,13 @@ def _extend_to_unheard_words(
         tail, head = before.tail * pace, after.head * pace
         pause = after.start - before.end
         if pause < 0:
-            # If the transcriber's words overlap, the turns meet halfway.
+            # If the transcribed words overlap, the turns meet halfway.
             ends.append(max(starts[-1], before.end + pause / 2))
             starts.append(ends[-1])
         else:
             scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
-            # Rounding may move the two past each other, and a word longer than the next turn past its own start.
+            # Rounding may move the two past each other, and a word that is longer than the next turn may move past its
+            # own start.
             ends.append(max(starts[-1], before.end + tail * scale))
             starts.append(max(ends[-1], after.start - head * scale))
     last = extents[-1]

@@ -1,8 +1,8 @@
-"""The sentences of a book that each of its recordings reads, based only on their words.
+"""Find the sentences of a book that each of its recordings reads, based only on their words.
 
-A recording is placed by the runs of words that the book has once: by the longest chain of them in the order of the
-book. A few runs that are far from the others are accidental. Sentences between two recordings belong to the recording
-of their section; within a section, to the one with more of their words.
+A recording is located by runs of words that occur only once in the book: by their longest chain in the order of the
+book. A few runs that are far from the others are coincidences. Sentences between two recordings belong to the recording
+of their section or, within a section, to the recording with more of their words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from itertools import accumulate, pairwise
 from rapidfuzz.distance import Levenshtein
 
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
-"""Number of runs that a recording needs, and their smallest share of its words."""
+"""Minimum number of runs in a recording, and their minimum share of its words."""
 JUMP, ANCHORED = 60, 3
-"""Words that may be skipped between two runs, and runs beyond a longer jump that are no chance."""
+"""Number of words that may be skipped between two runs, and of runs after a longer jump that are no coincidence."""
 
 
 @dataclass
@@ -36,13 +36,13 @@ def place_recordings(
     *,
     whole: bool = True,
 ) -> tuple[dict[str, range], dict[str, str]]:
-    """Place recordings in a book by the runs of words that the book has once.
+    """Locate recordings in a book by runs of words that occur only once in it.
 
     Args:
         of_book: the words of each sentence.
         sections: the section of each sentence.
         spoken: the words of each recording.
-        run: words of a run.
+        run: number of words of a run.
         whole: whether a book without sections is read from its beginning to its end.
 
     Returns:
@@ -53,7 +53,7 @@ def place_recordings(
     for at in range(len(words) - run + 1):
         key = tuple(word for word, _ in words[at : at + run])
         runs[key] = -1 if key in runs else at
-    # The places that each recording reads, by its first and its last run.
+    # The passage that each recording reads, according to its first and last run.
     reasons: dict[str, str] = {}
     found_places: list[_Place] = []
     for file, texts in spoken.items():

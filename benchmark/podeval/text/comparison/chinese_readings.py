@@ -1,9 +1,9 @@
-"""The Chinese readings of figures and signs: the stretches of a text that are not spoken as written.
+"""The Chinese readings of figures and signs, which are parts of a text that are not spoken as written.
 
-Numbers, percentages, dates, clocks, money, units, temperatures, fractions, ranges, versions, signs between figures and
-addresses are read. No reading leaves out a part. The first reading of a stretch is the usual one.
+It covers numbers, percentages, dates, clock times, money, units, temperatures, fractions, ranges, versions, signs
+between figures, and addresses. A reading never omits a part. The first reading of a stretch is the usual one.
 
-Source: podeval's own grammar, as for English (`podeval.text.comparison.english_readings`).
+The grammar is podeval's own, as for English (`podeval.text.comparison.english_readings`).
 """
 
 import re
@@ -48,13 +48,13 @@ _N = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+(?!\.?\d))?"
 _SCALE = "[十百千万亿]*"
 _BELOW = r"(?:(?<![A-Za-z0-9)])-)?(?<![\d.])"
 STRETCH = re.compile(
-    # Characters that begin no stretch are skipped at once.
+    # Characters that cannot begin a stretch are skipped at once.
     r"(?=[0-9¥$€£°×÷+=<>.@±~–—\s-])(?:"
     # Separates one clock time, date or amount from another.
     r"(?P<dash>(?:(?<=\d:\d\d)|(?<=[年月日号点分%百千万亿]))\s?[-~–—]\s?(?=\d))"
     r"|(?P<date>(?<!\d)\d{4}([-/.])\d{1,2}\3\d{1,2}(?!\d)|(?<!\d)\d{1,2}月\d{1,2}[日号])"
     r"|(?P<clock>(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?![\d:]))"
-    # Years and heights, which may be read digit by digit, and events called by their day.
+    # Years and heights, which may be read digit by digit, and events named after their date.
     r"|(?P<digits>(?<![\d.,:/-])\d{2}(?=[年后届级])|(?<=\d米)\d{2}(?![\d.]))"
     r"|(?P<event>(?<![\d·])\d{1,2}·\d{1,2}(?![\d·]))"
     r"|(?P<version>(?<!\d)\d{1,3}(?:\.\d{1,3}){2,}(?!\d))"
@@ -66,7 +66,7 @@ STRETCH = re.compile(
     rf"|(?P<degrees>(?:{_BELOW}{_N}\s?)?°[CcFf]?)"
     rf"|(?P<number>{_BELOW}{_N}(?:(?:(?<=\.\d)|(?<=\.\d\d))[百千万亿]|\s*[%\u2030]?))"
     r"|(?P<sign>(?<=\d)\s?[×÷+=<>]\s?(?=\d)|±(?=\s?\d)"
-    # No initials: A.I.
+    # Not initials such as A.I.
     r"|(?<=[A-Za-z])(?:@|(?<!(?<![A-Za-z])[A-Z])\.)(?=[A-Za-z])))",
     re.ASCII,
 )
@@ -118,7 +118,7 @@ def _say_whole(whole: str, decimals: str | None, sign: str) -> Iterator[str]:
 
 
 def _shorten(way: str) -> str | None:
-    """Shorten 一百五十 to 一百五: drop the last unit if it is the next below; None if it is not."""
+    """Shorten 一百五十 to 一百五: drop the last unit if it is the next smaller one; otherwise return None."""
     for above, unit in ("百十", "千百", "万千"):
         if way.endswith(unit) and way[-3:-2] == above:
             return way[:-1]
@@ -133,7 +133,7 @@ def _read_date(text: str) -> Iterator[str]:
 
 
 def _read_clock(text: str) -> Iterator[str]:
-    """Yield the readings of a time of day, and of a duration or ratio."""
+    """Yield the readings as a time of day, and as a duration or ratio."""
     hour, minute, *seconds = (int(part) for part in text.split(":"))
     ends = [f"{say_chinese_by_value(minute)}分", f"零{say_chinese_by_value(minute)}分"][:: -1 if minute < 10 else 1]
     ends += [f"零{say_chinese_by_value(minute)}" if minute < 10 else say_chinese_by_value(minute)]
@@ -231,4 +231,4 @@ _READERS: dict[str, Callable[[str], Iterable[str]]] = {
     "dash": lambda text: _SIGNS["-"].split(","),
     "sign": lambda text: _SIGNS[text.strip()].split(","),
 }
-"""The function that reads each kind of stretch."""
+"""The function that returns the readings of each kind of stretch."""

@@ -1,10 +1,10 @@
-"""Differences in content between the recording and the script: words that are left out, repeated or made up.
+"""Find differences in content between a recording and its script: words that are omitted, repeated or made up.
 
-A recogniser's mistakes are not errors of content. Words that sound alike count as equal, and so do up to three
-words in place of as many others. What remains of a difference is left out (words of the script without any in their
-place), repeated (words without a place in the script that occur shortly before or after in the script, or directly
-before or after in the transcript) or inserted. Words do not count as left out if a recogniser writes figures and signs
-for them: `1980s` for "nineteen eighties", `40%` for "forty percent".
+A recogniser's mistakes are not errors in content. Words that sound alike count as equal, as do up to three words in
+place of the same number of others. The rest of a difference is omitted (words of the script with nothing in their
+place), repeated (extra words that occur shortly before or after in the script, or directly before or after in the
+transcript) or inserted. Words do not count as omitted if a recogniser writes figures and signs for them: `1980s` for
+"nineteen eighties", `40%` for "forty percent".
 """
 
 import re
@@ -26,38 +26,38 @@ from podeval.text.script import Script
 ContentKind = Literal["omitted", "repeated", "inserted", "replaced"]
 
 ALIKE = 0.5
-"""Similarity of letters (1 minus edits by the longer length) from which words count as misheard."""
+"""Minimum similarity of letters (1 minus edits divided by the longer length) for words to count as misheard."""
 
 MISHEARD = 3
-"""Number of words that may be misheard as the same number of others, however different."""
+"""Maximum number of words that may be misheard as the same number of others, however different."""
 
 BRIDGE = 2
-"""Equal words between two long differences that chance explains: inside babble some words always agree."""
+"""Number of equal words between two long differences that may be coincidence: some words of babble always match."""
 
 LONG = 4
-"""Words of a difference that is long."""
+"""Minimum number of words of a long difference."""
 
 CLEAR_WORD = 4
-"""Number of letters from which a word is never swallowed."""
+"""Minimum number of letters of a word that is never swallowed."""
 
 NEARBY = 120
-"""Words of the script before and after, among which a repeated stretch is looked for."""
+"""Number of words of the script before and after in which a repeated stretch is searched for."""
 
 SAME = 0.7
-"""Similarity of words, or of letters of recognised words side by side, from which a stretch counts as repeated."""
+"""Minimum similarity of words, or of letters of adjacent recognised words, for a stretch to count as repeated."""
 
 BESIDE_FIGURE = 2
-"""Number of recognised words before and after a gap that are searched for a figure in place of the gap's words."""
+"""Number of recognised words before and after a gap that may contain a figure in place of the gap's words."""
 
 SIGNS = frozenset(
     ("percent", "per", "cent", "dollar", "dollars", "euro", "euros", "pound", "pounds", "cents", "degree", "degrees")
 )
-"""Words that recognisers write as a sign next to a figure, and that are not recognised as words."""
+"""Words that recognisers write as a sign next to a figure instead of as words."""
 
 EntityKind = Literal["name", "number", "amount", "code"]
 
 _NO_NUMBER = frozenset(("one", "ones", "first", "second", "seconds", "third", "oh", "point"))
-"""English words that are a number only next to another."""
+"""English words that are a number only next to another number word."""
 
 _CHINESE_ENTITY = re.compile(
     "(?:[百千]分之)?(?!千万(?![零一二三四五六七八九])|万一|一一)[零一二三四五六七八九十百千万亿两][点零一二三四五六七八九十百千万亿两]*"
@@ -67,15 +67,15 @@ _CHINESE_ENTITY = re.compile(
 
 @dataclass(frozen=True)
 class ContentDifference:
-    """A stretch of words that is left out, repeated, inserted, or replaced.
+    """A stretch of words that is omitted, repeated, inserted or replaced.
 
     Attributes:
         kind: the kind of the difference.
         first: the first of the script's words; for an insertion, the word after it.
-        last: the word after the last.
+        last: the word after the last of the script's words.
         start: the first of the recognised words; for an omission, the word after it.
-        end: the word after the last.
-        uncertain: a word without a partner that may have been misheard as a part of its neighbours.
+        end: the word after the last of the recognised words.
+        uncertain: whether it is a word without a counterpart that may have been misheard as a part of its neighbours.
     """
 
     kind: ContentKind
@@ -97,10 +97,10 @@ class Entity:
 
     Attributes:
         kind: the kind of the entity.
-        text: the entity in the form for comparison.
-        right: whether it is transcribed.
+        text: the entity in the form used for comparison.
+        right: whether it is transcribed correctly.
         heard: the words transcribed in its place.
-        word: its first word among the script's words.
+        word: the index of its first word among the script's words.
     """
 
     kind: EntityKind
@@ -115,8 +115,8 @@ def compare_entities(script: Script, transcript: str, language: str) -> list[Ent
 
     Args:
         script: the written script.
-        transcript: the text that is transcribed.
-        language: `en` or `zh`. Chinese names have no capitals, so they are not detected there.
+        transcript: the transcribed text.
+        language: `en` or `zh`. Chinese names have no capitals, so they are not detected.
     """
     if language == "zh":
         written, spoken = ("".join(normalise(text, "zh").split()) for text in say_alike(script.text, transcript))
@@ -129,7 +129,7 @@ def compare_entities(script: Script, transcript: str, language: str) -> list[Ent
     spans, at = [], 0
     for kind, run in groupby(kinds):
         end = at + len(list(run))
-        # One number word such as "one" is mostly an article.
+        # A single number word such as "one" is usually an article.
         if kind and not (kind == "number" and end - at == 1 and fold_word(tokens[at]) in _NO_NUMBER):
             spans.append((kind, at, end))
         at = end
@@ -171,7 +171,7 @@ def _judge_entities(
     partners: dict[int, int] = {}
     for block in Levenshtein.opcodes(one, other).as_matching_blocks():
         partners.update((block.a + offset, block.b + offset) for offset in range(block.size))
-    # A unit without an equal one begins after the unit before it, and ends before the one after it.
+    # A unit without an equal one begins after the preceding unit and ends before the next one.
     begins = list(accumulate(range(len(one)), lambda last, at: partners.get(at - 1, last - 1) + 1, initial=0))[1:]
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]
@@ -195,9 +195,9 @@ def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifferen
 
 
 def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
-    """Find up to three words of the script with words in their place that do not sound like them.
+    """Find stretches of up to three words of the script with words in their place that do not sound like them.
 
-    A recogniser may have misheard them, so `find_content_differences` does not list them. Figures are left out, because
+    A recogniser may have misheard them, so `find_content_differences` does not list them. Figures are ignored, because
     they are written in many ways.
     """
     replaced = []
@@ -215,7 +215,7 @@ def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
 
 
 def _is_written_as_figure(difference: ContentDifference, alignment: ScriptAlignment) -> bool:
-    """Whether the missing words are the reading of a figure or a sign next to the gap."""
+    """Return whether the missing words are the reading of a figure or a sign next to the gap."""
     if difference.kind != "omitted":
         return False
     missing = [word.text for word in alignment.written[difference.first : difference.last]]
@@ -265,7 +265,7 @@ def _classify(difference: Difference, alignment: ScriptAlignment) -> list[Conten
 def _find_lost_words(
     first: int, last: int, start: int, end: int, alignment: ScriptAlignment
 ) -> list[ContentDifference]:
-    """Words of the script that occur in no word recognised in the place of more words: "here is what" and "heres"."""
+    """Return words of the script that are lost where several words became one: "here is what" and "heres"."""
     if last - first <= end - start:
         return []
     spoken = [word.text for word in alignment.heard[start:end]]
@@ -273,7 +273,7 @@ def _find_lost_words(
     letters = "".join(spoken)
 
     def is_better_without(at: int) -> bool:
-        """Whether the transcript is nearer to the script without a word: "cannot" is not nearer to "not"."""
+        """Return whether the transcript is closer to the script without a word: "cannot" is not closer to "not"."""
         likeness = _likeness(written, spoken)
         without = written[: at - first] + written[at - first + 1 :]
         return likeness < ALIKE or _likeness(without, spoken) > likeness
@@ -290,14 +290,14 @@ def _find_lost_words(
 
 
 def _is_misheard(first: int, last: int, start: int, end: int, alignment: ScriptAlignment) -> bool:
-    """Whether the letters of the words on both sides, joined, are alike: "sea floor" and "seafloor"."""
+    """Return whether the joined letters of the words on both sides are alike: "sea floor" and "seafloor"."""
     written = "".join(word.text for word in alignment.written[first:last])
     spoken = "".join(word.text for word in alignment.heard[start:end])
     return bool(written and spoken) and _is_alike(written, spoken)
 
 
 def _strip_alike(difference: Difference, alignment: ScriptAlignment) -> tuple[int, int, int, int]:
-    """The difference without the words at its edges that are only misheard."""
+    """Return the difference without the words at its edges that are merely misheard."""
     first, last, start, end = difference.first, difference.last, difference.start, difference.end
     written, heard = alignment.written, alignment.heard
     while first < last and start < end and _is_alike(written[first].text, heard[start].text):
@@ -316,7 +316,7 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 def _is_heard_twice(heard: Sequence[str], start: int, end: int) -> bool:
-    """Whether words are also recognised directly before or after, or the first of them after and the others before."""
+    """Return whether words are also recognised directly before or after, or partly before and partly after."""
     extra, size = heard[start:end], end - start
     parts = range(size + 1) if size <= NEARBY else (0, size)
     for period in range(size, size + BRIDGE + 1):
@@ -330,9 +330,9 @@ def _is_heard_twice(heard: Sequence[str], start: int, end: int) -> bool:
 
 
 def _name_extra(alignment: ScriptAlignment, place: int, start: int, end: int) -> ContentDifference:
-    """Words without a place in the script: repeated if it has them nearby or they are recognised twice, else inserted.
+    """Classify extra words: repeated if the script has them nearby or they are recognised twice, otherwise inserted.
 
-    If a sentence is said twice, the surplus words may be the end of the one and the beginning of the other.
+    If a sentence is said twice, the surplus words may be the end of one copy and the beginning of the other.
     """
     extra = [word.text for word in alignment.heard[start:end]]
     size = len(extra)

@@ -1,13 +1,12 @@
 """The readings of figures, signs and abbreviations in English.
 
-`$3.50` is "three dollars fifty", "three dollars fifty cents" and "three fifty". Numbers, dates, clocks, money, units,
-fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles, signs and
-addresses are read. No reading leaves out a part: "three dollars" is not a reading of `$3.50`, and `2:15 p.m.` is not "a
-quarter past two". Readings are words in lower case; "and" may always be said or not, "a" may be "one", and "oh" is
-zero.
+`$3.50` is "three dollars fifty", "three dollars fifty cents" or "three fifty". It covers numbers, dates, clock times,
+money, units, fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles,
+signs and addresses. A reading never omits a part: "three dollars" is not a reading of `$3.50`, and `2:15 p.m.` is not
+"a quarter past two". Readings are words in lower case; "and" is always optional, "a" may be "one", and "oh" is zero.
 
-Source: podeval's own grammar. The libraries that read figures (NeMo, WeTextProcessing) give one form each, or need
-OpenFST.
+The grammar is podeval's own. The libraries that verbalise figures (NeMo, WeTextProcessing) return only one form, or
+need OpenFST.
 """
 
 import re
@@ -112,7 +111,7 @@ NO_DOT = frozenset(
         "bldg",
     )
 )
-"""Abbreviations that are no word without their period."""
+"""Abbreviations that are not words without their period."""
 
 _DAYTIME = {
     "": ("",),
@@ -122,7 +121,7 @@ _DAYTIME = {
 
 
 N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
-"""Pattern of a number in figures."""
+"""Pattern of a number in digits."""
 
 
 @lru_cache(maxsize=8_192)
@@ -146,12 +145,12 @@ def _cut_into_lines(ways: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8_192)
 def _say(value: int) -> str:
-    """Return a number by its value: 1984 is "one thousand nine hundred eighty four"."""
+    """Return the words for a number by its value: 1984 is "one thousand nine hundred eighty four"."""
     return say_number(f"{value:,}")
 
 
 def _say_pair(value: int) -> str:
-    """Return the two last digits of a year or of a clock's hour: "oh five", "hundred"."""
+    """Return the words for the last two digits of a year or a clock time: "oh five", "hundred"."""
     return _say(value) if value > 9 else f"zero {_say(value)}" if value else "hundred"
 
 
@@ -179,7 +178,7 @@ def _say_number(text: str) -> list[str]:
     ways = [way + end for way in ways for end in ends]
     if not value:
         ways += [f"point {_spell(decimals)}", *(["one half", "half"] if decimals == "5" else [])]
-    # A rifle of .50 caliber.
+    # As in a rifle of .50 caliber.
     return ways if whole else [*ways, _say(int(decimals))]
 
 
@@ -209,7 +208,7 @@ def _read_date(text: str) -> list[str]:
 
 
 def _read_clock(text: str) -> list[str]:
-    """Return the readings of a time of day; one without a.m. and p.m. may also be a duration or a ratio."""
+    """Return the readings of a time of day; without a.m. or p.m., it may also be a duration or a ratio."""
     figures = [int(part) for part in re.findall(r"\d+", text)]
     hour, minute, *seconds = *figures, *([0] if len(figures) == 1 else [])
     half = next(iter(re.findall("[ap]", text.lower())), "")
@@ -220,7 +219,7 @@ def _read_clock(text: str) -> list[str]:
         times = f"{_say(hour)} {_say_pair(minute)} {_say_pair(seconds[0])}"
         units = f"{_say(hour)} hours {_say(minute)} minutes {_say(seconds[0])} seconds"
         return [times, units, units.replace("one hours", "one hour").replace("one minutes", "one minute")]
-    # The hours in written form, and those of a twelve-hour clock, which needs the half of the day.
+    # The hours as written, and those of a twelve-hour clock, which needs a.m. or p.m.
     military = not half and (hour > 12 or text[0] == "0")
     names = {(hour, "")} if half == "" else {(hour, half)}
     names |= {(hour % 12 or 12, "p" if hour > 11 else "a")} if military else set()
@@ -396,4 +395,4 @@ _READERS: dict[str, Callable[[str], Iterable[str]]] = {
     "sign": lambda text: _SIGNS[text].split(","),
     "web": _read_web,
 }
-"""The function that reads each kind of piece."""
+"""The function that returns the readings of each kind of piece."""

@@ -1,10 +1,10 @@
-"""Writes the transcript in the script's way if both may be read alike: `3:30 p.m.` for "half past three p.m.".
+"""Write the transcript as the script is written if both can be read alike: `3:30 p.m.` for "half past three p.m.".
 
-The script and the transcript are laid next to each other, word by word. If they differ and one of the two has a figure,
-a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the stretches
-are equal if some path through the figure's readings is also a path through the other text in that place; the search is
-exact. Such a stretch of the transcript is replaced by the script's own characters. The script itself never changes, so
-every system is measured against the same number of words; texts that differ only in plain words are not changed.
+The script and the transcript are aligned word by word. Where they differ and either has a figure, a sign or an
+abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the stretches are equal if
+some path through the figure's readings is also a path through the other text at that place; the search is exact. Such a
+stretch of the transcript is replaced by the script's own characters. The script itself never changes, so every system
+is measured against the same number of words; texts that differ only in plain words are not changed.
 """
 
 import re
@@ -26,30 +26,32 @@ from podeval.text.comparison.english_readings import (
 )
 
 _AROUND = 2
-"""Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
+"""Number of equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
 WORDS_PER_ERROR = 10
-"""Number of words of a text for one that differs, as a hint for the start of the alignment search."""
+"""Number of words per differing word, as a starting point for the alignment search."""
 
 _STEPS = sorted(range(-8, 9), key=abs)
-"""Number of pieces from a figure's place in the other text at which its reading may begin."""
+"""Offsets, in pieces, from a figure's place in the other text at which its reading may begin."""
 
 _FIGURE = re.compile(
-    # One set of characters first, which is searched fast: signs, pairs of capitals, V and X, initials, addresses.
+    # A single set of characters comes first, because it is fast to search: signs, pairs of capitals, V and X, initials,
+    # addresses.
     r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³A-Z./]"
     r"(?:(?<![A-Z./])|(?<=[A-Z])(?=[A-Z])|(?<=\b[VX])\b|(?<=\b[A-Za-z]\.)|(?<=[a-z][./])(?=[a-z]))"
 )
-"""Signs that a difference may concern figures, in addition to abbreviations."""
+"""Signs, in addition to abbreviations, that a difference may concern figures."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
 
 
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
 _STATES = 300
-"""Places that are open in a figure's readings, summed over the other text's pieces, for each piece of the figure."""
+"""Maximum number of open places in a figure's readings, summed over the other text's pieces, per piece of the figure.
+"""
 
 _COINS = frozenset(f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s"))
-"""The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
+"""Words before which a reading does not end, because OpenAI's normaliser drops them next to a sign."""
 
 
 class Piece(NamedTuple):
@@ -57,9 +59,9 @@ class Piece(NamedTuple):
 
     Attributes:
         text: the piece in lower case.
-        readings: every reading, with a line for each word; an empty one if it may be silent.
+        readings: every reading, with a line for each word; an empty reading if it may be silent.
         figure: whether it is more than a plain word.
-        parted: whether a mark of punctuation parts a figure from the piece before.
+        parted: whether a punctuation mark separates a figure from the preceding piece.
     """
 
     text: str
@@ -69,11 +71,11 @@ class Piece(NamedTuple):
 
 
 _State = tuple[int, str]
-"""A place in the readings of a figure: its next piece, and the unread rest of the previous one."""
+"""A place in the readings of a figure: its next piece, and the unread rest of the previous piece."""
 
 
 def _any(words: Iterable[str]) -> str:
-    """Return a pattern of any of the words, the longer of two with the same beginning; searched letter by letter."""
+    """Return a letter-by-letter pattern for any of the words, preferring the longer of two with the same beginning."""
     endings: dict[str, list[str]] = {}
     for word in sorted(words, key=len, reverse=True):
         endings.setdefault(word[0], []).append(re.escape(word[1:]))
@@ -91,7 +93,7 @@ _PLAIN = (
 
 _PLAIN_WORD = re.compile(rf"(?!(?:sq|{_UNIT})\b){_PLAIN}", re.IGNORECASE)
 _PIECE = re.compile(
-    # Plain words and the spaces after words, which are the majority, are recognised at once.
+    # Plain words and the spaces after words, which are the majority, are recognised first.
     _PLAIN + r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
     r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
@@ -127,7 +129,7 @@ _MARKS = frozenset(",.;:!?")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
-    """Return the transcript in which each stretch that may be read as the script's is written as in the script.
+    """Return the transcript with each stretch that can be read as the script's written as in the script.
 
     Args:
         script: the text that should be spoken, in English.
@@ -144,7 +146,7 @@ def write_as_in_script(script: str, transcript: str) -> str:
 
 
 def cut_at_spaces(text: str) -> list[str]:
-    """Cut a text into words with their punctuation; a narrow or unbreakable space parts thousands, not words."""
+    """Cut a text into words with their punctuation; a narrow or non-breaking space separates thousands, not words."""
     words = text.split()
     return words if " ".join(words) == text else re.findall(r"[^ \t\r\n]+", text)
 
@@ -155,17 +157,17 @@ def fold_word(word: str) -> str:
 
 
 def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
-    """Cut a text into its words, figures and signs; other characters are left out.
+    """Cut a text into its words, figures and signs, without other characters.
 
     Returns:
-        The pieces, and the place of each in the text: its first character, and the character after its last.
+        The pieces, and the place of each in the text: its first character, and the character after its last one.
     """
     pieces: list[Piece] = []
     places: list[tuple[int, int]] = []
     at = begin = end = 0
     for token in text.split(" "):
         behind = at + len(token)
-        # Most words are plain, unless a figure before them includes them.
+        # Most words are plain, unless a preceding figure includes them.
         if at >= begin and (plain := _read_plain_word(token)):
             end = at + len(plain.text)
             pieces.append(plain)
@@ -198,7 +200,7 @@ def _read_plain_word(word: str) -> Piece | None:
 
 
 def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the words, from and to, that differ and have a figure, with the equal words around them."""
+    """Yield the ranges of words that differ and contain a figure, with the equal words around them."""
     folded = {word: fold_word(word) for word in {*written, *spoken}}
     one, other = ([folded[word] for word in words] for words in (written, spoken))
     stretches: list[list[int]] = []
@@ -206,7 +208,8 @@ def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator
         if edit.tag == "equal":
             continue
         first, last, start, stop = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end
-        # As many equal words on both sides; those at the beginning and the end of a text may be fewer.
+        # The same number of equal words is taken on both sides; at the beginning and the end of a text there may be
+        # fewer.
         before, after = min(_AROUND, first, start), min(_AROUND, len(one) - last, len(other) - stop)
         stretch = [first - before, last + after, start - before, stop + after]
         if stretches and stretch[0] <= stretches[-1][1] and stretch[2] <= stretches[-1][3]:
@@ -236,7 +239,7 @@ def _rewrite(script: str, transcript: str) -> str:
 
 
 def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the pieces of the script, from and to, and those of the transcript with the same reading.
+    """Yield ranges of pieces of the script, and those of the transcript with the same reading.
 
     They are in order, without overlaps.
     """
@@ -259,12 +262,12 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
 def _find_figures(
     pieces: Sequence[Piece], others: Sequence[Piece], partners: Sequence[int | None], inverse: Sequence[int | None]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the figures of one text, from and to, and the places of the other text with one of their readings.
+    """Yield ranges of figures of one text, and the places of the other text with one of their readings.
 
     Args:
         pieces: the pieces of the text.
-        others: those of the other text.
-        partners: equal piece of the other text by piece of this one; None if it has none.
+        others: the pieces of the other text.
+        partners: equal piece of the other text for each piece of this one; None if there is none.
         inverse: the same pairs by piece of the other text.
     """
     last = shift = 0
@@ -276,7 +279,8 @@ def _find_figures(
         last = first + 1
         while last < len(pieces) and pieces[last].figure and not pieces[last].parted:
             last += 1
-        # All of a run of figures, as near to its place in the other text as possible: a part of a number is another.
+        # Take the whole run of figures, as close to its place in the other text as possible, because a part of a number
+        # is another number.
         if None not in partners[first:last]:
             continue
         place = first + shift
@@ -290,9 +294,9 @@ def _find_figures(
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
     """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
 
-    Both are lattices: a path through one and a path through the other must have the same words. The other text is
-    read word by word, with all places in the figure's readings that these words lead to. If there are more open places
-    than any speech has, as in a text that repeats a figure endlessly, no reading is found.
+    Both are lattices: a path through one and a path through the other must have the same words. The other text is read
+    word by word, with all places in the figure's readings that these words can reach. If there are more open places
+    than real speech has, as in a text that repeats a figure endlessly, no reading is found.
     """
     if others[place].text == "and":
         return None
@@ -326,7 +330,7 @@ def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
         number = waiting.pop()
         readings = figure[number].readings if number < len(figure) else ()
         opened += [(number + 1, way) for way in readings if way] if number < len(figure) else [(number, "")]
-        # Only a piece that may be silent lets the next one begin.
+        # The next piece can begin only if this one may be silent.
         if "" in readings and number + 1 not in begun:
             begun.add(number + 1)
             waiting.append(number + 1)

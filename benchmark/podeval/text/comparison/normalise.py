@@ -1,25 +1,25 @@
-"""Text normalisation before words are compared: the rules for equal words.
+"""Text normalisation before words are compared: the rules for which words are equal.
 
 - `basic`, for every language: letters with their marks, and digits. Text that is read alike is written alike: composed
-  and decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs
-  that Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
+  and decomposed letters, full and half width, curly and straight apostrophes, digits of other scripts, the optional
+  vowel signs of Arabic and Hebrew (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
   apostrophe stays inside a word, and a currency or percent sign stays after its number. Thousands are joined (1.000 and
-  1 000), and so are initials (z. B.). Accents, vowel marks and tone marks that distinguish words are kept. Whisper's
-  own basic normaliser treats marks as spaces, and loses these words.
+  1 000), as are initials (z. B.). Accents, vowel marks and tone marks that distinguish words are kept. Whisper's own
+  basic normaliser treats marks as spaces and so loses these words.
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
-  accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
+  accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs for currencies,
   degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times
-  (10:30, as it writes "ten thirty"), and writes "ok" as "okay". Chinese: `basic`, with characters simplified and signs
-  of currencies read.
-- `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
+  (10:30, as it writes "ten thirty"), and writes "ok" as "okay". Chinese: `basic`, with characters simplified and
+  currency signs read.
+- `lfs`, as in F5-TTS's cleaning: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
 
 `whisper` and `basic` drop text in brackets of all kinds, tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`), sounds
-between signs of emphasis (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`);
-`a < b` is text, and so is everything after a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
-words in Chinese and Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and"
-in the language of the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
+in emphasis marks (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`); `a < b` is text, as
+is everything after a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken words in Chinese and
+Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and" in the language of
+the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
 `podeval.text.comparison.spoken_numbers`.
 """
 
@@ -39,12 +39,12 @@ from podeval.text.tokens import Language, check_language
 
 Normaliser = Literal["whisper", "basic", "lfs", "none"]
 
-# Names of sounds and pauses in Chinese and Japanese, as a whole pair of corner brackets may have them.
+# Names of sounds and pauses in Chinese and Japanese that a pair of corner brackets may enclose.
 _SOUNDS = (
     "(?:[轻輕大苦微狂偷傻冷爆]{0,2}笑[声聲い]?|[音效配][乐樂楽]|掌[声聲]|鼓掌|拍手|[叹嘆][气氣息]|ため息|停[顿頓]|沉默|咳嗽?"
     "|哭[声聲泣]?|音效)"
 )
-# Sounds between signs of emphasis, as in chats; other words there are spoken.
+# Sounds in emphasis marks, as in chats; other words in them are spoken.
 _NOISES = (
     r"(?:\w+ly\s+)?(?:laugh(?:s|ing|ter)|chuckl(?:es|ing)|giggl(?:es|ing)|sighs?|sighing|gasps?|gasping|coughs?|coughing|"
     r"clears (?:(?:his|her|their) )?throat|sniff(?:s|les)|sobs|sobbing|groans?|groaning|yawns?|yawning|snorts|gulps|"
@@ -52,7 +52,7 @@ _NOISES = (
 )
 _LINK = regex.compile(r"(!?)\[([^\[\]]*)\]\((?=[^\s()]*[#:./])(?:[^\s()]|\([^\s()]*\))*+(?:\s+[\"'][^\"'()]*[\"'])?\)")
 _BRACKETED = regex.compile(
-    # The code of an area is spoken: (555) 123-4567.
+    # An area code is spoken: (555) 123-4567.
     r"[\[［][^\[\]［］]*[\]］]|(?!\((?:\d{3}|0\d{1,4})\)[\s-]?\d{3})[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]"
     r"|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
@@ -108,9 +108,10 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"\b(?:ww|world war )(ii?|[12])\b"), lambda m: f"world war {m[1].count('i') or m[1]}"),
         # "Ten thirty" becomes 1030.
         (re.compile(r"(?<=\d):(?=\d\d\b)"), ""),
-        # OpenAI's normaliser searches a run of spaces from each of them, and a bracket's end from each that is left.
+        # OpenAI's normaliser searches runs of spaces from each space, and the end of brackets from each remaining
+        # bracket.
         (re.compile(r"[\[\]()<>\s]+"), " "),
-        # It fails at numbers of some thousand digits, which nobody says.
+        # It fails on numbers with several thousand digits, which nobody says.
         (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
     ),
     "zh": (
@@ -123,7 +124,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     ),
     "basic": (
         (regex.compile(r"(?<!\d\s*)(\p{Sc}|[%‰]\s*(?=\d+(?!\s*%)))\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),
-        # The thousands of a number, which languages separate with a point, a comma, a space or an apostrophe.
+        # Thousands of a number, which languages separate with a point, a comma, a space or an apostrophe.
         (re.compile(r"(?<![\d.,])\d{1,3}([ .,'])\d{3}(?:\1\d{3})*(?!\d)"), lambda m: re.sub(r"\D", "", m[0])),
         (regex.compile(r"(?<!\p{L})\p{L}\.(?: ?\p{L}\.)+"), lambda m: re.sub(r"[. ]", "", m[0]) + " "),
     ),
@@ -133,7 +134,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile("№"), "number "),
         (re.compile(r"\b([Cc])\+\+"), r"\1 plus plus"),
         (re.compile(r"\b([A-Ga-g])#"), r"\1 sharp"),
-        # The lower-case word may be before an "I" that is spoken.
+        # The word in lower case may precede a spoken "I".
         (re.compile(r"\b(Part|Act|Book|Type|Phase|Chapter) I\b(?!['’])"), r"\1 1"),
         (re.compile(r"(?<=\d)\s*½"), ".5"),
         (re.compile(r"(?<=\d)\s*([¼¾⅓⅔⅛])"), lambda m: f" and {_FRACTIONS[m[1]]}"),
@@ -141,7 +142,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"(?<=\d)[²³]|(?<=\b[A-Za-z])[²³]|(?<=\b[A-Za-z]{2})[²³]"), lambda m: _POWERS[m[0]]),
     ),
 }
-# A 1 that OpenAI's normaliser has written as "one" although it belongs to a sign or a point.
+# A 1 that OpenAI's normaliser has written as "one" although it belongs to a sign or a decimal point.
 _ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")
 
 
@@ -149,8 +150,8 @@ def _join_span(first: int, last: int) -> str:
     return "".join(map(chr, range(first, last + 1)))
 
 
-# ASCII, its full-width forms with half-width CJK, the CJK block's signs and brackets, and the dashes, quotes,
-# dots and ellipsis that Chinese typography uses: the two punctuation sets that the F5-TTS cleaning joins.
+# ASCII, its full-width forms with half-width CJK, the CJK block's signs and brackets, and the dashes, quotes, dots and
+# ellipsis that Chinese typography uses: the two punctuation sets that F5-TTS's cleaning combines.
 _LFS_PUNCTUATION = "".join(
     (
         string.punctuation,
@@ -167,9 +168,9 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
 
     Args:
         text: any text.
-        language: `en` or `zh`; `en` for all others too.
-        normaliser: `whisper`, `basic`, `lfs` or `none`; see above.
-        written_in: the code of the language for reading `&`, by default that of the text.
+        language: `en` or `zh`; `en` is also used for all other languages.
+        normaliser: `whisper`, `basic`, `lfs` or `none`; see the module's docstring.
+        written_in: the code of the language for reading `&`; by default the text's language.
 
     Raises:
         BadInput: the language or normaliser is unknown, a number has thousands of digits, or the text is longer than
@@ -186,11 +187,11 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
 
 
 def keep_spoken(text: str, language: str | None = None) -> str:
-    """Return the spoken form of a text: without brackets and tags, with the word for `&`.
+    """Return the spoken form of a text: without brackets and tags, and with a word for `&`.
 
     Args:
         text: any text.
-        language: the code of the language for reading `&`; None for that of the text.
+        language: the code of the language for reading `&`; None for the text's language.
     """
     text = drop_bracketed(_read_links(text))
     if "&" in text or "\uff06" in text:
@@ -207,7 +208,7 @@ def name_conjunction(language: str) -> str:
         pattern = str(Locale.parse(language).list_patterns["standard"]["2"])
     except (UnknownLocaleError, ValueError, KeyError):
         return "and"
-    # Japanese lists have a comma there, which is not a word.
+    # Japanese lists use a comma instead, which is not a word.
     return "".join(regex.findall(r"\w+", regex.sub(r"\{\d\}", "", pattern)))
 
 
@@ -222,7 +223,7 @@ def drop_bracketed(text: str) -> str:
 
 
 def _read_links(text: str) -> str:
-    """Return the words of links in Markdown, without addresses and pictures."""
+    """Return a text with Markdown links reduced to their words, without addresses and images."""
     return _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
 
 
@@ -246,7 +247,7 @@ def _normalise_as_whisper(text: str, language: Language) -> str:
     try:
         words = _load_english_normaliser()(_read_signs(fold_letters(_read_signs(text, "signs")), "en")).split()
     except AssertionError:
-        # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
+        # It joins digits across commas, accents and dropped characters, and asserts that the number can be parsed.
         raise BadInput("the text contains a number with thousands of digits; shorten it") from None
     # An ellipsis at the end leaves a period, which would count as a word.
     return " ".join(word for word in words if any(map(str.isalnum, word)))
@@ -257,7 +258,7 @@ def _load_english_normaliser() -> Any:
     from whisper_normalizer.english import EnglishNumberNormalizer, EnglishTextNormalizer
 
     class NumberNormaliser(EnglishNumberNormalizer):  # type: ignore[misc]
-        """OpenAI's, which writes every 1 as "one", except next to a sign or a point."""
+        """OpenAI's number normaliser, which writes every 1 as "one", except next to a sign or a point."""
 
         def postprocess(self, s: str) -> str:
             return _ONE.sub(r"1\1", super().postprocess(s))
@@ -287,8 +288,8 @@ def simplify(text: str) -> str:
 def convert_to_mainland(text: str) -> str:
     """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
 
-    A text is in traditional characters if simplifying changes more of it than the reverse conversion does. Other texts
-    keep their words, because OpenCC treats every 程序 as the Taiwanese word for 进程.
+    A text counts as traditional if simplifying changes more of it than the reverse conversion does. Other texts keep
+    their wording, because OpenCC treats every 程序 as the Taiwanese word for 进程.
     """
     simple = simplify(text)
     if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):
@@ -301,7 +302,7 @@ def _count_changes(text: str, converted: str) -> int:
 
 
 def _convert(text: str, configuration: str) -> str:
-    # OpenCC takes UTF-8, in which an unpaired surrogate, which JSON allows, cannot be encoded.
+    # OpenCC takes UTF-8, which cannot encode an unpaired surrogate, although JSON allows it.
     return str(_load_converter(configuration).convert(text.encode("utf-8", "replace").decode("utf-8")))
 
 

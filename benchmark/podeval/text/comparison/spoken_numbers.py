@@ -1,11 +1,11 @@
-"""Makes digits in two Chinese texts comparable: each number is written in the words of the other text.
+"""Make digits in two Chinese texts comparable: each number is written in the words of the other text.
 
-A number in digits can be spoken in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五.
-It is written in the form in its place in the other text, if that is a possible one; otherwise in the usual form.
+A number in digits can be spoken in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五. It is
+written in the form that the other text has in its place, if that is a possible reading; otherwise in the usual form.
 Numbers in characters are not changed: texts without digits are compared unchanged, and 25 never equals 五十二.
 
-The same applies to percentages, dates, clocks, money, units, temperatures, fractions, ranges and signs, each with its
-readings (`podeval.text.comparison.chinese_readings`).
+The same applies to percentages, dates, clock times, money, units, temperatures, fractions, ranges and signs, each with
+its readings (`podeval.text.comparison.chinese_readings`).
 """
 
 import unicodedata
@@ -22,7 +22,7 @@ _DIGITS = frozenset("零一二三四五六七八九")
 _NUMERALS = _DIGITS | frozenset("十百千万亿点")
 _SAME = str.maketrans("两幺〇", "二一零")
 _AROUND = 8
-"""Number of characters searched on either side of a number's place: readings differ in length."""
+"""Number of characters searched on each side of a number's place, because readings differ in length."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Number:
 
 
 def say_alike(one: str, other: str) -> tuple[str, str]:
-    """Write both texts in simplified characters with numbers in words, equal if both mean the same number."""
+    """Write both texts in simplified characters with numbers in words, which are equal if both mean the same number."""
     first, in_first = _say_numbers(one)
     second, in_second = _say_numbers(other)
     if in_first:
@@ -65,7 +65,7 @@ def _say_numbers(text: str) -> tuple[str, list[_Number]]:
 
 
 def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
-    """Return the text with each number in the reading of the other text, if the other text has one there."""
+    """Return the text with each number in the reading that the other text has in its place, if any."""
     # Align the two texts.
     folded_other, folded_text = other.translate(_SAME), text.translate(_SAME)
     edits = Levenshtein.opcodes(text, other)
@@ -86,7 +86,7 @@ def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
 
 
 def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
-    """Return the place of a complete reading: it is next to no numerals except those that are also next to the number.
+    """Return the place of a complete reading, with no numerals next to it except those also next to the number.
 
     A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """

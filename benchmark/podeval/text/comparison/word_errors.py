@@ -5,8 +5,8 @@ same over characters. Both are 0 for equal texts and may exceed 1. English has b
 jiwer does); Chinese, Japanese, Thai and similar languages do not separate words in writing, so their WER is None and
 CER, without whitespace, is the main value.
 
-The raw values compare the unchanged texts, including case and punctuation, like PodEval's code; only whitespace is
-unified, because jiwer would join two words at a line break.
+The raw values compare the unchanged texts, including case and punctuation, as PodEval's code does; only whitespace is
+normalised, because jiwer would join two words at a line break.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,12 +33,12 @@ _DIGIT = regex.compile(r"\d")
 
 @dataclass(frozen=True)
 class WordErrors:
-    """The error rates and the counts they are computed from.
+    """The error rates, and the counts that they are computed from.
 
     Attributes:
         wer: word error rate after normalisation; None if the language does not separate words by spaces.
         cer: character error rate after normalisation.
-        wer_raw: word error rate of the unchanged texts; None if `wer` is.
+        wer_raw: word error rate of the unchanged texts; None if `wer` is None.
         cer_raw: character error rate of the unchanged texts.
         unit: the unit of the counts below, after normalisation.
         hits: number of units that agree.
@@ -67,10 +67,10 @@ def count_word_errors(
 
     Args:
         reference: the text that should be spoken.
-        hypothesis: the recognised text; if empty, everything counts as deleted, a rate of 1.
-        language: `en` or `zh`; `en` for all others too.
+        hypothesis: the recognised text; if it is empty, everything counts as deleted, which gives a rate of 1.
+        language: `en` or `zh`; `en` is also used for all other languages.
         normaliser: normaliser for both texts; see `podeval.text.comparison.normalise`.
-        read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`,
+        read: whether, with the normaliser `whisper`, every reading of a figure, sign or abbreviation is equal to it,
             and words may be written together or apart.
 
     Raises:
@@ -87,7 +87,7 @@ def count_word_errors(
     read_by_language = normaliser == "basic" and any(sign in both for sign in "&\uff06")
     code = (identify_language(both).code or "en") if read_by_language else None
     expected, transcript = (normalise(text, language, normaliser, code) for text in pair)
-    # If Persian joins the parts of a word (by U+200C), others type a space or nothing.
+    # In place of the U+200C between the parts of a Persian word, some people type a space or nothing.
     is_joined = normaliser == "basic" and "\u200c" in both
     if words and (is_joined or (normaliser == "whisper" and read)):
         transcript = _write_compounds_as_in(expected, transcript)
@@ -117,9 +117,9 @@ def count_word_errors(
 
 
 def _write_compounds_as_in(expected: str, transcript: str) -> str:
-    """Write words of a transcript together or apart, as in the reference: `healthcare` for `health care`.
+    """Write words of a transcript together or apart as in the reference: `healthcare` for `health care`.
 
-    Where the texts differ, that is done up to the first other word, or figure.
+    Where the texts differ, this is done up to the first different word or figure.
     """
     meant, said = expected.split(), transcript.split()
     parts: list[str] = []
@@ -140,9 +140,9 @@ def _write_compounds_as_in(expected: str, transcript: str) -> str:
 
 
 def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
-    """Compute the CER only by edit distance, without an alignment, to save time on two-hour texts.
+    """Compute the CER from the edit distance alone, without an alignment, to save time on two-hour texts.
 
-    The number of word errors is only a hint for the start of the search for the distance.
+    The number of word errors only serves as a starting point for the distance search.
     """
     distance = Levenshtein.distance(reference, hypothesis, score_hint=_CHARACTERS_PER_ERROR * word_errors)
     return distance / len(reference)
@@ -154,7 +154,7 @@ class SpeakerErrors:
 
     Attributes:
         errors: substitutions, deletions and insertions.
-        length: words of the reference.
+        length: number of words of the reference.
     """
 
     errors: int
@@ -167,11 +167,11 @@ class SpeakerErrors:
 
 
 def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, Sequence[str]]) -> SpeakerErrors:
-    """Count the word errors of a dialogue in which the speakers matter: cpWER, equal to meeteval's.
+    """Count the word errors of a dialogue with regard to its speakers: cpWER, equal to meeteval's.
 
-    The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the
-    errors are divided by the words of the reference. Words said by a voice without a speaker are insertions, those of a
-    speaker without a voice deletions.
+    The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the errors
+    are divided by the words of the reference. Words of a voice without a speaker are insertions; words of a speaker
+    without a voice are deletions.
 
     Source: von Neumann, Boeddeker, Delcroix, Haeb-Umbach, "MeetEval", CHiME 2023; von Neumann et al., "On Word Error
     Rate Definitions and their Efficient Computation for Multi-Speaker Speech Recognition Systems", ICASSP 2023.

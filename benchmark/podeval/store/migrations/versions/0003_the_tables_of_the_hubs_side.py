@@ -1,4 +1,4 @@
-"""Creates the tables of the work on the Hub for submissions: jobs with their cost, and results proposed to repos."""
+"""Creates the tables for work on the Hub for submissions: jobs with their cost, and results proposed to repos."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Apply the migration."""
     op.create_table(
         "hub_jobs",
         sa.Column("submission", sa.String(length=40), nullable=False),

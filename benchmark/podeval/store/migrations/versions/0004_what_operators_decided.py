@@ -8,7 +8,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Apply the migration."""
     op.create_table(
         "operator_settings",
         sa.Column("name", sa.String(length=100), nullable=False),

@@ -1,8 +1,8 @@
-"""Adds columns for a battle's sides (excerpts or whole recordings), the part of them that was heard, and how clear a
+"""Adds columns for a battle's sides (excerpts or whole recordings), the share that was heard, and how clear the
 preference is.
 
-Columns are only added, so that no row is written again: SQLite would drop and copy a table to change it otherwise.
-An earlier battle used whole recordings if its rule says so, and excerpts otherwise.
+Columns are only added, so no rows are rewritten; SQLite would have to drop and copy a table for any other change. An
+earlier battle used whole recordings if its rule says so, and excerpts otherwise.
 """
 
 import json
@@ -23,7 +23,7 @@ _AT_ONCE = 1_000
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Apply the migration."""
     op.add_column("battles", sa.Column("protocol", sa.String(length=20), nullable=False, server_default="excerpts"))
     op.add_column("votes", sa.Column("heard_seconds_a", sa.Float(), nullable=False, server_default="0"))
     op.add_column("votes", sa.Column("heard_seconds_b", sa.Float(), nullable=False, server_default="0"))

@@ -8,7 +8,7 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Apply the migration."""
     op.create_table(
         "submission_log",
         sa.Column("submission", sa.String(length=40), nullable=False),

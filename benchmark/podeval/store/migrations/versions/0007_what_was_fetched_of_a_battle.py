@@ -1,4 +1,4 @@
-"""Adds the sent part of each side's sound; it is null for earlier battles, for which nobody counted it."""
+"""Adds the share of each side's sound that was sent, which is null for earlier battles because it was not counted."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,6 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Apply the migration."""
     op.add_column("battles", sa.Column("fetched_a", sa.Float(), nullable=True))
     op.add_column("battles", sa.Column("fetched_b", sa.Float(), nullable=True))

@@ -8,7 +8,7 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """Apply it."""
+    """Apply the migration."""
     pair = {"protocol": 20, "dimension": 100, "low": 200, "high": 200}
     _create("pair_counts", pair, ("served", "low_won", "high_won", "neither"))
     _create("item_counts", {**pair, "item": 200}, ("served",))

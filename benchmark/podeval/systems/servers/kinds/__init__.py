@@ -1,4 +1,4 @@
-"""Kinds of speech servers, by the name for `podeval run --server-kind`; without it, the server's answers decide.
+"""Kinds of speech servers, by name for `podeval run --server-kind`; by default, recognised from the server's answers.
 
 To add one, write a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and add its
 line to `KINDS`.
@@ -41,7 +41,7 @@ def find_kind(name: str) -> "type[ServerKind]":
 def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
     """Return the kind of a server, and the evidence for it.
 
-    Known clouds are recognised by their host, without a request; others by their own statements.
+    Known clouds are recognised by their host, without a request; others by what they say about themselves.
     """
     import httpx
 
@@ -62,12 +62,12 @@ def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
 
 
 def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerKind":
-    """Open a server as one of a kind: with its path, its header for the key, and the name of the model's checkpoint.
+    """Open a server as a given kind: with its path, its header for the key, and the name of the model's checkpoint.
 
     Args:
         name: the name of the kind.
-        connection: the connection to the server, by the given address.
-        model: the name of the model there.
+        connection: the connection to the server at the given address.
+        model: the name of the model on the server.
 
     Raises:
         BadInput: there is no such kind.
@@ -83,7 +83,7 @@ def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerK
 
 
 def _list_statements(connection: "ServerConnection") -> Iterator[tuple[str, str]]:
-    """Yield a server's own statements about itself."""
+    """Yield what a server says about itself."""
     for model in _list_models(connection):
         yield "its /models are owned by", str(model.get("owned_by") or "")
     about = connection.get("openapi.json", at_root=True)

@@ -1,8 +1,8 @@
-"""Gemini's speech, read from its SDK 3.6.1: `generateContent` with a speech config of one voice, or of exactly two.
+"""Gemini's speech API, as read from its SDK 3.6.1: `generateContent` with a speech config of one voice or exactly two.
 
-Turns of a dialogue are parts with their speaker in `speechMetadata` from model 3.8 on, and lines that begin with the
-speaker's name before. The answer is JSON with samples in base64, in a stream as events. A reference voice would need a
-recording of the person's consent, which items do not have.
+From model 3.8 on, turns of a dialogue are parts with their speaker in `speechMetadata`; for earlier models, they are
+lines that begin with the speaker's name. The answer is JSON with samples in base64, or a stream of events. A reference
+voice would need a recording of the person's consent, which items do not have.
 """
 
 import re
@@ -17,7 +17,7 @@ from podeval.systems.speech import SpeechFailed
 from podeval.text.json_text import parse_json
 
 _OLD = re.compile(r"gemini-(2\.|3\.[0-7])")
-"""Names of models that do not support metadata of turns."""
+"""Names of models that do not support metadata for turns."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Gemini(ServerKind):
         return 4_000
 
     def measure_text(self, text: str) -> int:
-        """See `ServerKind`: bytes."""
+        """See `ServerKind`; the unit is bytes."""
         return len(text.encode())
 
     def measure_parts(self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice]) -> int:
@@ -89,7 +89,7 @@ class Gemini(ServerKind):
         return SpeechRequest(f"models/{self.model.removeprefix('models/')}:{verb}", body)
 
     def list_voices(self) -> tuple[str, ...]:
-        """See `ServerKind`; the API lists none."""
+        """See `ServerKind`; the API does not list voices."""
         return ()
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:

@@ -1,7 +1,7 @@
-"""Hugging Face through its own client, `InferenceClient.text_to_speech`, which knows the providers and their formats.
+"""Hugging Face through its own client, `InferenceClient.text_to_speech`, which supports its providers' formats.
 
-The router's address (https://router.huggingface.co) stands for the provider in the field `provider`, or the first one
-that has the model; any other address is that of an Inference Endpoint. The client gives the sound in one piece.
+The router's address (https://router.huggingface.co) means the provider in the field `provider`, or the first one that
+has the model; any other address is that of an Inference Endpoint. The client returns the sound in one piece.
 """
 
 import inspect
@@ -33,7 +33,7 @@ class HuggingFace(ServerKind):
 
     @property
     def sender(self) -> Send | None:
-        """See `ServerKind`: Hugging Face's client makes the request."""
+        """See `ServerKind`; Hugging Face's client makes the request."""
         return self._send
 
     def _send(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:

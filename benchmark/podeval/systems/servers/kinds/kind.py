@@ -1,4 +1,4 @@
-"""A kind of speech server: its requests, its accepted inputs, and the reading of its answers."""
+"""A kind of speech server: its requests, the inputs that it accepts, and how its answers are read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from podeval.systems.servers.connection import RequestRefused, Send, ServerConne
 from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound, read_sound
 
 Voice = str | ReferenceClip
-"""The name of a voice of the server, or a reference voice that is sent to it; empty for the model's own choice."""
+"""The name of one of the server's voices, or a reference voice that is sent to it; empty for the model's own choice."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class ServerKind(ABC):
 
     Attributes:
         connection: the connection to the server.
-        model: the name of the model there.
-        checkpoint: the name of the model's repository, if the server states it; else the same as `model`.
+        model: the name of the model on the server.
+        checkpoint: the name of the model's repository, if the server states it; otherwise the same as `model`.
         name: the name of the kind, for `--server-kind`.
-        hosts: hosts of clouds of this kind, with all hosts below them.
-        owners: words with which servers of this kind name themselves.
+        hosts: hosts of clouds of this kind, including all their subdomains.
+        owners: words by which servers of this kind identify themselves.
         base_path: the path of the API, for an address without one.
         key_header: the header that carries the key.
-        key_prefix: the text before the key there.
-        query: fields of a request that are sent in its address.
+        key_prefix: the text before the key in this header.
+        query: fields of a request that are sent in its URL.
         clones: whether it takes reference voices.
-        streams: whether its sound can come in a stream.
+        streams: whether it can stream sound.
         clip_seconds: minimum and maximum length of a reference voice, in seconds.
         chats: whether it also writes scripts and answers, through `/chat/completions`.
-        voice_examples: two names of voices, for the message that requests some.
+        voice_examples: two names of voices, for the message that asks for voices.
     """
 
     connection: ServerConnection
@@ -76,10 +76,10 @@ class ServerKind(ABC):
         return False
 
     def count_speakers(self, clone: bool) -> int:
-        """Return the highest number of speakers of a request for a whole dialogue; 1 if it takes one voice.
+        """Return the maximum number of speakers in a request for a whole dialogue; 1 if it takes a single voice.
 
         Args:
-            clone: whether each speaks in a reference voice.
+            clone: whether each speaker has a reference voice.
         """
         return 1
 
@@ -87,7 +87,7 @@ class ServerKind(ABC):
         """Return the maximum length of the text of a request, in the unit of `measure_text`; None if not stated.
 
         Args:
-            whole: whether it is a request for a whole dialogue.
+            whole: whether the request is for a whole dialogue.
         """
         return None
 
@@ -105,7 +105,7 @@ class ServerKind(ABC):
         return sum(self.measure_text(part.text) for part in parts)
 
     def describe_dialogue(self) -> dict[str, Any]:
-        """Return, for `generation`, the written form of a whole dialogue."""
+        """Return, for `generation`, how a whole dialogue is written."""
         return {}
 
     @abstractmethod
@@ -134,7 +134,7 @@ class ServerKind(ABC):
         return True
 
     def list_voices(self) -> tuple[str, ...]:
-        """Return the voices that the server names; empty if it names none."""
+        """Return the voices that the server lists; empty if it does not list any."""
         answer = self.connection.get("audio/voices")
         entries = answer.get("voices") if isinstance(answer, dict) else answer
         listing = entries if isinstance(entries, list) else []
@@ -142,14 +142,14 @@ class ServerKind(ABC):
         return tuple(voice for voice in names if isinstance(voice, str) and voice)
 
     def list_unknown(self, voices: Sequence[str]) -> list[str]:
-        """Return the voices that the server would silently replace by another."""
+        """Return the voices that the server would silently replace by others."""
         return []
 
     def adopt(self, clip: ReferenceClip) -> Voice:
-        """Return a reference voice as requests name it; a kind that keeps voices on the server uploads it.
+        """Return a reference voice in the form used in requests; a kind that stores voices on the server uploads it.
 
         Raises:
-            RequestRefused: it is too short or too long for the server.
+            RequestRefused: the voice is too short or too long for the server.
         """
         least, most = self.clip_seconds
         if not least <= clip.seconds <= most:
@@ -159,7 +159,7 @@ class ServerKind(ABC):
         return clip
 
     def post(self, request: SpeechRequest, what: str) -> tuple[ServedSound, ServerResponse]:
-        """Send a request and read the sound of the response; raises what `ServerConnection.post` raises.
+        """Send a request and read the sound of the response; raises the same errors as `ServerConnection.post`.
 
         Args:
             request: the request.
@@ -178,5 +178,5 @@ class ServerKind(ABC):
         return None
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
-        """Read the sound of a response; raises what `read_sound` raises."""
+        """Read the sound of a response; raises the same errors as `read_sound`."""
         return read_sound(response, what)

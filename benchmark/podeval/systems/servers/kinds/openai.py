@@ -1,6 +1,6 @@
-"""`POST /audio/speech` of the OpenAI API, which most servers speak: a text, a named voice, WAV if they can.
+"""`POST /audio/speech` of the OpenAI API, which most servers support: a text, a named voice, and WAV if available.
 
-Models that perform dialogues behind such a server read speaker marks in the text; their names show which ones.
+Models behind such a server that perform dialogues read speaker marks in the text; their names show which marks.
 """
 
 import re
@@ -16,7 +16,7 @@ from podeval.systems.servers.sound_reading import ReferenceClip
 
 @dataclass(frozen=True)
 class SpeakerMarks:
-    """Marks of speakers in a text: the form of a mark, and the number of the first speaker."""
+    """Speaker marks in a text: the form of a mark, and the number of the first speaker."""
 
     form: str
     first: int
@@ -33,14 +33,14 @@ TAGGED = re.compile(r"fish|openaudio|s[12][-_.]?pro|drama|audio8", re.IGNORECASE
 BRACKETED = re.compile(r"ttsd|soulx.?podcast|firered.?tts.?2|zipvoice.?dialog|(^|[/_-])dia\d?([-_.]|$)", re.IGNORECASE)
 """Names of models that read brackets."""
 MOST_TAGS = 16
-"""Highest number of speakers with tags; tokenizers have tags from 0 to 15."""
+"""Maximum number of speakers with tags; tokenizers have tags from 0 to 15."""
 MOST_BRACKETS = 5
-"""Largest number of speakers in brackets, as MOSS-TTSD states."""
+"""Maximum number of speakers in brackets, according to MOSS-TTSD."""
 
 
 @dataclass(frozen=True)
 class OpenAi(ServerKind):
-    """A server that speaks OpenAI's API; see `ServerKind`."""
+    """A server with OpenAI's API; see `ServerKind`."""
 
     name: ClassVar[str] = "openai"
     hosts: ClassVar[tuple[str, ...]] = ("api.openai.com",)
@@ -97,14 +97,13 @@ class OpenAi(ServerKind):
         return SpeechRequest("audio/speech", body)
 
     def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
-        """Return the fields of a request that name its voices; an API for one voice uses the first."""
+        """Return the fields of a request that name its voices; an API for a single voice uses the first one."""
         return {"voice": voices[0]} if voices and voices[0] else {}
 
 
-# OpenRouter, read from its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform them.
-#
-# These are the models of Gemini, of two speakers, and of Fish Audio. Sound comes as samples or MP3; there is no seed. A
-# reference voice is a part of `input_references`, its words the part after it: one voice a request.
+# OpenRouter, as read from its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform
+# dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Sound comes as samples or MP3; there is no
+# seed. A reference voice is a part of `input_references` and its words are the next part; a request can have one voice.
 
 
 @dataclass(frozen=True)
@@ -144,10 +143,9 @@ class OpenRouter(ServerKind):
         return SpeechRequest("audio/speech", body)
 
 
-# vLLM-Omni, read from its wheel 0.30.0: OpenAI's route with the reference voice in `ref_audio` and `ref_text`.
-#
-# MOSS-TTSD takes a second one in `ref_audio_2`, and the words of neither. Fish Speech and Audio8 read speaker tags,
-# with one reference voice at most. A reference has at most 30 seconds.
+# vLLM-Omni, as read from its wheel 0.30.0: OpenAI's route with the reference voice in `ref_audio` and `ref_text`.
+# MOSS-TTSD takes a second voice in `ref_audio_2`, but no words for either. Fish Speech and Audio8 read speaker tags,
+# with at most one reference voice. A reference may last at most 30 seconds.
 
 
 @dataclass(frozen=True)
@@ -178,11 +176,10 @@ class VllmOmni(OpenAi):
         return {"ref_audio": clips[0].uri, **({"ref_text": clips[0].words} if clips[0].words else {})}
 
 
-# SGLang-Omni, read from its wheel 0.1.9: OpenAI's route with reference voices in a list, `references`.
-#
-# A text has at most 4,096 characters for most models, and a reference between 1 and 30 seconds. Tags of speakers other
-# than the first are refused by its Drama 3 so far, and so is every other field that a model does not declare: whole
-# dialogues are asked for by `--dialogue whole` alone.
+# SGLang-Omni, as read from its wheel 0.1.9: OpenAI's route with reference voices in a list, `references`. For most
+# models, a text has at most 4,096 characters; a reference lasts between 1 and 30 seconds. Drama 3 so far refuses the
+# tags of speakers other than the first, and any field that a model does not declare is refused as well, so whole
+# dialogues are requested only with `--dialogue whole`.
 
 
 @dataclass(frozen=True)
@@ -203,7 +200,7 @@ class SglangOmni(OpenAi):
         return 4096
 
     def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
-        """See `OpenAi`; of several references each has the mark of its speaker."""
+        """See `OpenAi`; each of several references has the mark of its speaker."""
         clips = [voice for voice in voices if isinstance(voice, ReferenceClip)]
         if not clips:
             return super().name_voices(voices)

@@ -1,7 +1,7 @@
-"""Piper's own HTTP server, read from its package 1.8.0: `POST /synthesize`, WAV as answer.
+"""Piper's own HTTP server, as read from its package 1.8.0: `POST /synthesize` returns WAV.
 
-A voice is one of `/voices`; a speaker of a voice with several is written VOICE#SPEAKER. The server uses its default
-voice for unknown ones, so voices are checked first.
+A voice is one of `/voices`; a speaker of a voice that has several speakers is written VOICE#SPEAKER. The server
+replaces unknown voices by its default voice, so voices are checked first.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class PiperServer(ServerKind):
         return SpeechRequest("synthesize", {"text": text, "voice": name, **({"speaker": speaker} if speaker else {})})
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
-        """See `ServerKind`; Flask calls what Piper returns a page."""
+        """See `ServerKind`; Flask labels the returned WAV as a web page."""
         if response.body.startswith(b"RIFF"):
             response = replace(response, headers={**response.headers, "content-type": "audio/wav"})
         return super().read(response, request, what)
@@ -37,7 +37,7 @@ class PiperServer(ServerKind):
         """See `ServerKind`.
 
         Raises:
-            BadInput: the server lists none, so its voice would be unknown.
+            BadInput: the server does not list any, so its voice would be unknown.
         """
         answer = self.connection.get("voices")
         if not isinstance(answer, dict) or not answer:
