@@ -247,7 +247,7 @@ SENTENCES: Mapping[str, str] = {
     "no-such-track": "{benchmark} has no track {tracks}; choose among {names}",
     "repo-or-folder": "needs either repo (with revision) or folder, and not both",
     "repo-with-revision": "needs repo and revision together, so that what is measured cannot change later",
-    "benchmark-twice": "benchmarks lists one benchmark twice; join its tracks in one entry",
+    "benchmark-twice": "benchmarks lists the same benchmark twice; put its tracks in one entry",
     "rule-slug": "2 to 64 lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
     "rule-repo": "a Hub repo as owner/name",
     "rule-revision": "a full commit hash of 40 characters, as the repo's history shows it; a branch can move",

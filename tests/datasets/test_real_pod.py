@@ -172,7 +172,7 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
             "two speakers have the voice libritts_r_",
         ),
         (lambda s: s | {"turns": s["turns"][:7]}, "turns", "7 turns, not 8 to 44"),
-        (lambda s: with_turn(s, 1, speaker="Dee"), "turns", "turns 1 and 2 are both of Dee"),
+        (lambda s: with_turn(s, 1, speaker="Dee"), "turns", "turns 1 and 2 are both by Dee"),
         (lambda s: with_turn(s, 0, text="Yes. " * 101), "length", "turn 1 has 101 words, not 1 to 100"),
         (lambda s: with_turn(s, 2, text="In 1973, true."), "readable", "turn 3 has '1'; write it out"),
         (lambda s: with_turn(s, 18, text=""), "turns.words", "turn 19 lacks its speaker or its words"),

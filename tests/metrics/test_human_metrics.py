@@ -130,11 +130,7 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
         (human_records.read_answers, "rater,item,system,question,score\np,A,s,music,4", "^line 2: the mark .* score$"),
         (human_records.read_answers, [{**ANSWERS[0], "question": "qualty"}], "^answer 1: the question must be"),
         (human_records.read_answers, [{"item": "A", "system": "s", "music": "some"}], "^answer 1: music must be true"),
-        (
-            human_records.read_answers,
-            [{"item": "A", "system": "s", "speakers": "a few"}],
-            "^answer 1: speakers must be",
-        ),
+        (human_records.read_answers, [{"item": "A", "system": "s", "speakers": "a few"}], "answer 1: speakers must be"),
     ],
 )
 def test_what_is_no_vote_mark_or_answer_is_refused_with_its_place(read: Any, source: Any, sentence: str) -> None:

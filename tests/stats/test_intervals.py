@@ -184,7 +184,7 @@ def test_ranks_are_possible_ranges(rows: list[list[float]], higher: bool) -> Non
         ({}, None, "no system to rank"),
         ({"a": {"x": 1.0}, "b": {"y": 1.0}}, None, "no item was scored for all 2 systems"),
         ({"a": {"x": 1.0, "y": math.inf}}, None, "NaN or infinity"),
-        ({"a": {"x": 1.0, "y": 2.0}}, {"x": "one"}, "1 items have no cluster, the first is 'y'"),
+        ({"a": {"x": 1.0, "y": 2.0}}, {"x": "one"}, "1 items have no cluster, such as 'y'"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused(

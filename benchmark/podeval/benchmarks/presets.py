@@ -197,8 +197,9 @@ PRESETS = {
                 ),
             ),
             differs=(
-                "The paper's own clips are on Zenodo and in no benchmark here; channels are mixed, where the public "
-                "code joins them in time; the resampler is SoX's; and prompts end in full stops, as in that code."
+                "The paper's own clips are on Zenodo and not in any benchmark here; channels are mixed, where the "
+                "public code joins them in time; the resampler is SoX's; and prompts end in full stops, as in "
+                "that code."
             ),
         ),
         PaperPreset(
@@ -212,8 +213,8 @@ PRESETS = {
                 "sim": {"embeddings": "segments", "source": "mix"},
             },
             differs=(
-                "Its clips are those of Seed-TTS and CV3, which are in no benchmark here, and its scripts are not all "
-                "public: the recogniser is stated by its maintainers, while Whisper's normaliser, the encoder of "
+                "Its clips are those of Seed-TTS and CV3, which are not in any benchmark here, and its scripts are not "
+                "all public: the recogniser is stated by its maintainers, while Whisper's normaliser, the encoder of "
                 "Seed-TTS's evaluation and whole segments are inferred."
             ),
         ),

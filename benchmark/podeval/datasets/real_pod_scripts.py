@@ -55,7 +55,7 @@ def _wrong_turns(row: Row) -> str | None:
         return f"{len(speakers)} turns, not {TURNS[0]} to {TURNS[1]}"
     for number, (one, other) in enumerate(pairwise(speakers), 1):
         if one == other:
-            return f"turns {number} and {number + 1} are both of {one}"
+            return f"turns {number} and {number + 1} are both by {one}"
     quiet = [name for name in dict.fromkeys(speakers) if speakers.count(name) < 3]
     return f"{quiet[0]} speaks fewer than three times" if quiet else None
 

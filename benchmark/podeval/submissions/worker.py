@@ -210,7 +210,7 @@ class Worker(Workplace):
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
             self.log(f"{name}: files in {self.folder} that are no longer needed were removed")
         for name in Uploads(self.board).clear(self.queue):
-            self.log(f"{name}: uploaded recordings that no submission needs any longer were removed")
+            self.log(f"{name}: uploaded recordings that no submission needs were removed")
 
     def _end(self, claim: Claim, error: SubmissionRefused | Unusable | TooExpensive) -> None:
         state = self.queue.get(claim.id).state

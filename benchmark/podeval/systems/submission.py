@@ -272,7 +272,7 @@ class Submission(DocumentPart):
     def _figures_are_of_its_benchmarks(self) -> Self:
         entered = [entry.name for entry in self.benchmarks]
         if len(set(entered)) < len(entered):
-            raise ValueError("benchmarks lists one benchmark twice; join its tracks in one entry")
+            raise ValueError("benchmarks lists the same benchmark twice; put its tracks in one entry")
         if isinstance(self.source, Reported):
             for figure in self.source.results:
                 if figure.benchmark not in entered:
