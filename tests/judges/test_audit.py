@@ -385,8 +385,7 @@ def test_answers_are_shown_as_read_today(judged: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ((), "give the records of a judge, or --probe JUDGE"),
-        (("records", "--cases", "5"), "name it with --probe"),
+        (("records", "--cases", "5"), "add --probe"),
         (("--probe", "judge.yaml", "--answers"), "are of records"),
     ],
 )

@@ -205,13 +205,14 @@ def export(
 
 @report.command("judge")
 def audit(
-    folders: Annotated[
-        list[Path] | None,
+    sources: Annotated[
+        list[str],
         typer.Argument(
-            metavar="[FOLDER|BATTLES]...",
-            help="records of judges, or a log of battles; with --probe, scripts to modify, Real-Pod's by default",
+            metavar="FOLDER|BATTLES|JUDGE...",
+            help="records of judges, or a log of battles; with --probe a judge, as for `podeval measure`, and scripts "
+            "to modify, Real-Pod's by default",
         ),
-    ] = None,
+    ],
     scores: Annotated[
         Path | None,
         typer.Option(help="the judge's scores: what `podeval measure --json` printed, or a CSV with item and score"),
@@ -223,10 +224,7 @@ def audit(
     answers: Annotated[
         bool, typer.Option("--answers", help="show every recorded answer as read by this version, instead of an audit")
     ] = False,
-    probe: Annotated[
-        str,
-        typer.Option(metavar="JUDGE", help="ask this judge, as for `podeval measure`, instead of reading records"),
-    ] = "",
+    probe: Annotated[bool, typer.Option("--probe", help="ask the judge, instead of reading its records")] = False,
     records: Annotated[Path | None, typer.Option(help="with --probe: folder for the judge's answers")] = None,
     cases: Annotated[
         int | None,
@@ -256,23 +254,24 @@ def audit(
 
     Example: podeval report judge records/ --scores scores.jsonl --human listeners.csv --key script_quality
 
-    Example: podeval report judge --probe gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta
+    Example: podeval report judge gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta --probe
 
-    Example: podeval report judge --probe judge.yaml --cases 20 --records check/
+    Example: podeval report judge judge.yaml --probe --cases 20 --records check/
 
-    Example: podeval report judge --probe judge.yaml --records check/ --benchmark podbench
+    Example: podeval report judge judge.yaml --probe --records check/ --benchmark podbench
     """
     if probe:
         if scores or human or key or answers:
             raise BadInput("--scores, --human, --key and --answers are of records; leave them out, or --probe")
-        raise typer.Exit(int(not _probe(probe, folders or [], records, cases, benchmark, as_json)))
+        judge, *scripts = sources
+        raise typer.Exit(
+            int(not _probe(judge, [Path(script) for script in scripts], records, cases, benchmark, as_json))
+        )
     if records or cases or benchmark:
-        raise BadInput("--records, --cases and --benchmark are of questions to a judge; name it with --probe")
-    if not folders:
-        raise BadInput("give the records of a judge, or --probe JUDGE to ask one")
+        raise BadInput("--records, --cases and --benchmark are of questions to a judge; add --probe")
     if (scores is None) != (human is None):
         raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
-    raise typer.Exit(int(not _audit(folders, scores, human, key, answers, as_json)))
+    raise typer.Exit(int(not _audit([Path(folder) for folder in sources], scores, human, key, answers, as_json)))
 
 
 def _audit(
@@ -378,5 +377,5 @@ def _try_judge(name: str, as_json: bool) -> bool:
             print(f"  {trial.used.sentence().partition(';')[0]}{thousand}{priced}")
     if not as_json and client.account.calls:
         print(f"schema: asked for as {form}" + (f"; not sent under their names: {', '.join(unsent)}" if unsent else ""))
-        print(f"Whether it has leanings: podeval report judge --probe {name} --cases 20")
+        print(f"Whether it has leanings: podeval report judge {name} --probe --cases 20")
     return works
