@@ -99,7 +99,7 @@ def show(
     Example: podeval report show --runs .demo/runs --correction view
     """
     from podeval.board.build import build
-    from podeval.board.result_forms import require_runs
+    from podeval.board.exports.result_forms import require_runs
     from podeval.cli.board import print_board
 
     runs = fetch_runs(runs)
@@ -135,8 +135,8 @@ def system(
 
     Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
     """
+    from podeval.board.exports.report_page import render_reports
     from podeval.board.report import report_runs
-    from podeval.board.report_page import render_reports
     from podeval.reports.page import write_page
 
     text = render_reports(report_runs(folders, profile, tuple(protocol or ())), language)
@@ -183,7 +183,7 @@ def export(
 
     Example: podeval report export --form site --runs .demo/runs --out site
     """
-    from podeval.board.result_forms import FORMS, Export
+    from podeval.board.exports.result_forms import FORMS, Export
     from podeval.hub.commits import push_folder
     from podeval.runs.run_folder import open_run
 
