@@ -50,19 +50,10 @@ _LOG = logging.getLogger("podeval.operations")
 
 @dataclass(frozen=True)
 class Backup:
-    """The contents of a backup.
+    """The contents of a backup: time, kind of database, rows by table, and numbers of runs, uploads, files and bytes.
 
-    Attributes:
-        made_at: time at which it began.
-        database: kind of the original database, `sqlite` or `postgresql`.
-        rows: rows of the database, by table.
-        runs: number of runs.
-        uploads: number of uploads.
-        files: number of files.
-        bytes: size of all files.
-        secret: whether it contains the service's secret.
-        audio: whether it contains recordings.
-        absent: recordings of the arena and of listening tests that were not at the place given in the database.
+    `secret` and `audio` tell whether it contains the service's secret and recordings; `absent` lists the recordings of
+    the arena and of listening tests that were not at the place given in the database.
     """
 
     made_at: str
