@@ -71,6 +71,14 @@ def test_a_line_of_imports_is_counted() -> None:
     assert count_floors({"a": {"b", "c"}, "b": {"c", "out"}, "c": set(), "d": {"c"}}) == 3
 
 
+def test_drawn_from_the_imports_the_house_has_nine_floors() -> None:
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for module, others in imported().items():
+        rooms[room_of(module)] |= set(map(room_of, others))
+    assert rooms.pop("__main__") == {"cli"}
+    assert count_floors(rooms) == 9
+
+
 def test_no_room_has_more_than_six_floors_inside() -> None:
     folders: dict[str, dict[str, set[str]]] = defaultdict(dict)
     for module, others in imported().items():
