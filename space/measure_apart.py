@@ -24,10 +24,10 @@ from typing import Any, TypeVar
 from gradio_events import has_left
 
 from podeval import sandbox
-from podeval.audio import transcode
 from podeval.errors import BadInput, PodevalError
 from podeval.files import locate_hub_source
 from podeval.measuring.isolated import HEARTBEAT, ScoreJob, ScoreSession, run_job
+from podeval.sandbox import transcode
 from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.site")
@@ -128,7 +128,7 @@ def _decode(path: Path, folder: Path) -> Path:
     out.mkdir()
     bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
     transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
-    command = sandbox.build_python_command("podeval.audio.transcode", str(out / "job.json"))
+    command = sandbox.build_python_command("podeval.sandbox.transcode", str(out / "job.json"))
     box = sandbox.SandboxSpec(command, out, [source], DECODING, sandbox.ONE_THREAD, own=True)
     with sandbox.open_sandbox(box) as running:
         while running.alive:

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, ValidationError, validate_call
 from tabs.score import check_names, list_offered
 from website import Site
 
-from podeval.board.downloads import make_tidy
+from podeval.board.exports.downloads import make_tidy
 from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics import catalogue

@@ -6,6 +6,7 @@ import importlib.util
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +49,64 @@ def test_a_room_imports_only_rooms_below_it(room: str) -> None:
             assert FLOOR[other] <= FLOOR[room], f"{module} reaches up to {other}"
             beside = FLOOR[other] == FLOOR[room] == SERVICES
             assert not beside, f"{module} reaches across to {other}"
+
+
+def folder_of(module: str) -> str:
+    """The room of a module, or the folder within a room that it is in."""
+    name = module.removeprefix("podeval.")
+    return name if (ENGINE / name.replace(".", "/")).is_dir() else name.rpartition(".")[0]
+
+
+def count_floors(graph: dict[str, set[str]]) -> int:
+    """The most modules in a line of imports."""
+
+    @cache
+    def floor(module: str) -> int:
+        return 1 + max((floor(other) for other in graph[module] & graph.keys() - {module}), default=0)
+
+    return max(map(floor, graph))
+
+
+def test_a_line_of_imports_is_counted() -> None:
+    assert count_floors({"a": {"b", "c"}, "b": {"c", "out"}, "c": set(), "d": {"c"}}) == 3
+
+
+def test_drawn_from_the_imports_the_house_has_nine_floors() -> None:
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for module, others in imported().items():
+        rooms[room_of(module)] |= set(map(room_of, others))
+    assert rooms.pop("__main__") == {"cli"}
+    assert count_floors(rooms) == 9
+
+
+def test_no_room_has_more_than_six_floors_inside() -> None:
+    folders: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for module, others in imported().items():
+        folders[folder_of(module)][module] = others
+    assert {name: count for name, graph in folders.items() if (count := count_floors(graph)) > 6} == {}
+
+
+SMALL = 60
+"""Lines below which a module with one importer belongs to it."""
+FILES_OF_THEIR_OWN = ("metrics.*.*", "models.*", "systems.*", "store.migrations.*")
+"""Modules that are a metric, a model, a system or a migration, however small."""
+
+
+def test_small_modules_belong_to_their_only_importer() -> None:
+    users: dict[str, set[str]] = defaultdict(set)
+    for module, others in imported().items():
+        for other in others:
+            users[other].add(module)
+    small = {
+        name
+        for path in MODULES
+        if (name := ".".join(path.relative_to(ENGINE).with_suffix("").parts))
+        and path.name != "__init__.py"
+        and path.read_text("utf-8").count("\n") < SMALL
+        and len(users[f"podeval.{name}"]) == 1
+        and not any(fnmatch(name, pattern) for pattern in FILES_OF_THEIR_OWN)
+    }
+    assert small <= {"integrations.trackio"}, "put each into the module that imports it"
 
 
 def test_construction_is_imported_by_the_command_line_alone() -> None:

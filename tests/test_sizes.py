@@ -25,6 +25,7 @@ LONG = {
     "cli/worker.py:worker": OPTIONS,
     "cli/compare.py:compare": OPTIONS,
     "cli/measure.py:measure": OPTIONS,
+    "cli/report.py:audit": OPTIONS,
     "cli/run.py:run": OPTIONS,
     "cli/score.py:score": OPTIONS,
     "cli/datasets.py:construct": OPTIONS,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.measuring.api import list_metrics, measure, score
-    from podeval.measuring.scores import Scores, ScoreTable
+    from podeval.measuring.api import Scores, ScoreTable, list_metrics, measure, score
 
 __all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "score"]
 
@@ -25,10 +24,9 @@ if not TYPE_CHECKING:
         """Load one of the names above when it is first used."""
         if name not in __all__:
             raise AttributeError(f"module 'podeval' has no attribute {name!r}")
-        from importlib import import_module
+        from podeval.measuring import api
 
-        home = "scores" if name.startswith("Score") else "api"
-        return getattr(import_module(f"podeval.measuring.{home}"), name)
+        return getattr(api, name)
 
 
 def __dir__() -> list[str]:

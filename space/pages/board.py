@@ -20,7 +20,7 @@ from website import CurrentSite, Site, limit, write_system_address
 from podeval.arena import ArenaRefused, refusal
 from podeval.board import reported_elsewhere, scene
 from podeval.board.board_json import SCRIPT_TEXTS, Addresses, describe_board, describe_picture
-from podeval.board.downloads import make_tidy, render_badge
+from podeval.board.exports.downloads import make_tidy, render_badge
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView, ResolvedView, resolve_view
 from podeval.board.words import Words

@@ -20,6 +20,8 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.board.columns import (
     MISSING,
     Column,
+    format_difference,
+    format_signed,
     format_value,
     to_number,
     write_dimension_title,
@@ -30,8 +32,6 @@ from podeval.board.compare import (
     SystemComparison,
     UnknownSystem,
     compare,
-    format_difference,
-    format_signed,
     list_sides,
 )
 from podeval.board.item_results import format_reading, read_scores

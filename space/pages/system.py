@@ -16,9 +16,10 @@ from player_data import PlayerSide, list_leading_systems
 from website import CurrentSite, Site, change_address, limit, to_script_data, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board import item_results, report_page
-from podeval.board.columns import choose_decimals, get_column
-from podeval.board.compare import format_signed, list_sides
+from podeval.board import item_results
+from podeval.board.columns import choose_decimals, format_signed, get_column
+from podeval.board.compare import list_sides
+from podeval.board.exports import report_page
 from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
 from podeval.metrics.score import Timeline
@@ -39,7 +40,7 @@ LONGEST = 15.0
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""Phrases around the words or the name in a metric's report of recognised words."""
+"""The phrases around the words or the name in a metric's report of recognised words."""
 
 
 @routes.get("/system", dependencies=[limit("120/minute")])

@@ -15,8 +15,8 @@ from growth_material import read_dialogues, write_clip
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.board.build import build
+from podeval.board.exports.report_page import render_reports
 from podeval.board.report import report_runs
-from podeval.board.report_page import render_reports
 from podeval.files import append_lines, write_json
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score

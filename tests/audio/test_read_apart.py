@@ -10,11 +10,11 @@ import pytest
 import soundfile
 
 from podeval import sandbox
-from podeval.audio import transcode
 from podeval.audio.container import read_container_and_seconds
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.transcode import decode_apart, read_header_apart
 from podeval.errors import BadAudio
+from podeval.sandbox import transcode
+from podeval.sandbox.transcode import decode_apart, read_header_apart
 from tests.fakes.sandbox_walls import WALLS, stand_up
 from tests.fakes.stated_counts import write_all
 

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from podeval.board.downloads import make_tidy
+from podeval.board.columns import EVERYTHING
+from podeval.board.exports.downloads import make_tidy
 from podeval.board.protocol_offers import Offer, choose, judge_of, list_offers
 from podeval.board.runs_folder import Index, arrange_numbers
 from podeval.board.system_info import NOT_STATED, Facts, build_system_row, build_system_rows, collect_by_system
-from podeval.board.view import EVERYTHING, BoardView, order, resolve_view
+from podeval.board.view import BoardView, order, resolve_view
 from podeval.files import locate_hub_source
 from podeval.runs.board_tables import SYSTEMS, read_table, write_table
 from podeval.runs.run_folder import RunFolder

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from podeval.board.exports.report_page import render_reports
 from podeval.board.report import UnknownReport, describe_system, list_places, report_system
-from podeval.board.report_page import render_reports
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.scene import find_axis
 from podeval.plots.svg import Axis

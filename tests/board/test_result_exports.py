@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from podeval.board import every_eval_ever, result_forms
+from podeval.board.exports import every_eval_ever, result_forms
 from podeval.datasets.items import load_items
 from podeval.errors import BadInput
 from podeval.metrics.score import Score

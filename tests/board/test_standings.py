@@ -12,7 +12,7 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import keep_metrics
-from podeval.board.downloads import make_tidy
+from podeval.board.exports.downloads import make_tidy
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView, resolve_view
 from podeval.cli.board import print_board

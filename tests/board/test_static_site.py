@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from podeval.board import downloads
-from podeval.board.downloads import render_badge
+from podeval.board.exports import downloads
+from podeval.board.exports.downloads import render_badge
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView
 from podeval.errors import BadInput

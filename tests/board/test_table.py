@@ -8,7 +8,7 @@ import pytest
 
 from podeval.board import columns
 from podeval.board.columns import get_column
-from podeval.board.downloads import make_tidy
+from podeval.board.exports.downloads import make_tidy
 from podeval.board.view import BoardView, build_lines, order, resolve_view
 from podeval.runs.board_tables import ALONE, EVIDENT
 from podeval.text.table_files import make_csv_safe

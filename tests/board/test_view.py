@@ -5,8 +5,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from podeval.board.downloads import make_tidy
-from podeval.board.view import EVERYTHING, OVERVIEW, BoardView, resolve_view
+from podeval.board.columns import EVERYTHING, OVERVIEW
+from podeval.board.exports.downloads import make_tidy
+from podeval.board.view import BoardView, resolve_view
 from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 
 

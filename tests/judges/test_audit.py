@@ -380,3 +380,18 @@ def test_answers_are_shown_as_read_today(judged: Any) -> None:
     lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]
     assert len(lines) == 8
     assert {line["answer"]["overall"] for line in lines} == {2.0, -2.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("records", "--cases", "5"), "add --probe"),
+        (("--probe", "judge.yaml", "--answers"), "are of records"),
+    ],
+)
+def test_records_are_audited_or_a_judge_is_asked(given: tuple[str, ...], says: str) -> None:
+    from podeval.cli import app
+
+    refused = CliRunner().invoke(app, ["report", "judge", *given])
+    assert isinstance(refused.exception, BadInput)
+    assert says in str(refused.exception)

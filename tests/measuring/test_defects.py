@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.measuring import recording_results
-from podeval.measuring.recording_results import find_defects, list_noted_defects
+from podeval.measuring import engine
+from podeval.measuring.engine import find_defects, list_noted_defects
 from podeval.metrics.score import Defect, Score, Unscored
 from podeval.recording import Recording
 from podeval.recording.defects import TimedDefect
@@ -23,7 +23,7 @@ def kinds(samples: Any) -> list[str]:
 
 
 def test_a_channel_without_sound_is_one_defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_results, "BLOCK", RATE)
+    monkeypatch.setattr(engine, "BLOCK", RATE)
     assert kinds(np.stack([tone(), np.zeros_like(tone())], axis=1)) == ["silent channel"]
     assert kinds(np.stack([tone(), np.append(np.zeros(2 * RATE), tone(1))], axis=1)) == []
     assert kinds(tone()) == []

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podeval.board.build import build
+from podeval.board.exports.report_page import render_reports
 from podeval.board.report import report_runs
-from podeval.board.report_page import render_reports
 from podeval.errors import CannotScore
 from podeval.metrics.speech import human_likeness as likeness
 from podeval.recording import Recording

@@ -16,8 +16,8 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import keep_metrics
+from podeval.board.exports.report_page import render_reports
 from podeval.board.report import report_runs
-from podeval.board.report_page import render_reports
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.latency import Latency, list_latencies, read_latency

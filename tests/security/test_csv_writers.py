@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podeval.board import result_forms
+from podeval.board.exports import result_forms
 from podeval.construction.review import read_table, write_table
 from podeval.runs.board_tables import BoardRow
 from podeval.text.table_files import make_csv_safe, mark_formulas, unmark_formulas

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from podeval import benchmarks
-from podeval.audio import transcode
 from podeval.metrics import catalogue
-from podeval.sandbox import ExitInfo, SandboxSpec
+from podeval.sandbox import ExitInfo, SandboxSpec, transcode
 from podeval.store.database import Database
 from podeval.submissions import collect_outputs, generation
 from podeval.submissions.queue import Queue

@@ -14,9 +14,9 @@ import pytest
 import soundfile
 
 from podeval import sandbox
-from podeval.audio.transcode import Bounds
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.sandbox import SandboxLimits
+from podeval.sandbox.transcode import Bounds
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
 

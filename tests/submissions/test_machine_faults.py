@@ -226,7 +226,7 @@ def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytes
 def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
     tiny: ModuleType, queue: Queue, work: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from podeval.audio.transcode import Transcoded
+    from podeval.sandbox.transcode import Transcoded
     from podeval.submissions.collect_outputs import Intake
 
     row = tiny.enqueue(queue, "singer")

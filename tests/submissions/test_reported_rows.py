@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from podeval.board.build import build
-from podeval.board.columns import get_column
-from podeval.board.downloads import make_tidy
-from podeval.board.view import EVERYTHING, BoardView, build_lines, order, resolve_view
+from podeval.board.columns import EVERYTHING, get_column
+from podeval.board.exports.downloads import make_tidy
+from podeval.board.view import BoardView, build_lines, order, resolve_view
 from podeval.metrics import catalogue
 from podeval.systems.submission import Reported
 from podeval.systems.submission_reading import load_all

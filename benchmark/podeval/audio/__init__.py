@@ -11,6 +11,5 @@ __all__ = [
     "prosody",
     "samples",
     "srmr",
-    "transcode",
     "windows",
 ]

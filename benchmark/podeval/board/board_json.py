@@ -13,14 +13,12 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.board import pictures, reported_elsewhere, scene
-from podeval.board.columns import Cell, Column, Row, describe_reasons, read_object, to_number
+from podeval.board.columns import EVERYTHING, OVERVIEW, Cell, Column, Row, describe_reasons, to_number
 from podeval.board.item_results import choose_samples
 from podeval.board.runs_folder import Index, Key, RunsFolder, Sheet
 from podeval.board.system_info import FACTS, NOT_STATED, Facts, count_facts
 from podeval.board.view import (
     BY_VIEW,
-    EVERYTHING,
-    OVERVIEW,
     BoardView,
     ResolvedView,
     format_scored,
@@ -32,7 +30,7 @@ from podeval.metrics.description import name_source
 from podeval.metrics.standing import translate
 from podeval.models.profiles import PAPER
 from podeval.plots.svg import format_value
-from podeval.runs.board_tables import KIND_MARKS
+from podeval.runs.board_tables import KIND_MARKS, read_object
 
 FEW_DRAWS = 20
 """Number of independent draws below which readers are warned: intervals of strongly skewed values are too narrow."""

@@ -6,18 +6,14 @@ Ranks, and the reasons why a row has none, come from `standings`.
 import csv
 import itertools
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from podeval import benchmarks
 from podeval.board import system_info
 from podeval.board.columns import JUDGED
-from podeval.board.runs_folder import Sheet
-from podeval.board.standings import Run, find_standings
-from podeval.errors import BadInput
+from podeval.board.standings import Run, find_standings, read_runs
 from podeval.files import locate_hub_source, lock_folder
 from podeval.metrics import catalogue
 from podeval.metrics.battle_log import JudgedLog, read_judged_logs
@@ -35,7 +31,7 @@ from podeval.runs.board_tables import (
     place_on_board,
     write_table,
 )
-from podeval.runs.run_folder import run_folders
+from podeval.runs.spot_check_report import read_spot_check
 from podeval.stats.bradley_terry import NEEDED, rate
 from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
@@ -52,7 +48,7 @@ def build(runs: Path) -> None:
 
 def write_tables(runs: Path, into: Path) -> None:
     """Write the tables of a folder of runs into the same or another folder; no one else may write there meanwhile."""
-    runs_read = list(_runs(runs))
+    runs_read = list(read_runs(runs))
     shipped = list(load_all(locate_hub_source("submissions")).values())
     judged = [row for log in read_judged_logs(runs) for row in _rating_rows(log, runs_read)]
     ours = [*_measured_rows(runs_read), *judged, *_reliability_rows(runs_read)]
@@ -61,57 +57,10 @@ def write_tables(runs: Path, into: Path) -> None:
     write_table(system_info.build_system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
 
-def _runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
-    """Read the runs of a folder: all of them, or those of one `benchmark/split` under one profile."""
-    for folder in run_folders(runs):
-        for summary in folder.summaries():
-            where = f"{summary.plan.benchmark}/{summary.plan.split}"
-            if board not in ("", where) or profile not in ("", summary.profile):
-                continue
-            try:
-                benchmark = benchmarks.get(summary.plan.benchmark)
-                items = folder.items() or benchmark.items(summary.plan.split)
-            except BadInput as error:
-                raise BadInput(f"the run in {folder.path} cannot be shown: {error}; move it elsewhere") from error
-            yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
-
-
-def correct_together(
-    runs: Path, sheet: Sheet, board: str, profile: str, together: Collection[tuple[str, str, str]]
-) -> Sheet | None:
-    """Return a sheet whose ranks are corrected (Holm) for the number of pairs in several columns together.
-
-    Args:
-        runs: folder of the runs of the sheet.
-        sheet: the numbers, with ranks corrected separately in each column.
-        board: `benchmark/split` of the sheet.
-        profile: its profile.
-        together: protocol, slice and key of each of these columns.
-
-    Returns:
-        The sheet, in which ratings from battles have no rank; None if the folder lacks some of the ranked runs.
-    """
-    try:
-        standings = find_standings(list(_runs(runs, board, profile)), together)
-    except BadInput:
-        return None
-    ranks = {(*place[3:], key, of): standing.rank for (place, key, of), standing in standings.items()}
-    numbers = sheet.frame(lambda key: True)
-    # Ranks from battles are corrected only among themselves, so they are not shown here.
-    numbers.loc[numbers["metric"] == f"{JUDGED}_arena", ["rank_best", "rank_worst"]] = np.nan
-    ids = list(numbers[["protocol", "slice", "key", "system"]].itertuples(index=False, name=None))
-    has_rank = numbers["rank_best"].notna() & np.array([id[:3] in together for id in ids], dtype=bool)
-    corrected = [ranks.get(id) for id, ranked in zip(ids, has_rank, strict=True) if ranked]
-    if None in corrected:
-        return None
-    numbers.loc[has_rank, ["rank_best", "rank_worst"]] = np.array(corrected, dtype=float).reshape(-1, 2)
-    return Sheet(numbers)
-
-
 def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
     standings = find_standings(runs)
     for run in runs:
-        plan, checked = run.summary.plan, run.folder.spot_check()
+        plan, checked = run.summary.plan, read_spot_check(run.folder)
         for row in run.summary.metrics:
             name_on_board, dimension = place_on_board(run.metrics[row.metric], run.benchmark.group_of(plan.track))
             for name, value in row.keys.items():

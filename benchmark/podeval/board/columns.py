@@ -9,7 +9,6 @@ A cell is a number formatted for readers: value, 95 % interval, and rank as a ra
 scored for a rank. It also contains the raw number, for sorting.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -24,13 +23,16 @@ from podeval.metrics.aggregate import COMPLETE
 from podeval.metrics.declaration import DIMENSION_GROUPS, Better, Key, Metric
 from podeval.metrics.standing import translate
 from podeval.runs import composite_scores, reliability
-from podeval.runs.board_tables import EVIDENT, NOT_RANKED
+from podeval.runs.board_tables import EVIDENT, NOT_RANKED, read_object
+from podeval.stats.intervals import Interval
 from podeval.texts import CAUSES, find_kinds, translate_reason
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """Mark in a header for the direction that is better."""
 
 MISSING = "–"
+OVERVIEW, EVERYTHING = "overview", "all"
+"""Choices of columns other than a dimension: the headlines, and all."""
 JUDGED = "dialogue"
 """Column group of the ratings by battles before judges, which the arena's metric gives for people: `dialogue_arena`."""
 PERCENT = -1
@@ -160,15 +162,6 @@ def write_dimension_title(dimension: str, language: str = "en") -> str:
     if name and translated == title:
         return f"{translate(group.capitalize(), language)} · {translate(name, language)}"
     return translated
-
-
-def read_object(text: object) -> dict[str, Any]:
-    """Read the JSON object in a table column; empty if there is none."""
-    try:
-        content = json.loads(str(text))
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 @cache
@@ -319,3 +312,19 @@ def _fixed(value: float, places: int) -> str:
         return f"{_fixed(100 * value, 1)} %"
     text = f"{value:.{places}f}"
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
+
+
+def format_signed(value: float, places: int) -> str:
+    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`, or for percentages `+1.9 pp`."""
+    if places == PERCENT:
+        return f"{format_signed(100 * value, 1)} pp"
+    text = f"{value:+.{places}f}"
+    return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
+
+
+def format_difference(interval: Interval, places: int) -> str:
+    """Format a difference with its interval: `+0.19 [+0.02, +0.36]`."""
+    text = format_signed(interval.mean, places)
+    if interval.low is None or interval.high is None:
+        return text
+    return f"{text} [{format_signed(interval.low, places)}, {format_signed(interval.high, places)}]"

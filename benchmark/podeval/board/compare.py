@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from podeval.board.columns import PERCENT, Choice, Column, Row, choose_headlines, get_column, order_columns, to_number
+from podeval.board.columns import Choice, Column, Row, choose_headlines, get_column, order_columns, to_number
 from podeval.board.item_results import BoardScores, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     Paired,
@@ -19,7 +19,6 @@ from podeval.board.report_figures import (
 )
 from podeval.board.runs_folder import RunsFolder, choose_names, choose_protocols
 from podeval.errors import BadInput
-from podeval.stats.intervals import Interval
 from podeval.texts import write_sentence
 
 
@@ -220,19 +219,3 @@ def _items(of_a: BoardScores, of_b: BoardScores, protocols: Mapping[str, str]) -
         outputs = tuple(scores.items[id].output if id in scores.items else "" for scores in (of_a, of_b))
         shared.append(Shared(id, item.title, item.category, (outputs[0], outputs[1]), readings))
     return sorted(shared, key=lambda item: (item.title.casefold(), item.id))
-
-
-def format_signed(value: float, places: int) -> str:
-    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`, or for percentages `+1.9 pp`."""
-    if places == PERCENT:
-        return f"{format_signed(100 * value, 1)} pp"
-    text = f"{value:+.{places}f}"
-    return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
-
-
-def format_difference(interval: Interval, places: int) -> str:
-    """Format a difference with its interval: `+0.19 [+0.02, +0.36]`."""
-    text = format_signed(interval.mean, places)
-    if interval.low is None or interval.high is None:
-        return text
-    return f"{text} [{format_signed(interval.low, places)}, {format_signed(interval.high, places)}]"

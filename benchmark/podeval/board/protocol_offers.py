@@ -11,10 +11,10 @@ import pandas as pd
 
 from podeval import benchmarks
 from podeval.benchmarks.presets import PRESETS, name_presets
-from podeval.board.columns import read_object
 from podeval.metrics import catalogue
 from podeval.models.profiles import MEASURING
 from podeval.models.registry import list_cards
+from podeval.runs.board_tables import read_object
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board.build import write_tables
-from podeval.board.columns import Column, find_declaration, order_columns, read_object
+from podeval.board.columns import Column, find_declaration, order_columns
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
@@ -29,7 +29,7 @@ from podeval.board.report_figures import (
 from podeval.board.runs_folder import RunsFolder, choose_names
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.runs.board_tables import BOARD, ITEMS
+from podeval.runs.board_tables import BOARD, ITEMS, read_object
 from podeval.runs.latency import Latency, list_latencies
 from podeval.runs.run_folder import RunFolder, open_run
 

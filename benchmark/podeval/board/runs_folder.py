@@ -29,7 +29,6 @@ from podeval.board.columns import (
     build_cell,
     get_column,
     order_columns,
-    read_object,
     to_number,
 )
 from podeval.board.protocol_offers import Offers, choose, list_offers
@@ -50,6 +49,7 @@ from podeval.runs.board_tables import (
     SystemRow,
     group_rows,
     list_rows,
+    read_object,
     read_table,
     stamp,
 )

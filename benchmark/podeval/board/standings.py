@@ -10,19 +10,24 @@ unranked (`Score.unranked`), such as the richness of three words, are not ranked
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.board.columns import JUDGED
+from podeval.errors import BadInput
 from podeval.metrics import Key, Metric, Result, Score, Unscored
 from podeval.metrics.aggregate import COMPLETE, find_gap, is_complete
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import ALONE, EVIDENT, NOT_RANKED
-from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary
+from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary, run_folders
 from podeval.stats.pair_comparisons import ENOUGH_SHARED, compare_columns
 
 Place = tuple[str, str, str, str, str]
@@ -286,3 +291,49 @@ def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
         f"{NOT_RANKED}: it shares {shared[index, least]} of {max(sizes[index], sizes[least])} independent items with "
         f"another system, but {100 * ENOUGH_SHARED:.0f} % are needed; the others are missing from {whose} results"
     )
+
+
+def read_runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
+    """Read the runs of a folder: all of them, or those of one `benchmark/split` under one profile."""
+    for folder in run_folders(runs):
+        for summary in folder.summaries():
+            where = f"{summary.plan.benchmark}/{summary.plan.split}"
+            if board not in ("", where) or profile not in ("", summary.profile):
+                continue
+            try:
+                benchmark = benchmarks.get(summary.plan.benchmark)
+                items = folder.items() or benchmark.items(summary.plan.split)
+            except BadInput as error:
+                raise BadInput(f"the run in {folder.path} cannot be shown: {error}; move it elsewhere") from error
+            yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
+
+
+def correct_together(
+    runs: Path, numbers: pd.DataFrame, board: str, profile: str, together: Collection[tuple[str, str, str]]
+) -> pd.DataFrame | None:
+    """Return numbers with ranks that are corrected for the number of pairs of some columns together (Holm).
+
+    Args:
+        runs: folder of the runs of the numbers.
+        numbers: a copy of the numbers, with ranks corrected separately in each column; it is changed.
+        board: `benchmark/split` of the numbers.
+        profile: its profile.
+        together: protocol, slice and key of each of these columns.
+
+    Returns:
+        The numbers, in which ratings by battles have no rank; None if the folder lacks some of the ranked runs.
+    """
+    try:
+        standings = find_standings(list(read_runs(runs, board, profile)), together)
+    except BadInput:
+        return None
+    ranks = {(*place[3:], key, of): standing.rank for (place, key, of), standing in standings.items()}
+    # Ranks from battles are corrected only among themselves, so they are not shown here.
+    numbers.loc[numbers["metric"] == f"{JUDGED}_arena", ["rank_best", "rank_worst"]] = np.nan
+    ids = list(numbers[["protocol", "slice", "key", "system"]].itertuples(index=False, name=None))
+    has_rank = numbers["rank_best"].notna() & np.array([id[:3] in together for id in ids], dtype=bool)
+    corrected = [ranks.get(id) for id, ranked in zip(ids, has_rank, strict=True) if ranked]
+    if None in corrected:
+        return None
+    numbers.loc[has_rank, ["rank_best", "rank_worst"]] = np.array(corrected, dtype=float).reshape(-1, 2)
+    return numbers

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from podeval.board.build import correct_together
 from podeval.board.columns import (
+    EVERYTHING,
     MISSING,
+    OVERVIEW,
     Cell,
     Choice,
     Column,
@@ -24,10 +26,10 @@ from podeval.board.columns import (
 )
 from podeval.board.protocol_offers import choose, list_wished
 from podeval.board.runs_folder import Index, Key, ProfileBoard, Sheet
+from podeval.board.standings import correct_together
 from podeval.board.system_info import FACTS, NOT_STATED, Facts, count_facts
 from podeval.runs.board_tables import PROVENANCES
 
-OVERVIEW, EVERYTHING = "overview", "all"
 PLOTS = ("rtf", "size", "intervals", "radar", "distribution", "time", "density")
 MOST_PINNED = 6
 BY_VIEW = "view"
@@ -215,10 +217,15 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     keys = tuple(_fitting(view, every_key, here, index.facts))
     if wish.correction == BY_VIEW and index.runs:
         of = {(protocols[column.metric], slice_, column.key) for column in columns}
-        make = partial(correct_together, index.runs, sheet, name, profile, of)
+        make = partial(_correct_together, index.runs, sheet, name, profile, of)
         if (corrected := sheet.corrected.get(tuple(ids), make)) is not None:
             sheet, view = corrected, replace(view, correction=BY_VIEW)
     return ResolvedView(view, choices, columns, protocols, here, sheet, index.facts, keys, len(every_key))
+
+
+def _correct_together(runs: Path, sheet: Sheet, *where: Any) -> Sheet | None:
+    numbers = correct_together(runs, sheet.frame(lambda key: True), *where)
+    return None if numbers is None else Sheet(numbers)
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval import benchmarks
-from podeval.board.columns import Column, find_declaration, write_dimension_title
+from podeval.board.columns import EVERYTHING, OVERVIEW, Column, find_declaration, write_dimension_title
 from podeval.board.system_info import NOT_STATED
-from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.metrics import Key, catalogue
 from podeval.metrics.description import format_range
 from podeval.metrics.standing import describe_human_agreement, format_reach, format_span, translate

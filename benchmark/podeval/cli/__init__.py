@@ -32,14 +32,6 @@ __all__ = ["app", "generate_docs", "main"]
 
 
 @cache
-def _judge() -> typer.Typer:
-    from podeval.cli import judge, report
-
-    judge.judge.command()(report.check)
-    return judge.judge
-
-
-@cache
 def _report() -> typer.Typer:
     from podeval.cli import report, validation
 
@@ -65,7 +57,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "restore": "admin:restore",
     "retention": "admin:retention",
     "data": "datasets:data",
-    "judge": _judge,
+    "judge": "judge:judge",
     "metrics": "install:metrics",
     "models": "install:models",
     "report": _report,

@@ -133,7 +133,7 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 def complete_form(incomplete: str) -> list[str]:
     """Return the export formats whose names begin with the typed text."""
-    from podeval.board.result_forms import FORMS
+    from podeval.board.exports.result_forms import FORMS
 
     return _choose(FORMS, incomplete)
 

@@ -209,8 +209,8 @@ def _say_what_was_looked_at(metric: Metric) -> str:
     """For a metric without a picture of effects, name the unmeasured effects and the conclusions to avoid."""
     if metric.asks:
         looked = (
-            "Each judge has its own biases: `podeval report judge` and `podeval judge check` measure those of the "
-            "judge in use"
+            "Each judge has its own biases: `podeval report judge` measures those of the judge in use, from its "
+            "records or with --probe"
         )
     elif metric.inputs[0] in ("text", "passage", "script"):
         looked = (

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 judge = typer.Typer(
     name="judge",
-    help="Let a judge draft criteria for a person to approve, or compare systems in battles; check a judge.\n\n"
+    help="Let a judge draft criteria for a person to approve, or compare systems in battles.\n\n"
     "Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -21,7 +21,7 @@ from podeval.cli.judge_limits import (
 )
 from podeval.cli.output import AsJson, emit, show_progress
 from podeval.errors import BadInput, PodevalError
-from podeval.models.profiles import CHOICES
+from podeval.models.profiles import CHOICES, MEASURING
 
 if TYPE_CHECKING:
     from podeval.metrics import Key, Metric, Result
@@ -135,14 +135,17 @@ def measure(
 
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
-    from podeval.measuring.compute import open_inputs, score_item
+    from podeval.measuring.compute import score_item
+    from podeval.measuring.engine import open_inputs
     from podeval.measuring.inputs import MetricInputs
     from podeval.metrics import Unscored, catalogue
     from podeval.metrics.protocol import describe_protocol
-    from podeval.models import registry
 
     metric = catalogue.get(name)
-    registry.require_profile(profile)
+    if profile not in MEASURING:
+        from podeval.models.registry import require_profile
+
+        require_profile(profile)
     values = _parse_settings(settings or [])
     if speakers is not None and values.setdefault("speakers", str(speakers)) != str(speakers):
         raise BadInput(f"--speakers says {speakers} and --set speakers={values['speakers']}; give only one of the two")
@@ -155,8 +158,7 @@ def measure(
     options: dict[str, Any] = {"profile": profile, "allow_upsampling": allow_upsampling}
     every = gather_sources(metric, files, reference or [], text or [], request or [], options)
     items = _choose_items(every, limit, pilot)
-    names = tuple(items[0][1]) if items else metric.inputs
-    protocol = describe_protocol(metric, chosen, names, profile, bench)
+    protocol = describe_protocol(metric, chosen, tuple(items[0][1]) if items else metric.inputs, profile, bench)
     worst = 0
     results: list[Result] = []
     short_names = _name_files([file for file, _ in items], as_json)

@@ -1,4 +1,4 @@
-"""`podeval report …` and `podeval judge check`: tables of results, reports, exports, and the quality of judges."""
+"""`podeval report …`: tables of results, reports, exports, and the quality of a judge."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -99,7 +99,7 @@ def show(
     Example: podeval report show --runs .demo/runs --correction view
     """
     from podeval.board.build import build
-    from podeval.board.result_forms import require_runs
+    from podeval.board.exports.result_forms import require_runs
     from podeval.cli.board import print_board
 
     runs = fetch_runs(runs)
@@ -135,8 +135,8 @@ def system(
 
     Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
     """
+    from podeval.board.exports.report_page import render_reports
     from podeval.board.report import report_runs
-    from podeval.board.report_page import render_reports
     from podeval.reports.page import write_page
 
     text = render_reports(report_runs(folders, profile, tuple(protocol or ())), language)
@@ -184,7 +184,7 @@ def export(
 
     Example: podeval report export --form site --runs .demo/runs --out site
     """
-    from podeval.board.result_forms import FORMS, Export
+    from podeval.board.exports.result_forms import FORMS, Export
     from podeval.hub.commits import push_folder
     from podeval.runs.run_folder import open_run
 
@@ -206,9 +206,13 @@ def export(
 
 @report.command("judge")
 def audit(
-    folders: Annotated[
-        list[Path],
-        typer.Argument(metavar="FOLDER|BATTLES", help="records of judges, or a log of battles"),
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER|BATTLES|JUDGE...",
+            help="records of judges, or a log of battles; with --probe a judge, as for `podeval measure`, and scripts "
+            "to modify, Real-Pod's by default",
+        ),
     ],
     scores: Annotated[
         Path | None,
@@ -221,6 +225,19 @@ def audit(
     answers: Annotated[
         bool, typer.Option("--answers", help="show every recorded answer as read by this version, instead of an audit")
     ] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="ask the judge, instead of reading its records")] = False,
+    records: Annotated[Path | None, typer.Option(help="with --probe: folder for the judge's answers")] = None,
+    cases: Annotated[
+        int | None,
+        typer.Option(min=1, help="with --probe: number of planted cases of each kind; 20 for scripts that are named"),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            help="with --probe: ask about this benchmark's anchors, whose order a judge has to get right",
+            autocompletion=complete_benchmark,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
@@ -230,21 +247,47 @@ def audit(
     declared a trial model. The exit code is 1 if any judge is unfit. Each folder is audited separately; two judges, or
     one judge in two folders (to show drift), are compared on the questions that both answered.
 
+    With --probe, ask a judge one question about a text and one about a recording, and print the working features and
+    their price; with --cases or scripts too, test whether ties, padding, injected instructions and the name of its own
+    model mislead it; with --benchmark, whether it distinguishes good anchors from bad ones.
+
     Example: podeval report judge records/
 
     Example: podeval report judge records/ --scores scores.jsonl --human listeners.csv --key script_quality
+
+    Example: podeval report judge gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta --probe
+
+    Example: podeval report judge judge.yaml --probe --cases 20 --records check/
+
+    Example: podeval report judge judge.yaml --probe --records check/ --benchmark podbench
     """
+    if probe:
+        if scores or human or key or answers:
+            raise BadInput("--scores, --human, --key and --answers are of records; leave them out, or --probe")
+        judge, *scripts = sources
+        raise typer.Exit(
+            int(not _probe(judge, [Path(script) for script in scripts], records, cases, benchmark, as_json))
+        )
+    if records or cases or benchmark:
+        raise BadInput("--records, --cases and --benchmark are of questions to a judge; add --probe")
+    if (scores is None) != (human is None):
+        raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
+    raise typer.Exit(int(not _audit([Path(folder) for folder in sources], scores, human, key, answers, as_json)))
+
+
+def _audit(
+    folders: list[Path], scores: Path | None, human: Path | None, key: str | None, answers: bool, as_json: bool
+) -> bool:
+    """Print the audit of the judges in folders, or their answers; return whether none is unfit."""
     from podeval.validation import judge_audit as auditing
     from podeval.validation import judge_report as reporting
     from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
     from podeval.validation.judge_answers import read_answers
 
-    if (scores is None) != (human is None):
-        raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
     judges = [judge for folder in folders for judge in read_answers(folder)]
     if answers:
         _show_answers(judges, as_json)
-        return
+        return True
     audits = [auditing.audit(judge) for judge in judges]
     alike = auditing.compare_judges(judges)
     people = compute_agreement(read_scores(scores, key), read_marks(human, key)) if scores and human else None
@@ -259,7 +302,7 @@ def audit(
             print(f"With people, {row.name}: {row.figure}, n {row.count}")
         for one in alike:
             print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {reporting.describe_likeness(one)}")
-    raise typer.Exit(int(any(findings.unfit for findings in audits)))
+    return not any(findings.unfit for findings in audits)
 
 
 def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
@@ -275,36 +318,10 @@ def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
         say(f"{judge.id}: {counts}")
 
 
-def check(
-    name: Annotated[str, typer.Argument(metavar="JUDGE", help="the judge, as for `podeval measure`")],
-    scripts: Annotated[
-        list[Path] | None, typer.Argument(metavar="[SCRIPT]...", help="scripts to modify; Real-Pod's by default")
-    ] = None,
-    records: Annotated[Path | None, typer.Option(help="folder for the judge's answers")] = None,
-    cases: Annotated[
-        int | None, typer.Option(min=1, help="number of planted cases of each kind; 20 for scripts that are named")
-    ] = None,
-    benchmark: Annotated[
-        str | None,
-        typer.Option(
-            help="ask about this benchmark's anchors, whose order a judge has to get right",
-            autocompletion=complete_benchmark,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Ask a judge one question about a text and one about a recording, and print the working features and their price.
-
-    With --cases or scripts, also test whether ties, padding, injected instructions and the name of its own model
-    mislead the judge; with --benchmark, test whether it distinguishes good anchors from bad ones. The exit code is 1 if
-    a test fails.
-
-    Example: podeval judge check gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta
-
-    Example: podeval judge check judge.yaml --cases 20 --records check/
-
-    Example: podeval judge check judge.yaml --records check/ --benchmark podbench
-    """
+def _probe(
+    name: str, scripts: list[Path], records: Path | None, cases: int | None, benchmark: str | None, as_json: bool
+) -> bool:
+    """Ask a judge questions with known answers, and print how it did; return whether it passed."""
     from podeval import benchmarks
     from podeval.judges.judge import find_judge
     from podeval.measuring.inputs import read_input
@@ -318,13 +335,13 @@ def check(
     if not benchmark and not scripts and cases is None:
         if records:
             raise BadInput("the two trial questions are not recorded; leave out --records, or add --cases 20")
-        raise typer.Exit(int(not _try_judge(name, as_json)))
+        return _try_judge(name, as_json)
     cases = cases or 20
     if benchmark:
         planted = plant_anchors(read_anchors(benchmarks.get(benchmark)))
     else:
         items = () if scripts else benchmarks.get("real_pod").items("topics")
-        texts = [read_input("script", path) for path in scripts or []] or [item.script for item in items if item.script]
+        texts = [read_input("script", path) for path in scripts] or [item.script for item in items if item.script]
         planted = plant_weaknesses(texts[:cases], cases, find_judge(name).model)
     audited = probe(JudgeConfig(name, records), planted)
     if as_json:
@@ -332,7 +349,7 @@ def check(
             emit(finding)
     else:
         print("\n".join(describe_audit(name, audited)))
-    raise typer.Exit(int(bool(audited.unfit)))
+    return not audited.unfit
 
 
 def _try_judge(name: str, as_json: bool) -> bool:
@@ -361,5 +378,5 @@ def _try_judge(name: str, as_json: bool) -> bool:
             print(f"  {trial.used.sentence().partition(';')[0]}{thousand}{priced}")
     if not as_json and client.account.calls:
         print(f"schema: sent as {form}" + (f"; not sent under their names: {', '.join(unsent)}" if unsent else ""))
-        print(f"To check it for biases: podeval judge check {name} --cases 20")
+        print(f"Whether it has leanings: podeval report judge {name} --probe --cases 20")
     return works

@@ -14,9 +14,9 @@ from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
+    from podeval.measuring.api import Scores
     from podeval.measuring.inputs import ScoreRequest
     from podeval.measuring.proof import BookProof
-    from podeval.measuring.scores import Scores
     from podeval.metrics.defects import DefectReport
 
 Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
@@ -131,6 +131,7 @@ def _score_files(
     names: list[str], requests: "list[ScoreRequest]", as_json: bool
 ) -> "tuple[list[Scores], dict[str, str]]":
     """Score file by file, showing progress; return the scores, and the reasons why files could not be read, by name."""
+    from podeval.measuring.api import Scores
     from podeval.measuring.engine import score_source
 
     scored: list[Scores] = []
@@ -140,7 +141,7 @@ def _score_files(
             if len(names) > 1:
                 steps.step("recordings", number, len(names))
             try:
-                scored.append(score_source(name, request))
+                scored.append(Scores.of(score_source(name, request)))
                 line = scored[-1].to_json()
             except BadInput as refusal:
                 errors[name] = str(refusal)
@@ -163,8 +164,8 @@ def _write(
 ) -> None:
     """Show the table, and write the requested files."""
     from podeval.measuring import score_tables
+    from podeval.measuring.api import ScoreTable
     from podeval.measuring.export import list_labels, write_labels, write_scores
-    from podeval.measuring.scores import ScoreTable
     from podeval.text.terminal_safe import make_console
 
     result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]
@@ -240,7 +241,7 @@ def _find(
     file: Path, text: str, references: Sequence[str], profile: str, music: str
 ) -> "tuple[DefectReport, dict[str, list[str]]]":
     """Find the defects of a recording, and the notes about the file and the text."""
-    from podeval.measuring.compute import collect_notes
+    from podeval.measuring.engine import collect_notes
     from podeval.measuring.inputs import MetricInputs, read_voices
     from podeval.metrics.defects import find_defects
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from podeval.audio.decode import hash_file
 from podeval.audio.samples import resample
-from podeval.audio.transcode import decode_apart
 from podeval.construction.mtalk_tagging import Dialogue
 from podeval.construction.review import ReviewRow, read_decisions, read_table, write_table
 from podeval.construction.workshop import StagedRow, WaitingRow
 from podeval.datasets.mtalk_turns import split_tags
 from podeval.errors import BadInput, CannotScore
+from podeval.sandbox.transcode import decode_apart
 
 ROUNDS = 3
 

@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 from podeval import progress
 from podeval.audio.decode import hash_file
-from podeval.audio.transcode import read_header_apart
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import Episode
 from podeval.datasets.feeds import BadFeed, find_enclosures, find_itunes
@@ -25,6 +24,7 @@ from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secret
 from podeval.errors import BadAudio, BadInput
 from podeval.files import append_line, explain_write_errors, lock_folder, read_lines
 from podeval.models.downloading import Gone, TooLarge
+from podeval.sandbox.transcode import read_header_apart
 
 RECORD = "episodes.jsonl"
 

@@ -1,20 +1,135 @@
-"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: the engine's functions for Python."""
+"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: the engine's functions for Python, and their results,
+which print, plot and report themselves.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from podeval import progress as work_progress
 from podeval.errors import BadInput
 from podeval.measuring.engine import score_source, score_words
 from podeval.measuring.inputs import WORDS, convert_to_text, has_speakers, read_request
-from podeval.measuring.scores import ScoreTable
+from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.recording.source import list_recordings
+
+if TYPE_CHECKING:
+    from podeval.measuring.report import TimelinePlot
+
+
+class _PrintsTable:
+    """An object that is printed as a table."""
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        from podeval.measuring.score_tables import render_text
+
+        return render_text(self)  # type: ignore[arg-type]
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, repr=False)
+class Scores(_PrintsTable, RecordingResults):
+    """The scores of one recording.
+
+    Print it to see a table; a notebook shows it as a table with plots.
+
+    Attributes:
+        name: name of the recording.
+        values: every value by `metric.key`.
+        unscored: the reason why a metric has no score, and the cause, by metric.
+        defects: faulty stretches of the recording.
+        results: a score with its notes and timeline, or the reason why there is none, by metric.
+        left_out: reasons why metrics were not tried, by metric.
+        advice: phrases about inputs to add, each with the metrics that it would add.
+        protocols: the protocols of the values, by metric.
+        profile: name of the profile whose models were used.
+        facts: length, rate and channels of the recording.
+        requested: the metrics requested by name; empty for all.
+        script: the words that were given.
+
+    Example:
+        >>> import podeval
+        >>> scores = podeval.score("episode.wav", text="script.json")  # doctest: +SKIP
+        >>> scores["dnsmos.ovrl"]  # doctest: +SKIP
+        3.21
+    """
+
+    @classmethod
+    def of(cls, results: RecordingResults) -> "Scores":
+        """Make scores of the engine's results."""
+        return cls(**vars(results))
+
+    def plot(self, name: str = "") -> "TimelinePlot":
+        """Return a plot of a metric's values over time: a notebook shows it, and `save` writes it as SVG.
+
+        Args:
+            name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
+
+        Raises:
+            BadInput: there are no values over time; the message lists the metrics that have them.
+        """
+        from podeval.measuring.report import plot_results
+
+        return plot_results(self, name)
+
+    def report(self, path: str | Path, language: str = "en") -> Path:
+        """Write one self-contained HTML file: player, transcript, timelines, defects, values and protocols.
+
+        Args:
+            path: the path of the file; an existing file is replaced.
+            language: `en` or `zh`.
+
+        Raises:
+            BadInput: the file cannot be written, or there is no such language.
+        """
+        from podeval.measuring.report import write_report
+
+        return write_report(self, Path(path), language)
+
+    def _repr_html_(self) -> str:
+        """Return the table with plots, for a notebook."""
+        from podeval.measuring.report import render_html
+
+        return render_html(self)
+
+
+@dataclass(frozen=True, repr=False)
+class ScoreTable(_PrintsTable, ResultsTable):
+    """The scores of many recordings: a row for each, and the mean of every value with its 95 % interval.
+
+    Attributes:
+        scores: scores of the readable recordings, in their order.
+        errors: the errors of unreadable recordings, by name.
+        intervals: the mean with its interval, by `metric.key`.
+    """
+
+    def report(self, path: str | Path, language: str = "en") -> Path:
+        """Write one self-contained HTML file with the table of means and a report of every recording.
+
+        Args:
+            path: the path of the file; an existing file is replaced.
+            language: `en` or `zh`.
+
+        Raises:
+            BadInput: the file cannot be written, or there is no such language.
+        """
+        from podeval.measuring.report import write_reports
+
+        return write_reports(self, Path(path), language)
+
+    def _repr_html_(self) -> str:
+        """Return the table, for a notebook."""
+        from podeval.measuring.score_tables import render_summary_html
+
+        return render_summary_html(self)
 
 
 def score(
@@ -70,7 +185,7 @@ def score(
     with work_progress.listen(progress) if progress is not None else nullcontext():
         many = list_recordings(source)
         if many is None:
-            return score_source(source, read_request(text=text, **options))
+            return Scores.of(score_source(source, read_request(text=text, **options)))
         return score_many(many, text, options)
 
 
@@ -88,7 +203,7 @@ def score_many(sources: Sequence[Any], text: Any, options: Mapping[str, Any]) ->
     for number, (source, request) in enumerate(zip(sources, requests, strict=True)):
         work_progress.report("recordings", number, len(sources))
         try:
-            scored.append(score_source(source, request))
+            scored.append(Scores.of(score_source(source, request)))
         except BadInput as refusal:
             name = str(source) if isinstance(source, str | Path) else f"recording {number + 1}"
             errors[name] = str(refusal)
@@ -174,7 +289,7 @@ def measure(
         options["references"] = references
         many = list_recordings(source)
         if many is None:
-            return score_source(source, read_request(text=text, **options))
+            return Scores.of(score_source(source, read_request(text=text, **options)))
         return score_many(many, text, options)
     # Use the metric's own names for the measured input and the one that it is compared with.
     first, against = declared.inputs[0], references if request is None else request
@@ -183,8 +298,10 @@ def measure(
         raise BadInput(f"{declared.name} also needs {INPUTS[compared]}: add {option}=")
     beside = {compared: _take(compared, against)} if compared else {}
     if first in WORDS:
-        return score_words(read_request(text="" if source is None else source, inputs=beside, **options))
-    return score_words(read_request(inputs={first: _take(first, source), **beside}, **options))
+        read = read_request(text="" if source is None else source, inputs=beside, **options)
+    else:
+        read = read_request(inputs={first: _take(first, source), **beside}, **options)
+    return Scores.of(score_words(read))
 
 
 def _take(name: str, source: Any) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from podeval.errors import BadInput, MissingInput, PodevalError
-from podeval.metrics import Metric, Result, Score, Unscored
+from podeval.errors import BadInput, PodevalError
+from podeval.measuring.engine import add_notes, open_inputs
+from podeval.metrics import Metric, Result, Unscored
 from podeval.metrics.protocol import describe_protocol
 
 if TYPE_CHECKING:
@@ -58,45 +58,10 @@ def score_item(
     return _raise_error(result)
 
 
-def add_notes(result: Result, item: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
-    """Add the notes from reading an item to its score."""
-    if isinstance(result, Score):
-        return replace(result, notes={**result.notes, **collect_notes(item, opened)})
-    return result
-
-
-def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Collect the notes from reading the file (`file`) and the texts (`text`) of an item, as sentences."""
-    recording = opened.get("recording")
-    sentences = {
-        "file": list(recording.file_notes) if recording is not None else [],
-        "text": list(getattr(inputs, "text_notes", ())),
-    }
-    return {name: of for name, of in sentences.items() if of}
-
-
 def _raise_error(result: Result | PodevalError) -> Result:
     if isinstance(result, PodevalError):
         raise result
     return result
-
-
-def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """Read an item's inputs; return an unscored result if an input cannot be read or is missing.
-
-    A measured input that cannot be read counts as a missing output, which is the system's fault; a missing cell in a
-    table is our fault.
-    """
-    opened = {}
-    for name in inputs:
-        try:
-            opened[name] = inputs[name]
-        except MissingInput as absence:
-            reason = MissingInput("reference", absence.detail) if name == metric.reference else absence
-            return Unscored(str(reason), "ours")
-        except BadInput as refusal:
-            return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
-    return opened
 
 
 def compute(

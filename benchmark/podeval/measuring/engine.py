@@ -8,17 +8,17 @@ of its own.
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from podeval import progress
 from podeval.errors import BadInput, MissingInput, ModelMissing, PodevalError
-from podeval.measuring.compute import add_notes, open_inputs
 from podeval.measuring.inputs import (
     TEXT_SUFFIXES,
     WORDS,
@@ -28,8 +28,7 @@ from podeval.measuring.inputs import (
     add_words,
     is_of_speakers,
 )
-from podeval.measuring.recording_results import RecordingFacts, find_defects, list_noted_defects
-from podeval.measuring.scores import Scores
+from podeval.measuring.recording_results import RecordingFacts, RecordingResults
 from podeval.metrics import Metric, catalogue
 from podeval.metrics.protocol import describe_protocol
 from podeval.metrics.score import Defect, Result, Score, Unscored, parse_result
@@ -57,6 +56,9 @@ _ADVICE: Mapping[Face, Mapping[str, str]] = {
     },
 }
 """Advice, by interface, on how to get a metric that lacks an input, in the terms of its users."""
+
+BLOCK = 1 << 20
+"""Frames of a recording that are looked at together."""
 
 _FORM = 2
 """Version of the format of cached results; it increases when the format changes."""
@@ -132,7 +134,7 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
     return None
 
 
-def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = None) -> Scores:
+def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = None) -> RecordingResults:
     """Score one recording, reporting how many metrics are finished.
 
     Args:
@@ -152,7 +154,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
         audio = read_source(source, profile=request.profile, allow_upsampling=request.allow_upsampling)
     except MissingInput as absence:
         absent = {metric.name: Unscored(str(absence), "ours") for metric in plan.metrics}
-        return _make_scores("missing recording", absent, request, plan)
+        return _collect("missing recording", absent, request, plan)
     # Read the results of an earlier call.
     cache, protocols = open_default_cache(), _describe_protocols(request, plan.metrics)
     keys = {
@@ -187,10 +189,10 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     in_order = {metric.name: results[metric.name] for metric in plan.metrics}
     all_defects = tuple(sorted({*defects, *noted}, key=lambda one: (one.start, one.end)))
     more = {"defects": all_defects, "protocols": protocols, "facts": facts, "source": audio}
-    return _make_scores(audio.name, in_order, request, plan, **more)
+    return _collect(audio.name, in_order, request, plan, **more)
 
 
-def score_words(request: ScoreRequest, name: str = "text") -> Scores:
+def score_words(request: ScoreRequest, name: str = "text") -> RecordingResults:
     """Score the inputs of a request without a recording, with the metrics that need no sound.
 
     Raises:
@@ -204,14 +206,14 @@ def score_words(request: ScoreRequest, name: str = "text") -> Scores:
             progress.report("metrics", number, len(metrics))
             results[metric.name] = _score(metric, inputs, request)
     progress.report("metrics", len(metrics), len(metrics))
-    return _make_scores(name, results, request, MetricPlan(metrics), protocols=_describe_protocols(request, metrics))
+    return _collect(name, results, request, MetricPlan(metrics), protocols=_describe_protocols(request, metrics))
 
 
-def _make_scores(
+def _collect(
     name: str, results: Mapping[str, Result], request: ScoreRequest, plan: MetricPlan, **more: Any
-) -> Scores:
-    """Build the requested scores, with the excluded metrics and those that need more inputs."""
-    return Scores(
+) -> RecordingResults:
+    """Collect the results of a request, with the excluded metrics and those that need more inputs."""
+    return RecordingResults(
         name,
         results,
         left_out=plan.left_out,
@@ -273,6 +275,41 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     return add_notes(result, item, opened)
 
 
+def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
+    """Read an item's inputs; return an unscored result if an input cannot be read or is missing.
+
+    A measured input that cannot be read counts as a missing output, which is the system's fault; a missing cell in a
+    table is our fault.
+    """
+    opened = {}
+    for name in inputs:
+        try:
+            opened[name] = inputs[name]
+        except MissingInput as absence:
+            reason = MissingInput("reference", absence.detail) if name == metric.reference else absence
+            return Unscored(str(reason), "ours")
+        except BadInput as refusal:
+            return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
+    return opened
+
+
+def add_notes(result: Result, item: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
+    """Add the notes from reading an item to its score."""
+    if isinstance(result, Score):
+        return replace(result, notes={**result.notes, **collect_notes(item, opened)})
+    return result
+
+
+def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Collect the notes from reading the file (`file`) and the texts (`text`) of an item, as sentences."""
+    recording = opened.get("recording")
+    sentences = {
+        "file": list(recording.file_notes) if recording is not None else [],
+        "text": list(getattr(inputs, "text_notes", ())),
+    }
+    return {name: of for name, of in sentences.items() if of}
+
+
 @functools.cache
 def _find_libraries() -> ThreadpoolController:
     """Return a controller of this process's numerical libraries; cached, because finding them takes milliseconds."""
@@ -292,3 +329,30 @@ def _describe(recording: Recording, cache: Cache, key: str) -> tuple[RecordingFa
     data = {"facts": asdict(facts), "defects": [asdict(defect) for defect in defects]}
     cache.put(key, json.dumps(data, ensure_ascii=False).encode())
     return facts, defects
+
+
+def find_defects(recording: Recording) -> tuple[Defect, ...]:
+    """Find faults of the file itself: no measurable content, or a channel without sound."""
+    length = round(recording.duration, 3)
+    if recording.defect:
+        return (Defect("unusable", 0.0, length, recording.defect),)
+    if recording.channels < 2:
+        return ()
+    sounding = np.zeros(recording.channels, dtype=bool)
+    for start in range(0, len(recording.samples), BLOCK):
+        sounding |= recording.samples[start : start + BLOCK].any(axis=0)
+    silent = (f"channel {number + 1} contains no sound" for number in np.flatnonzero(~sounding))
+    return tuple(Defect("silent channel", 0.0, length, detail) for detail in silent)
+
+
+def list_noted_defects(results: Iterable[Result]) -> list[Defect]:
+    """List the defects that metrics noted, in order of time; a defect that two metrics found is listed once."""
+    noting = [result for result in results if isinstance(result, Score) and "defects" in result.notes]
+    if not noting:
+        return []
+    from podeval.metrics.defects import collect_defects
+
+    return [
+        Defect(one.kind, round(one.start, 3), round(one.end, 3), one.detail or one.kind)
+        for one in collect_defects(noting)
+    ]

@@ -166,9 +166,11 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
                 "defects": [asdict(defect) for defect in scores.defects],
             }
         )
+    from podeval.measuring.report import write_report
+
     teller.begin(1.0, words["progress"]["report"])
     everything = score_source(source, request, replace(plan, metrics=chosen))
-    everything.report(job.out / REPORT, job.language)
+    write_report(everything, job.out / REPORT, job.language)
 
 
 class StepTeller:

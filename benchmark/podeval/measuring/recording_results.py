@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import CENSORED, Defect, Result, Score, Timeline, Unscored, describe_notes
-from podeval.recording import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +23,7 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 7
 """Number of values that a table of many recordings shows; `to_pandas()` contains all."""
 
-
 _MUSIC = "there is music, but the recordings for the comparison contain hardly any"
-
-BLOCK = 1 << 20
-"""Number of frames that are checked at once."""
 
 
 @dataclass(frozen=True)
@@ -357,30 +350,3 @@ class ResultsTable:
         if not frames:
             raise BadInput("none of the recordings could be read, so there is no table")
         return pd.concat(frames, ignore_index=True)
-
-
-def find_defects(recording: Recording) -> tuple[Defect, ...]:
-    """Find faults of the file itself: no measurable content, or a channel without sound."""
-    length = round(recording.duration, 3)
-    if recording.defect:
-        return (Defect("unusable", 0.0, length, recording.defect),)
-    if recording.channels < 2:
-        return ()
-    sounding = np.zeros(recording.channels, dtype=bool)
-    for start in range(0, len(recording.samples), BLOCK):
-        sounding |= recording.samples[start : start + BLOCK].any(axis=0)
-    silent = (f"channel {number + 1} contains no sound" for number in np.flatnonzero(~sounding))
-    return tuple(Defect("silent channel", 0.0, length, detail) for detail in silent)
-
-
-def list_noted_defects(results: Iterable[Result]) -> list[Defect]:
-    """List the defects that metrics noted, in order of time; a defect that two metrics found is listed once."""
-    noting = [result for result in results if isinstance(result, Score) and "defects" in result.notes]
-    if not noting:
-        return []
-    from podeval.metrics.defects import collect_defects
-
-    return [
-        Defect(one.kind, round(one.start, 3), round(one.end, 3), one.detail or one.kind)
-        for one in collect_defects(noting)
-    ]

@@ -102,8 +102,7 @@ class Reach:
 # metric without a sentence here has `UNWARNED`.
 
 _JUDGED = (
-    "Judges have biases of their own; use `podeval judge check` and `podeval report judge` to find those of the judge "
-    "in use."
+    "Judges have biases of their own; use `podeval report judge`, with --probe too, to find those of the judge in use."
 )
 _UNRUN = (
     "Its weights come with no package and were not available here, so its biases have not been measured; after "

@@ -19,71 +19,53 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.files import DiskFull, append_line, explain_write_errors, find_end_of_last_line, sync_folder, write_json
+from podeval.files import DiskFull, append_line, explain_write_errors, find_end_of_last_line, sync_folder
 from podeval.operations.backup_database import copy_database, count_rows, list_sounds
 from podeval.runs.run_folder import BACKUPS, SUPERSEDED, UPLOADS
 from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
 from podeval.version import __version__
 
-DATABASE, SECRET, RUNS = "database.sqlite", "secret", "runs"
-"""Names of two files and a folder in a backup."""
+DATABASE, SECRET, RUNS, MANIFEST = "database.sqlite", "secret", "runs", "manifest.json"
+"""Names of files and of the folder of runs in a backup."""
 
 SOUNDS = "sounds"
 """Folder in the folder of runs for recordings that are elsewhere."""
 
-MANIFEST = "manifest.json"
-ENDINGS = (".tar", ".tar.gz", ".tgz")
-"""Allowed endings of a backup's name."""
-
-NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
+_NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
 """Databases and secrets in the folder of runs: the necessary ones are backed up separately."""
 
-_LOG = logging.getLogger("podeval.operations")
-_BLOCK = 1 << 20
+_ENDINGS = (".tar", ".tar.gz", ".tgz")
 _LARGEST_MANIFEST = 1 << 28
-_DERIVED = ("summary.json", "board.parquet", "items.parquet")
+_LOG = logging.getLogger("podeval.operations")
 
 
 @dataclass(frozen=True)
 class Backup:
-    """The contents of a backup."""
+    """The contents of a backup: time, kind of database, rows by table, and numbers of runs, uploads, files and bytes.
+
+    `secret` and `audio` tell whether it contains the service's secret and recordings; `absent` lists the recordings of
+    the arena and of listening tests that were not at the place given in the database.
+    """
 
     made_at: str
     database: str
-    """Kind of the original database, `sqlite` or `postgresql`."""
     rows: dict[str, int]
     runs: int
     uploads: int
     files: int
     bytes: int
     secret: bool
-    """Whether it contains the service's secret."""
     audio: bool
-    """Whether it contains recordings."""
-    absent: list[str] = field(default_factory=list)
-    """Recordings of the arena and of listening tests that were not at the place given in the database."""
-
-
-class _Hashed:
-    """A reader that computes the digest of the bytes that pass."""
-
-    def __init__(self, source: IO[bytes]) -> None:
-        self.digest, self._source = hashlib.sha256(), source
-
-    def read(self, size: int) -> bytes:
-        block = self._source.read(size)
-        self.digest.update(block)
-        return block
+    absent: list[str]
 
 
 class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
@@ -109,57 +91,59 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
                 f"{path} contains links, devices, folders or a duplicate name, so it is not a backup; use another file"
             )
         try:
-            self.manifest: dict[str, Any] = json.loads(self._open(MANIFEST).read(_LARGEST_MANIFEST))
+            manifest = self._open(self._members.pop(MANIFEST)).read(_LARGEST_MANIFEST)
+            self.manifest: dict[str, Any] = json.loads(manifest)
             self.contents = _read_contents(self.manifest)
         except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
             raise BadInput(f"the manifest of {path} is damaged or missing ({error}); use another backup") from None
-        if wrong := sorted({*self.manifest["files"], MANIFEST} ^ self._members.keys()):
+        if wrong := sorted(self.manifest["files"].keys() ^ self._members.keys()):
             raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
 
     def unpack(self, folder: Path | None) -> None:
-        """Compare every file with the manifest, and write them below a folder, synced.
+        """Compare every file with the manifest, after writing it, synced, below a folder.
 
         Args:
             folder: the existing folder; None writes nothing.
 
         Raises:
             BadInput: a file has changed; the message names it.
-            DiskFull: there is no room; nothing was changed.
+            DiskFull: there is no room.
         """
-        full = (
-            f"the disk is full, so {folder} could not be filled; nothing was changed: free some space and restore again"
-        )
         if folder and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
-            raise DiskFull(full)
+            raise DiskFull(f"the disk is full: {folder} has no room for {self.path}")
         # In the order of the archive, so that a compressed backup is read once.
-        for name in self._members:
-            if name == MANIFEST:
-                continue
-            source, target = _Hashed(self._open(name)), folder / name if folder else Path(os.devnull)
+        for name, member in self._members.items():
             try:
-                with explain_write_errors(target):
-                    _copy(source, target)
+                with explain_write_errors((folder or self.path.parent) / name):
+                    if folder:
+                        self._tar.extract(member, folder, set_attrs=False, filter="data")
+                    with (folder / name).open("rb") if folder else self._open(member) as file:
+                        digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+                        if folder:
+                            os.fsync(file.fileno())
             except (tarfile.TarError, EOFError, zlib.error) as error:
                 raise BadInput(f"{self.path}: {name} cannot be read ({error}); use another backup") from None
-            except DiskFull as error:
-                raise DiskFull(full) from error
-            if source.digest.hexdigest() != self.manifest["files"][name]["sha256"]:
+            if digest != self.manifest["files"][name]["sha256"]:
                 raise BadInput(f"{self.path}: {name} has changed since the backup; use another backup")
 
     def __exit__(self, *_: object) -> None:
         self._tar.close()
 
-    def _open(self, name: str) -> IO[bytes]:
-        return cast("IO[bytes]", self._tar.extractfile(self._members[name]))
+    def _open(self, member: tarfile.TarInfo) -> IO[bytes]:
+        return cast("IO[bytes]", self._tar.extractfile(member))
 
 
-def _copy(source: _Hashed, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("wb") as file:
-        shutil.copyfileobj(cast("IO[bytes]", source), file, _BLOCK)
-        file.flush()
-        if target.is_file():
-            os.fsync(file.fileno())
+def verify(path: Path) -> Backup:
+    """Compare every file of a backup with its manifest; return its contents.
+
+    The database was checked when it was copied.
+
+    Raises:
+        BadInput: it is not a backup, or one of its files differs.
+    """
+    with BackupReader(path) as reader:
+        reader.unpack(None)
+        return reader.contents
 
 
 def make_backup(
@@ -181,8 +165,8 @@ def make_backup(
     """
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    if not target.name.endswith(ENDINGS):
-        raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; name the backup accordingly")
+    if not target.name.endswith(_ENDINGS):
+        raise BadInput(f"{target} does not end in {' or '.join(_ENDINGS)}; a backup is one file, name it so")
     if target.exists():
         raise BadInput(f"{target} already exists; give every backup a different name")
     secret = read_secret(parse_address(database)) if with_secret else None
@@ -190,12 +174,16 @@ def make_backup(
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file next to the database")
     runs = runs.resolve() if runs else None
     try:
+        if runs is not None:
+            # A takedown that comes later is noted next to the backup, also if it comes before the backup is complete.
+            try:
+                append_line(runs / BACKUPS, {"path": str(target.resolve())})
+            except BadInput as error:
+                _LOG.warning("no later takedown will be noted next to %s: %s", target, error)
         with explain_write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             # A folder that nobody else can read, and that is removed completely.
             with tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
-                if runs is not None:
-                    _note_path(target, runs)
                 contents = _write(Path(folder), target.name, database, runs, secret, with_audio)
                 Path(folder, target.name).replace(target)
             sync_folder(target.parent)
@@ -209,89 +197,76 @@ def _write(
 ) -> Backup:
     """Write a backup into an empty folder, and sync it."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    # Copy the database in a consistent state.
-    copy, key = folder / DATABASE, folder / SECRET
-    copy_database(database, copy)
-    paths = [(DATABASE, copy)]
-    if secret is not None:
-        key.write_bytes(secret)
-        paths.append((SECRET, key))
-    sounds = _name_sounds(list_sounds(copy), runs) if with_audio else {}
-    outside = ((name, Path(runs or "", path)) for path, name in sounds.items())
+    # Copy the database in a consistent state, and name the recordings outside the runs as no earlier restore did.
+    copy_database(database, folder / DATABASE)
+    paths = sorted(list_sounds(folder / DATABASE)) if with_audio else []
+    outside = [path for path in paths if runs is None or not (runs / path).resolve().is_relative_to(runs)]
+    sounds = {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
     # Add the files in one pass, then the manifest.
     files: dict[str, dict[str, Any]] = {}
     archive = folder / name
     archive.touch(0o600)
     compressed: dict[str, Any] = {"mode": "w"} if name.endswith(".tar") else {"mode": "w:gz", "compresslevel": 3}
     with tarfile.open(archive, **compressed) as tar:
-        for member, path in chain(paths, _list_files(runs, with_audio) if runs else (), outside):
+
+        def add(member: str, path: Path) -> None:
             if entry := _add_file(tar, member, path):
                 files[member] = entry
+
+        add(DATABASE, folder / DATABASE)
+        if secret is not None:
+            (folder / SECRET).write_bytes(secret)
+            add(SECRET, folder / SECRET)
+        for path in _list_files(runs, with_audio) if runs else ():
+            add(f"{RUNS}/{path.relative_to(runs or '').as_posix()}", path)
+        for place, member in sounds.items():
+            add(member, Path(runs or "", place))
         manifest = {
             "schema": 1, "made_at": made_at, "podeval": __version__, "kind": parse_address(database).get_backend_name(),
-            "rows": count_rows(copy), "audio": with_audio, "runs": str(runs or ""),
-            "sounds": {path: name for path, name in sounds.items() if name in files},
-            "absent": [path for path, name in sounds.items() if name not in files], "files": files,
+            "rows": count_rows(folder / DATABASE), "audio": with_audio, "runs": str(runs or ""),
+            "sounds": {path: member for path, member in sounds.items() if member in files},
+            "absent": [path for path, member in sounds.items() if member not in files], "files": dict(files),
         }  # fmt: skip
-        write_json(folder / MANIFEST, manifest)
-        _add_file(tar, MANIFEST, folder / MANIFEST)
+        (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        add(MANIFEST, folder / MANIFEST)
     with archive.open("rb") as written:
         os.fsync(written.fileno())
     return _read_contents(manifest)
 
 
-def _note_path(target: Path, runs: Path) -> None:
-    """Record a backup in the folder of runs as soon as it begins, so that a later takedown is noted next to it."""
-    try:
-        append_line(runs / BACKUPS, {"path": str(target.resolve())})
-    except BadInput as error:
-        _LOG.warning("no later takedown will be noted next to %s: %s", target, error)
+def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
+    """Yield the files of a folder of runs, each before the files that it refers to.
 
-
-def verify(path: Path) -> Backup:
-    """Compare every file of a backup with its manifest; return its contents.
-
-    The database was checked when it was copied.
-
-    Raises:
-        BadInput: it is not a backup, or one of its files differs.
-    """
-    with BackupReader(path) as reader:
-        reader.unpack(None)
-        return reader.contents
-
-
-def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a folder of runs with their names, each before the files that it refers to.
-
-    They are listed while they are added: results before their protocols, and both before outputs with their recordings.
+    Each kind is listed when those before it are added: summaries, results, their protocols and outputs, recordings.
     """
 
-    def order(path: Path) -> tuple[bool, ...]:
-        return path.suffix[1:] in AUDIO_ENDINGS, path.name not in _DERIVED, path.suffix != ".jsonl"
+    def order(path: Path) -> int:
+        if path.suffix[1:] in AUDIO_ENDINGS:
+            return 3
+        return 0 if path.name in ("summary.json", "board.parquet", "items.parquet") else 1 + (path.suffix != ".jsonl")
 
-    for folder, folders, names in os.walk(runs):
-        chosen = [name for name in folders if not name.startswith(".") or name == SUPERSEDED]
-        folders[:] = sorted(chosen, key=lambda name: (name == "outputs", name))
-        for path in sorted((Path(folder, name) for name in names), key=order):
-            ours = not path.name.startswith(".") and not NO_RUN.search(path.name)
-            if ours and path.is_file() and (with_audio or path.suffix[1:] not in AUDIO_ENDINGS):
-                yield _name(path, runs), path
+    for kind in range(4 if with_audio else 3):
+        for folder, folders, names in os.walk(runs):
+            folders[:] = [name for name in folders if not name.startswith(".") or name == SUPERSEDED]
+            for path in (Path(folder, name) for name in names if not name.startswith(".")):
+                if order(path) == kind and not _NO_RUN.search(path.name) and path.is_file():
+                    yield path
     # For each unpacked upload, the file about it, then its recordings.
     for about in sorted((runs / UPLOADS).glob("u*.json")) if with_audio else ():
         if about.with_suffix("").is_dir():
-            for path in (about, *sorted(about.with_suffix("").rglob("*"))):
-                yield _name(path, runs), path
+            yield from (about, *about.with_suffix("").rglob("*"))
 
 
-def _name(path: Path, runs: Path) -> str:
-    return f"{RUNS}/{path.relative_to(runs).as_posix()}"
+class _Hashed:
+    """A reader that computes the digest of the bytes that pass."""
 
+    def __init__(self, source: IO[bytes]) -> None:
+        self.digest, self._source = hashlib.sha256(), source
 
-def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
-    """Give the recordings that are outside the runs names that no earlier restore used."""
-    outside = [path for path in sorted(paths) if runs is None or not (runs / path).resolve().is_relative_to(runs)]
-    return {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
+    def read(self, size: int) -> bytes:
+        block = self._source.read(size)
+        self.digest.update(block)
+        return block
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
@@ -319,8 +294,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
     files: dict[str, dict[str, Any]] = manifest["files"]
     if outside := [name for name in files if not _is_of_backup(name)]:
         raise ValueError(f"{outside[0]!r} points outside it")
-    inside = {name for name in files if name.startswith(f"{RUNS}/")}
-    if not set(manifest["sounds"].values()) <= inside or DATABASE not in files:
+    if not set(manifest["sounds"].values()) <= {name for name in files if "/" in name} or DATABASE not in files:
         raise ValueError("it needs one database, and must list every recording that the database names")
     if not isinstance(manifest["runs"], str):
         raise TypeError("the folder of runs is not text")
@@ -328,7 +302,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
         made_at=str(manifest["made_at"]),
         database=str(manifest["kind"]),
         rows=dict(manifest["rows"]),
-        runs=sum(name.endswith("/run.json") for name in inside),
+        runs=sum(name.endswith("/run.json") for name in files),
         uploads=sum(name.startswith(f"{RUNS}/{UPLOADS}/") and name.count("/") == 2 for name in files),
         files=len(files),
         bytes=sum(int(entry["bytes"]) for entry in files.values() if isinstance(entry["sha256"], str)),
@@ -343,5 +317,5 @@ def _is_of_backup(name: str) -> bool:
     path = PurePosixPath(name)
     inside = len(path.parts) > 1 and path.parts[0] == RUNS and ".." not in path.parts
     return name in (DATABASE, SECRET) or (
-        inside and str(path) == name and "\x00" not in name and not (len(path.parts) == 2 and NO_RUN.search(path.name))
+        inside and str(path) == name and "\x00" not in name and not (len(path.parts) == 2 and _NO_RUN.search(path.name))
     )

@@ -1,8 +1,8 @@
 """Copy the database of a board into a file of SQLite, and the rows of such a file into a server.
 
-A file of SQLite is copied by SQLite's online backup; the rows of PostgreSQL are read in one transaction and written
-into a file with the same tables. A file to restore must have exactly the tables of its version, because triggers and
-views in it would run when votes arrive; the tables of a server are always made by the migrations.
+A file of SQLite is copied by SQLite's online backup; rows go from PostgreSQL into a file, or back, in one transaction.
+A file to restore must have exactly the tables of its version, because triggers and views in it would run when votes
+arrive; the tables of a server are always made by the migrations.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, NullPool, Table, create_engine, func, insert, select
+from sqlalchemy import Connection, NullPool, Table, create_engine, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -41,26 +41,24 @@ def copy_database(database: str | Path, file: Path) -> None:
         DiskFull: the disk has no room for the copy.
     """
     url = parse_address(database)
-    source = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
-    if source is not None and not source.is_file():
-        raise BadInput(f"there is no database {source}; name the one to back up")
     try:
-        if source is not None:
+        if url.get_backend_name() == "sqlite":
+            if not Path(str(url.database)).is_file():
+                raise BadInput(f"there is no database {url.database}; name the one to back up")
             with (
-                contextlib.closing(sqlite3.connect(source, timeout=60)) as opened,
+                contextlib.closing(sqlite3.connect(str(url.database), timeout=60)) as opened,
                 contextlib.closing(sqlite3.connect(file)) as copied,
             ):
                 opened.backup(copied)
         else:
             with Database(database, migrate=False) as server, Database(file) as copy:
                 one_state = server.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-                with one_state.connect() as rows:
-                    copy_rows(rows, copy)
+                with one_state.connect() as rows, copy.engine.begin() as written:
+                    _copy_rows(rows, written)
         merge_log(file)
     except (sqlite3.DatabaseError, DBAPIError) as error:
         # The text of SQLAlchemy's errors contains the row; the driver's first line does not.
-        reason = str(getattr(error, "orig", error)).partition("\n")[0]
-        name = url.render_as_string()
+        reason, name = str(getattr(error, "orig", error)).partition("\n")[0], url.render_as_string()
         if "full" in reason or "disk I/O" in reason:
             raise DiskFull(f"the disk is full: {name} was not copied; free some space and try again") from error
         raise StoreUnusable(
@@ -68,20 +66,38 @@ def copy_database(database: str | Path, file: Path) -> None:
         ) from error
 
 
-def copy_rows(source: Connection, target: Database) -> None:
+def fill_server(copy: Database, database: str | Path) -> None:
+    """Replace all rows of a server by those of a file, in one transaction; the tables stay those of the migrations.
+
+    Raises:
+        StoreUnusable: the server refuses a row; nothing was changed.
+    """
+    with Database(database) as target:
+        try:
+            with copy.engine.connect() as rows, target.engine.begin() as written:
+                # The numbers begin anew inside the transaction too, so a refused row does not set them back.
+                written.execute(text(f"TRUNCATE {', '.join(map(str, list_tables()))} RESTART IDENTITY"))
+                _copy_rows(rows, written)
+        except DBAPIError as error:
+            reason = str(error.orig).partition("\n")[0]
+            raise StoreUnusable(
+                f"the rows of the backup do not fit the tables of {target.name} ({reason}); nothing was changed"
+            ) from error
+
+
+def _copy_rows(source: Connection, target: Connection) -> None:
     """Copy all rows that a connection sees into the empty tables of another database."""
-    with target.engine.begin() as written:
-        for table in list_tables():
-            # Rows that refer to their own table come after those that do not.
-            refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
-            query = select(table).order_by(*refers_to_itself, *table.primary_key)
-            for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():
-                written.execute(insert(table), [dict(row) for row in part])
-            # A server's numbers continue after the highest; without a sequence or a number, `setval` does nothing.
-            number = table.autoincrement_column
-            if number is not None and not target.is_sqlite:
-                sequence = func.pg_get_serial_sequence(table.name, number.name)
-                written.execute(select(func.setval(sequence, func.max(number))))
+    for table in list_tables():
+        # Rows that refer to their own table come after those that do not.
+        refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
+        query = select(table).order_by(*refers_to_itself, *table.primary_key)
+        for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():
+            target.execute(insert(table), [dict(row) for row in part])
+        # A server's numbers continue after the highest; without a sequence or a number, `setval` does nothing.
+        number = table.autoincrement_column
+        if number is not None and target.dialect.name != "sqlite":
+            sequence = func.pg_get_serial_sequence(table.name, number.name)
+            target.execute(select(func.setval(sequence, func.max(number))))
 
 
 def merge_log(file: Path) -> None:
@@ -106,8 +122,7 @@ def count_rows(file: Path) -> dict[str, int]:
         StoreUnusable: it is damaged.
     """
     with _reading(file) as opened:
-        whole = opened.execute("PRAGMA integrity_check").fetchone()[0]
-        if whole != "ok":
+        if (whole := opened.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
             raise StoreUnusable(f"the database in {file} is damaged: {whole}")
         names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         tables = [name for (name,) in opened.execute(names)]

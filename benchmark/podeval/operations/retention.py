@@ -36,16 +36,13 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """The recordings that were removed, or would be, and those that stay although the budget is exceeded."""
+    """The outcome: the size of all recordings before, by run the items that lost theirs, and why others keep them."""
 
     budget: int
     bytes: int
-    """Size of all recordings before."""
     freed: int = 0
     removed: dict[str, list[str]] = field(default_factory=dict)
-    """Items that lost their recordings, by run."""
     kept: dict[str, str] = field(default_factory=dict)
-    """Runs that keep recordings, with the reason."""
 
     def describe(self) -> str:
         """Describe how the budget is after the removals."""
@@ -78,21 +75,19 @@ def keep_to_budget(
     """
     moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
     aside = superseded_runs(runs)
-    folders = [
-        (folder, max((summary.created for summary in folder.summaries()), default=""))
-        for folder in [*aside, *run_folders(runs)]
-    ]
+    folders = [*aside, *run_folders(runs)]
+    measured = {one.path: max((summary.created for summary in one.summaries()), default="") for one in folders}
     sizes = {
-        folder.path: sum(p.stat().st_size for p in folder.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS)
-        for folder, _ in folders
+        one.path: sum(p.stat().st_size for p in one.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS)
+        for one in folders
     }
     done = Retention(budget, sum(sizes.values()))
     # Runs that were set aside go first, then those that were measured longest ago.
-    for folder, measured in sorted(folders, key=lambda entry: (entry[0] not in aside, entry[1])):
+    for folder in sorted(folders, key=lambda one: (one not in aside, measured[one.path])):
         if done.bytes - done.freed <= budget:
             break
         name = folder.path.relative_to(runs).as_posix()
-        if not measured:
+        if not measured[folder.path]:
             done.kept[name] = "it is not finished"
             continue
         try:
@@ -101,18 +96,18 @@ def keep_to_budget(
                     (output, [p for p in folder.audio_paths(output) if p.exists() and p.resolve() not in stay])
                     for output in folder.readable_outputs()
                 ]
-                items = {output.item: sum(path.stat().st_size for path in files) for output, files in outputs}
-                if not dry_run:
-                    _remove(folder, [(output, files) for output, files in outputs if files], name, moment)
+                outputs = [(output, files) for output, files in outputs if files]
+                freed = sum(path.stat().st_size for _, files in outputs for path in files)
+                if outputs and not dry_run:
+                    _remove(folder, outputs, name, moment)
         except BadInput:
             done.kept[name] = "a process is writing to it"
             continue
-        freed = sum(items.values())
         if freed < sizes[folder.path]:
             done.kept[name] = "battles or listening tests play some of it"
         if freed:
             done.freed += freed
-            done.removed[name] = sorted(item for item, size in items.items() if size)
+            done.removed[name] = sorted(output.item for output, _ in outputs)
             if not dry_run:
                 line = {"schema": 1, "at": moment.isoformat(timespec="seconds"), "run": name, "bytes": freed}
                 append_line(runs / LOG, {**line, "items": done.removed[name]})
@@ -161,10 +156,9 @@ def schedule_housekeeping(
 
     def work() -> None:
         done = keep_to_budget(runs, budget, find_needed(database, runs))
+        gigabytes, count = done.freed / 2**30, len(done.removed)
         if done.bytes > budget:
-            log(
-                f"{done.freed / 2**30:.3g} GB of recordings of {len(done.removed)} runs were removed: {done.describe()}"
-            )
+            log(f"{gigabytes:.3g} GB of recordings of {count} runs were removed: {done.describe()}")
 
     return {"retention": (_HOUR, work)}
 
@@ -190,7 +184,7 @@ def fetch_recordings(run: RunFolder) -> int:
 
 def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: str, moment: datetime) -> None:
     """Remove recordings after marking their outputs, so that a kill in between leaves no unmarked loss."""
-    if outputs and (store := os.environ.get(STORE)):
+    if store := os.environ.get(STORE):
         recordings = [path for _, files in outputs for path in files]
         names = "\n".join(path.name for path in recordings).encode()
         address = f"{store.rstrip('/')}/{name}/{hashlib.sha256(names).hexdigest()[:16]}.tar"

@@ -82,7 +82,7 @@ class Recording:
         Raises:
             BadAudio: the file cannot be read as audio; the message gives the reason and the remedy.
         """
-        decoded = (resolve_name("podeval.audio.transcode:decode_apart") if apart else decode)(Path(path))
+        decoded = (resolve_name("podeval.sandbox.transcode:decode_apart") if apart else decode)(Path(path))
         content = hash_file(Path(path))
         opened = cls(decoded.samples, decoded.rate, content, name=str(path), layout=decoded.layout, **options)
         opened.decoder_note = decoded.note or ""

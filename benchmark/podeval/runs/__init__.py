@@ -18,5 +18,6 @@ __all__ = [
     "run",
     "run_folder",
     "settings",
+    "spot_check_report",
     "submission_draft",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -163,3 +164,12 @@ def stamp(path: Path) -> Stamp | None:
     except FileNotFoundError:
         return None
     return (status.st_mtime_ns, status.st_size)
+
+
+def read_object(text: object) -> dict[str, Any]:
+    """Read the JSON object in a table column; empty if there is none."""
+    try:
+        content = json.loads(str(text))
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -27,9 +27,6 @@ from podeval.errors import BadInput, describe_validation_error
 from podeval.files import append_lines, read_lines, write_json
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Cause, Result, Unscored, parse_result
-from podeval.runs.spot_check_report import SPOT_CHECK_FILE as SPOT_CHECK_FILE
-from podeval.runs.spot_check_report import KeyComparison as KeyComparison
-from podeval.runs.spot_check_report import SpotCheckReport as SpotCheckReport
 from podeval.systems.speech import SpokenTurn, write_audio
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -208,14 +205,14 @@ class RunFolder:
 
     def plan(self) -> RunPlan:
         """Read the plan of the run in this folder."""
-        return _read(self.path / "run.json", RunPlan)
+        return read_document(self.path / "run.json", RunPlan)
 
     def output(self, item: str) -> Output | None:
         """Read the system's output for an item; return None if it is missing, or if its audio is lost."""
         path = self.output_path(item)
         if not path.exists():
             return None
-        output = _read(path, Output)
+        output = read_document(path, Output)
         whole = all(file.exists() for file in self.audio_paths(output))
         return output if whole or output.audio_removed else None
 
@@ -264,7 +261,7 @@ class RunFolder:
     def items(self) -> tuple[Item, ...] | None:
         """Read the items of the run from `write_items`; None in a folder of an earlier version."""
         path = self.path / "items.json"
-        return _read(path, _KeptItems).items if path.exists() else None
+        return read_document(path, _KeptItems).items if path.exists() else None
 
     def write_document(self, document: Mapping[str, Any]) -> None:
         """Store the submission document of the run, which describes the system."""
@@ -324,11 +321,6 @@ class RunFolder:
             reason = describe_validation_error(error)
             raise BadInput(f"{path} is damaged ({reason}); delete it and run again, results are kept") from None
 
-    def spot_check(self) -> SpotCheckReport | None:
-        """Read the result of the run's spot check; None if there was none."""
-        path = self.path / SPOT_CHECK_FILE
-        return _read(path, SpotCheckReport) if path.is_file() else None
-
     def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
         """Store the aggregates, and how the outputs were made.
 
@@ -340,13 +332,13 @@ class RunFolder:
         if (final := contents | json.loads(json.dumps(summary.protocols))) != contents:
             write_json(path.with_name("protocols.json"), final)
         with contextlib.suppress(BadInput, FileNotFoundError):
-            earlier = _read(path, RunSummary)
+            earlier = read_document(path, RunSummary)
             summary = summary if afresh or earlier.plan != summary.plan else summary.add_to(earlier)
         write_json(path, summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:
         """Read the aggregates for every profile under which this run was measured."""
-        return [_read(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
+        return [read_document(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
 
 
 def open_run(path: Path) -> RunFolder:
@@ -383,7 +375,12 @@ def superseded_runs(runs: Path) -> list[RunFolder]:
     return [RunFolder(path.parents[3], *path.parent.parts[-3:]) for path in plans]
 
 
-def _read(path: Path, form: type[Form]) -> Form:
+def read_document(path: Path, form: type[Form]) -> Form:
+    """Read a JSON file of a run's folder.
+
+    Raises:
+        BadInput: it is not of this form; the message names the file.
+    """
     try:
         return form.model_validate_json(path.read_bytes())
     except ValidationError as error:

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from podeval.benchmarks.records import FactSheet
+from podeval.runs.run_folder import RunFolder, read_document
 
 SPOT_CHECK_FILE = "spot_check.json"
 """File in the folder of a run with the findings of a spot check of supplied outputs."""
@@ -56,3 +57,9 @@ class SpotCheckReport(FactSheet):
         if not self.comparisons:
             return "not told"
         return "differs" if any(each.differs for each in self.comparisons) else "agrees"
+
+
+def read_spot_check(run: RunFolder) -> SpotCheckReport | None:
+    """Read the result of a run's spot check; None if there was none."""
+    path = run.path / SPOT_CHECK_FILE
+    return read_document(path, SpotCheckReport) if path.is_file() else None

@@ -45,6 +45,7 @@ __all__ = [
     "open_sandbox",
     "require",
     "run",
+    "transcode",
 ]
 
 ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"

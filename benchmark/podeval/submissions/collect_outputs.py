@@ -23,10 +23,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from podeval import sandbox
-from podeval.audio.transcode import REPORT, Bounds, Transcoded, write_job
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
+from podeval.sandbox.transcode import REPORT, Bounds, Transcoded, write_job
 from podeval.submissions.rules import MachineFault, OursFailed
 from podeval.systems.adapters.adapter import Generated
 from podeval.systems.speech import SpokenTurn
@@ -171,7 +171,7 @@ class Intake:
             wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64
         )
         sources = sorted({file.parent for file in files.values()})
-        command = sandbox.build_python_command("podeval.audio.transcode", str(job))
+        command = sandbox.build_python_command("podeval.sandbox.transcode", str(job))
         box = sandbox.SandboxSpec(command, clean, sources, limits, sandbox.ONE_THREAD, trusted=self.trusted, own=True)
         with open_box(box) as running:
             ended = running.wait()

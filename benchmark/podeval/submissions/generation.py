@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from podeval import sandbox
-from podeval.audio.transcode import Bounds
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
+from podeval.sandbox.transcode import Bounds
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks
 from podeval.submissions.collect_outputs import Intake, open_box, require_disk
 from podeval.submissions.rules import MachineFault, OursFailed

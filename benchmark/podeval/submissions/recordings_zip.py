@@ -19,9 +19,9 @@ from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from podeval.audio.container import AUDIO_ENDINGS, read_container_and_seconds
-from podeval.audio.transcode import Bounds
 from podeval.errors import BadAudio, BadInput
 from podeval.sandbox import format_size
+from podeval.sandbox.transcode import Bounds
 from podeval.texts import write_sentence
 
 REPORT, RECORDINGS = "unpacked.json", "recordings"

@@ -24,7 +24,8 @@ from podeval.errors import BadInput
 from podeval.files import lock_folder, write_json
 from podeval.metrics import Result, Score, catalogue
 from podeval.runs.measure import Task, measure_item
-from podeval.runs.run_folder import SPOT_CHECK_FILE, KeyComparison, RunFolder, SpotCheckReport
+from podeval.runs.run_folder import RunFolder
+from podeval.runs.spot_check_report import SPOT_CHECK_FILE, KeyComparison, SpotCheckReport
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import RunEntry, find_runs
 from podeval.submissions.collect_outputs import Intake

@@ -348,13 +348,13 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
         return json.dumps({"count": 3 if isinstance(call.body["messages"][1]["content"], list) else 7})
 
     judge = priced(answer)
-    said = run("judge", "check", judge.file).stdout
+    said = run("report", "judge", judge.file, "--probe").stdout
     assert len(judge.server.calls) == 3, "one of them refused"
     assert "text: works: it counted 7" in said
     assert "audio: works: it counted 3" in said
     assert "cost 2.5; a thousand such questions cost 2500" in said
     assert "sent as json_schema; not sent under their names: seed" in said
-    lines = [json.loads(line) for line in run("judge", "check", judge.file, "--json").stdout.splitlines()]
+    lines = [json.loads(line) for line in run("report", "judge", judge.file, "--probe", "--json").stdout.splitlines()]
     assert [(line["question"], line["works"], line["used"]["calls"]) for line in lines] == [
         ("text", True, 1),
         ("audio", True, 1),
@@ -378,13 +378,13 @@ def test_check_says_what_does_not_work_and_ends_with_1(
     priced: Callable[..., PricedJudge], reply: Any, words: str
 ) -> None:
     judge = priced(lambda call: reply)
-    assert words in run("judge", "check", judge.file, code=1).stdout
+    assert words in run("report", "judge", judge.file, "--probe", code=1).stdout
 
 
 def test_check_of_a_judge_that_does_not_hear_asks_about_a_text_alone(priced: Callable[..., PricedJudge]) -> None:
     judge = priced(lambda call: '{"count": 7}')
     judge.file.write_text(judge.file.read_text("utf-8").replace("hears: true", "hears: false"), "utf-8")
-    assert "audio: not asked: the judge is not declared to hear" in run("judge", "check", judge.file).stdout
+    assert "audio: not asked: the judge is not declared to hear" in run("report", "judge", judge.file, "--probe").stdout
     assert len(judge.server.calls) == 1
     with pytest.raises(BadInput, match="leave out --records"):
-        run("judge", "check", judge.file, "--records", judge.records)
+        run("report", "judge", judge.file, "--probe", "--records", judge.records)

@@ -123,7 +123,17 @@ def test_the_command_asks_prints_and_exits_by_what_it_found(judge: Callable[...,
     script.write_text(json.dumps([{"speaker": turn.speaker, "text": turn.text} for turn in SCRIPTS[0].turns]))
     for rate, code in ((sound, 0), (position, 1)):
         bench = judge(comparing(rate)).bench
-        asked = ["judge", "check", str(bench.judge), str(script), "--records", str(bench.records), "--cases", "5"]
+        asked = [
+            "report",
+            "judge",
+            "--probe",
+            str(bench.judge),
+            str(script),
+            "--records",
+            str(bench.records),
+            "--cases",
+            "5",
+        ]
         said = CliRunner().invoke(app, asked)
         assert said.exit_code == code, said.output
         expected = "prefers a position even if both scripts are the same; errs in 100%" if code else "position: passed"

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from podeval.audio.container_parts import name_container
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.samples import is_like_noise, mix_to_mono
-from podeval.audio.transcode import decode_apart
 from podeval.errors import BadInput
 from podeval.models.http_errors import find_error
+from podeval.sandbox.transcode import decode_apart
 from podeval.systems.servers.connection import (
     JSON_VALUES_MOST,
     ServerBroke,

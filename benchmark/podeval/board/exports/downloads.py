@@ -15,12 +15,12 @@ import pandas as pd
 from podeval.board import scene
 from podeval.board.board_json import Addresses, describe_board, describe_picture
 from podeval.board.build import build
-from podeval.board.columns import format_standing, to_number
+from podeval.board.columns import EVERYTHING, format_standing, to_number
 from podeval.board.item_results import read_scores
 from podeval.board.playable import list_parts
 from podeval.board.runs_folder import Index, RunsFolder
 from podeval.board.system_info import Facts, read_links
-from podeval.board.view import EVERYTHING, BoardView, ResolvedView, resolve_view
+from podeval.board.view import BoardView, ResolvedView, resolve_view
 from podeval.board.words import Words, write_board_name
 from podeval.errors import BadInput, PodevalError
 from podeval.files import locate_hub_source, write_whole

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from podeval import __version__, benchmarks
-from podeval.board import downloads, every_eval_ever
 from podeval.board.build import write_tables
+from podeval.board.exports import downloads, every_eval_ever
 from podeval.board.reported_elsewhere import list_rows
 from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput

@@ -1,6 +1,6 @@
 """Transcodes untrusted audio files to FLAC, as a separate program that can run in isolation.
 
-`python -m podeval.audio.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the new
+`python -m podeval.sandbox.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the new
 file, or the reason for refusing it. Samples keep 24 bits of precision; if they exceed ±1, which FLAC cannot store, a
 float WAV is written instead.
 
@@ -152,7 +152,7 @@ def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | 
     (out / "job.json").write_text(json.dumps(job | {"limits": limits and asdict(limits)}), encoding="utf-8")
     seconds = 60 + (path.stat().st_size if path.exists() else 0) / 1e6
     bounds = sandbox.SandboxLimits(seconds, memory_bytes, processes=64, output_bytes=memory_bytes, output_files=20)
-    command = sandbox.build_python_command("podeval.audio.transcode", os.fspath(out / "job.json"))
+    command = sandbox.build_python_command("podeval.sandbox.transcode", os.fspath(out / "job.json"))
     ended = sandbox.run(sandbox.SandboxSpec(command, out, [path], bounds, sandbox.ONE_THREAD, own=True))
     try:
         result: dict[str, Any] = json.loads((out / REPORT).read_bytes())

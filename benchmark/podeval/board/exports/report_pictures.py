@@ -5,8 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from podeval.board.columns import to_number, write_dimension_title
-from podeval.board.compare import format_difference
+from podeval.board.columns import format_difference, to_number, write_dimension_title
 from podeval.board.report import Chapter
 from podeval.board.scene import FEWEST_AXES, find_axis
 from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes, draw_radar

@@ -9,15 +9,15 @@ from podeval.board.columns import (
     Column,
     build_cell,
     describe_reasons,
+    format_difference,
     format_value,
     to_number,
     write_dimension_title,
 )
-from podeval.board.compare import format_difference
+from podeval.board.exports.report_pictures import describe_drift, draw_distributions, draw_system_radar
 from podeval.board.item_results import format_reading
 from podeval.board.report import Chapter, SystemReport
 from podeval.board.report_figures import ReportFigure
-from podeval.board.report_pictures import describe_drift, draw_distributions, draw_system_radar
 from podeval.metrics.catalogue import get_title
 from podeval.metrics.description import name_source
 from podeval.reports.page import (
