@@ -1,11 +1,8 @@
 """Transcodes untrusted audio files to FLAC, as a separate program that can run in isolation.
 
-`python -m podeval.sandbox.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the new
-file, or the reason for refusing it. Samples keep 24 bits of precision; if they exceed ±1, which FLAC cannot store, a
-float WAV is written instead.
-
-The same program, in a separate sandbox, reads the headers of feed episodes and decodes the sound from speech servers:
-if untrusted bytes compromise the decoder, the damage ends with that process.
+`python -m podeval.sandbox.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the
+new file, or the reason for refusing it. Samples keep 24 bits of precision; if they exceed ±1, which FLAC cannot store,
+a float WAV is written instead.
 """
 
 import json
