@@ -237,7 +237,7 @@ def test_a_withdrawn_submission_leaves_the_board_and_its_history_stays(board: Bo
         "withdrawn by operator: its authors asked",
     )
     assert board.rebuilt == 1
-    with pytest.raises(BadInput, match="is withdrawn, not published"):
+    with pytest.raises(BadInput, match="is now withdrawn, no longer published"):
         board.submissions.withdraw(row.id, "again", "ada")
     assert len(board.trail()) == 1
 

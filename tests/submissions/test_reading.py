@@ -284,7 +284,7 @@ def test_a_folder_of_systems_is_read_and_named_after_them(tmp_path: Path) -> Non
     (tmp_path / "README.md").write_text("not a system", encoding="utf-8")
     assert list(load_all(tmp_path)) == ["my_tts", "other"]
     (tmp_path / "other").rename(tmp_path / "renamed")
-    with pytest.raises(BadInput, match="the system id is other, but the folder renamed"):
+    with pytest.raises(BadInput, match="the system id is other, but the folder is renamed"):
         load_all(tmp_path)
 
 
