@@ -83,7 +83,7 @@ def test_a_person_is_answered_with_all_before_in_mind(program: Callable[..., Pyt
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
-        ("None", r"speak returned a value of type NoneType; return \(samples, rate\)"),
+        ("None", r"speak returned a value of type NoneType; return \(samples, rate in Hz\)"),
         ("(np.zeros(9), 0)", "returned the rate 0"),
         ("(np.zeros(9), 24000.0)", "returned the rate 24000.0"),
         ("(np.zeros((1, 900)), 8000)", r"channels first; return \(frames, channels\): samples.T"),
