@@ -11,12 +11,12 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import audio_routes
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import Field
 from request_guard import find_origin
-from website import CurrentSite, FromPage, Site, limit, to_script_data
+from website import CurrentSite, FromPage, Site, change_address, limit, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening import SessionProgress, session_results
@@ -57,22 +57,49 @@ def _identify(request: Request, site: CurrentSite, invitation: Invitation) -> st
 
 
 @routes.get("/listen/{test}", dependencies=[limit(FAST)])
-def page(request: Request, site: CurrentSite, test: str) -> HTMLResponse:
-    """Show the invitation to a test."""
-    overview = _overview(site, test)
-    design = overview.design
-    invited = bool(request.query_params.get("PROLIFIC_PID") or request.query_params.get("pid"))
+def page(
+    request: Request,
+    site: CurrentSite,
+    test: str,
+    prolific: Annotated[Participant | None, Query(alias="PROLIFIC_PID")] = None,
+    pid: Participant | None = None,
+    page: Annotated[int | None, Query(ge=0)] = None,
+) -> HTMLResponse:
+    """Show a listener where they stand in a test: consent, instructions, a page, the end, or their code."""
+    overview, stands = _overview(site, test), None
+    welcome = bool(prolific or pid or site.person(request))
+    if welcome and not site.services.closed:
+        who = _identify(request, site, Invitation(prolific=prolific, pid=pid))
+        stands = site.services.listening.resume(test, who)
+    view, number = _choose_view(stands, page, bool(overview.closed))
+    shown = None if number is None or stands is None else _describe_page(request, site, stands.session, number)
+    form = Markup(shown.pop("form")) if shown else ""
     script = {
-        "test": design.id,
-        "kind": design.kind,
-        "closed": overview.closed,
+        "test": test,
+        "session": stands and stands.session,
+        "shown": shown,
+        "back": stands and _progress(stands)["back"],
         "texts": site.texts[site.language(request)]["listening"]["script"],
     }
+    design, query = overview.design, dict(request.query_params)
     return site.render(
         request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.items_heard))),
-        welcome=invited or site.person(request) is not None, script_data=Markup(to_script_data(script)),
+        welcome=welcome, view=view, stands=stands, shown=shown, form=form, script_data=Markup(to_script_data(script)),
+        link=lambda number: change_address(request.url.path, query, page=str(number)),
         address=f"{request.url.path}?{request.url.query}",
     )  # fmt: skip
+
+
+def _choose_view(stands: SessionProgress | None, page: int | None, closed: bool) -> tuple[str, int | None]:
+    """What a listener is shown, and the number of the page if it is one."""
+    if stands is None:
+        return ("trouble" if closed else "consent"), None
+    if stands.completion_code:
+        return "done", None
+    number = page if page is not None else stands.next_page if stands.saved else None
+    if number is not None:
+        return "page", min(number, stands.pages - 1)
+    return ("complete" if stands.saved else "intro"), None
 
 
 @routes.post("/listen/{test}/sessions", dependencies=[limit("600/hour")])
@@ -99,6 +126,10 @@ def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation
 @routes.get("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
 def show(request: Request, site: CurrentSite, session: str, number: int) -> JSONResponse:
     """A page as data, and as the cards and questions that its listener sees."""
+    return JSONResponse(_describe_page(request, site, session, number))
+
+
+def _describe_page(request: Request, site: Site, session: str, number: int) -> dict[str, Any]:
     saved, test_page = site.services.listening.answered(session, number), site.services.listening.show(session, number)
     form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
     page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}
@@ -107,7 +138,7 @@ def show(request: Request, site: CurrentSite, session: str, number: int) -> JSON
         page_content["title"] = texts["headphones"]["title"]
     elif test_page.page == ABOUT:
         page_content["title"] = texts["about_you"]
-    return JSONResponse(page_content)
+    return page_content
 
 
 @routes.post("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
