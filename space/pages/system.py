@@ -21,6 +21,7 @@ from podeval.board.columns import choose_decimals, get_column
 from podeval.board.compare import format_signed, list_sides
 from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
+from podeval.board.words import write_board_name
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
 from podeval.text.subtitles import format_moment
@@ -81,9 +82,9 @@ def page(
         facts=report_page.build_facts(report, texts),
         method=report_page.explain_method(report, texts),
         chapter=parts,
-        breakdowns=[(f"{texts['by']} {title}", tables) for title, tables in parts["breakdowns"]],
+        breakdowns=[(texts["by"].format(title), tables) for title, tables in parts["breakdowns"]],
         where=chapter.where,
-        places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
+        places=[(write_board_name(choice), choice) for choice in places],
         slices=chapter.standing.slices,
         slice=slice if slice in chapter.standing.slices else "",
         lines=[(line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()],

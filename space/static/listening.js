@@ -3,7 +3,7 @@
 import * as forms from "./listening_forms.js";
 import { byId, fill, keepField, onKey, remember, write } from "./page.js";
 import { Deck } from "./player.js";
-import { insist, pause, post } from "./server.js";
+import { insist, post } from "./server.js";
 
 const { test, session, shown, back, texts } = JSON.parse(byId("listening-data").textContent);
 const begun = performance.now();
@@ -27,17 +27,12 @@ async function send(button, address, content, act = () => location.reload()) {
 }
 
 /** To the panel that sent them, by itself after some seconds, once, unless they stay. */
-async function goBack() {
-  let stays = memory("returned");
-  byId("stay").onclick = () => { stays = true; byId("go").focus(); };
-  for (let left = back.seconds; left && !stays; left--) {
-    write({ countdown: fill(texts.returning, { seconds: left }) });
-    await pause(1000);
-  }
-  memory("returned", true);
-  byId("stay").hidden = true;
-  write({ countdown: texts.stays });
-  if (!stays) byId("go").click();
+function goBack() {
+  const leave = () => { memory("returned", true); byId("go").click(); };
+  const timer = memory("returned") ? null : setTimeout(leave, 1000 * back.seconds);
+  write({ countdown: timer ? fill(texts.returning, back) : texts.stays });
+  byId("stay").hidden = !timer;
+  byId("stay").onclick = () => { clearTimeout(timer); memory("returned", true); goBack(); };
 }
 
 /** Seconds on this page, those before a reload among them. */
@@ -61,15 +56,10 @@ function open() {
   addEventListener("pagehide", keep);
 }
 
-/** Why a page is not complete, "" where it is: a recording not heard as far as the test asks, or a question open. */
-function findProblem() {
-  const unheard = [...deck.tracks.values()].filter(({ key, share }) =>
+/** Recordings that are not heard as far as the test asks, or at all. */
+function listUnheard() {
+  return [...deck.tracks.values()].filter(({ key, share }) =>
     key !== "prompt" && (key === "reference" || !shown.heard ? share <= 0 : share < shown.heard));
-  const missing = unheard.length ? [] : forms.point(form);
-  unheard[0]?.button.focus();
-  const what = unheard.map(({ root }) => root.getAttribute("aria-label")).join(", ") || missing.join(" · ");
-  const sentence = missing.length ? texts.missing : shown.heard ? texts.unheard_share : texts.unheard;
-  return what && fill(sentence, { what, share: Math.round(100 * shown.heard) });
 }
 
 on("agree", "submit", (event) => {
@@ -80,11 +70,17 @@ on("agree", "submit", (event) => {
   send(event.submitter, `/listen/${test}/sessions`, { ...invitation, consent: byId("agreed").checked });
 });
 on("answers", "input", () => { write({ problem: "" }); keep(); });
+on("next", "click", (event) => {
+  const unheard = listUnheard();
+  if (!unheard.length) return;
+  event.preventDefault();
+  const what = unheard.map(({ root }) => root.getAttribute("aria-label")).join(", ");
+  const share = Math.round(100 * shown.heard);
+  write({ problem: fill(share ? texts.unheard_share : texts.unheard, { what, share }) });
+  unheard[0].button.focus();
+});
 on("answers", "submit", (event) => {
   event.preventDefault();
-  const problem = findProblem();
-  write({ problem });
-  if (problem) return;
   keep();
   const { prompt, reference, ...heard } = listHeard(({ share }) => share);
   const answer = { answer: forms.read(form), heard, seconds: spend() };

@@ -1,4 +1,4 @@
-// What a page of a listening test asks, as the server wrote it: what was answered, and what is open.
+// What a page of a listening test asks, as the server wrote it, and what was answered.
 import { fill } from "./page.js";
 
 const fields = (form) => [...form.querySelectorAll("[data-asked] :is(input, textarea)")];
@@ -44,12 +44,4 @@ export function read(form) {
     answer[asked] = parts === undefined ? value : { ...answer[asked], [partOf(field)]: value };
   }
   return answer;
-}
-
-/** The questions that are open, which are pointed at. */
-export function point(form) {
-  const open = [...form.querySelectorAll("[data-asked]")].filter((question) => question.querySelector(":invalid"));
-  form.classList.toggle("pointed", open.length > 0);
-  open[0]?.querySelector(":invalid").focus();
-  return open.map((question) => question.dataset.label);
 }

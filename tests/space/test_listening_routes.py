@@ -72,7 +72,7 @@ def test_a_page_and_its_sounds_tell_nothing_of_systems(client: Any, runs: Path) 
     place = f"/listen/sessions/{session}/pages/0"
     part = client.get(f"{place}/audio/A", headers={"Range": "bytes=0-99"})
     assert (part.status_code, len(part.content), part.headers["content-type"]) == (206, 100, "audio/flac")
-    assert len(client.get(f"{place}/peaks/A").json()["peaks"]) == 600
+    assert client.get(f"{place}/peaks/A").text.count("M") == 150
     assert client.get("/listen/sessions/level", headers={"Range": "bytes=0-9"}).status_code == 206
     assert client.get(f"{place}/audio/Z").status_code == 422
     assert client.get("/listen/sessions/forged/pages/0").status_code == 422
@@ -130,7 +130,7 @@ def test_the_headphone_check_is_a_page_whose_sounds_and_pictures_tell_nothing(cl
     part = client.get(f"{place}/audio/B", headers={"Range": "bytes=100-199"})
     assert (part.status_code, part.content) == (206, sounds[1].content[100:200])
     assert client.get(f"{place}/audio/B", headers={"Range": "bytes=99999999-"}).status_code == 416
-    assert client.get(f"{place}/peaks/A").json() == {"peaks": []}
+    assert client.get(f"{place}/peaks/A").text.endswith('<path d=""/></svg>')
     assert client.get(f"{place}/audio/G").status_code == 422
 
 
@@ -144,7 +144,7 @@ def test_the_way_back_to_the_panel_comes_with_the_code_and_is_the_designs_alone(
     shown = client.get(f"/listen/sessions/{session}/pages/1").json()
     assert list(shown["stimuli"]) == ["A", "B", "X"]
     assert "X is A" in shown["form"]
-    assert client.get(f"/listen/sessions/{session}/pages/1/peaks/X").json() == {"peaks": []}
+    assert client.get(f"/listen/sessions/{session}/pages/1/peaks/X").text.endswith('<path d=""/></svg>')
     stands = client.post(f"/listen/sessions/{session}/pages/1", json=page, headers=SENT).json()
     assert (stands["code"], stands["back"]) == (None, None)
     done = client.post(f"/listen/sessions/{session}/finish", json={}, headers=SENT).json()

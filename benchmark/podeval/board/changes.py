@@ -15,7 +15,7 @@ from typing import Literal
 import pandas as pd
 from sqlalchemy import select
 
-from podeval import benchmarks
+from podeval.board.words import write_board_name
 from podeval.errors import BadInput
 from podeval.runs.run_folder import RunSummary, superseded_runs
 from podeval.store.database import Database
@@ -72,7 +72,9 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     # Results of the same moment are in a fixed order, whatever the order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
-        yield Change(created, "again" if where in first else "new", title, _benchmark(benchmark, split), profile)
+        yield Change(
+            created, "again" if where in first else "new", title, write_board_name(f"{benchmark}/{split}"), profile
+        )
         first.add(where)
 
 
@@ -103,7 +105,7 @@ def _withdrawals(database: Database) -> Iterable[Change]:
     )
     with database.reading() as session:
         for step, document in session.execute(query):
-            entered = ", ".join(_benchmark(part["name"], "") for part in document["benchmarks"])
+            entered = ", ".join(write_board_name(part["name"]) for part in document["benchmarks"])
             yield Change(
                 step.at.isoformat(),
                 "withdrawn",
@@ -120,11 +122,6 @@ def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
         except BadInput:
             # The run is from an earlier version of podeval, so the time of its measurement is unknown.
             continue
-
-
-def _benchmark(name: str, split: str) -> str:
-    benchmark = benchmarks.find_all().get(name)
-    return " · ".join(filter(None, (benchmark.title if benchmark else name, split)))
 
 
 def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:

@@ -13,7 +13,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -202,6 +202,11 @@ class Cell:
     interval: str = ""
     standing: str = ""
     value: float | None = None
+
+    def translate(self, texts: Mapping[str, Any]) -> "Cell":
+        """The same in the words of the page `board`."""
+        standing = texts["standings"].get(self.standing, self.standing)
+        return replace(self, number=self.number.replace("unscored", texts["unscored"]), standing=standing)
 
     def __str__(self) -> str:
         figure = " ".join(filter(None, (self.number, self.interval)))
