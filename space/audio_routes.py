@@ -5,7 +5,6 @@ What is sent is a copy that podeval made (`podeval.recording.playback`): only it
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Awaitable, Callable
@@ -20,6 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from website import CurrentSite, limit
 
 from podeval.arena.battle_audio import BattleAudio
+from podeval.plots.svg import draw_bars
 from podeval.recording.playback import find_sound
 
 routes = APIRouter(include_in_schema=False)
@@ -32,8 +32,6 @@ in_turn = ThreadPool(AT_ONCE)
 KEEP_BYTES = 2**23
 """Bytes of a long sound after which the sent part is recorded, so that another process can accept the vote."""
 
-BARS = 150
-"""Bars of the picture of a sound."""
 _KEEP = {"Cache-Control": "private, max-age=86400"}
 """A name always means the same sound; it belongs only to the listener."""
 
@@ -115,15 +113,8 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """The peaks of a copy, 0 to 1, as the bars of a picture without colours, which a player's own show through."""
-    most, wide = max(0.05, *peaks, 0), math.ceil(len(peaks) / BARS) or 1
-    parts = []
-    for place in range(0, len(peaks), wide):
-        tall = max(0.03, max(peaks[place : place + wide]) / most)
-        parts.append(f"M{place} {1 - tall:.3f}h{0.7 * wide:.3g}v{2 * tall:.3f}h{-0.7 * wide:.3g}z")
-    box = f'viewBox="0 0 {len(peaks)} 2" preserveAspectRatio="none"'
-    picture = f'<svg xmlns="http://www.w3.org/2000/svg" {box}><path d="{"".join(parts)}"/></svg>'
-    return Response(picture, media_type="image/svg+xml", headers=_KEEP)
+    """The picture of a copy, whose level would reveal the system: its peaks relative to the highest."""
+    return Response(draw_bars(peaks), media_type="image/svg+xml", headers=_KEEP)
 
 
 @routes.api_route("/audio/{name}", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])

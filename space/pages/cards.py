@@ -40,13 +40,15 @@ def documents(request: Request, site: CurrentSite, q: str = "") -> Response:
     pages = [(address, texts["site"][key], texts["cards"]["pages"][key], "") for key, address in names.items()]
     groups = {texts["cards"]["this_board"]: pages} | {words.dimension(group): [] for group in DIMENSION_GROUPS}
     for metric in catalogue.load_all_metrics():
-        groups[words.dimension(metric.dimension.partition(".")[0])].append(_list_metric(metric, words))
+        groups[words.dimension(metric.dimension.partition(".")[0])].append(
+            (f"/metrics/{metric.name}", _title(metric, words), translate(metric.purpose, words.language), metric.name)
+        )
     wanted = q.casefold().split()
-    found = {
-        title: [entry for entry in entries if all(word in " ".join(entry[1:]).casefold() for word in wanted)]
+    found = (
+        (title, [entry for entry in entries if all(word in " ".join(entry[1:]).casefold() for word in wanted)])
         for title, entries in groups.items()
-    }
-    return site.render(request, "docs.html", q=q, groups=[entry for entry in found.items() if entry[1]])
+    )
+    return site.render(request, "docs.html", q=q, groups=[group for group in found if group[1]])
 
 
 @routes.get("/about", dependencies=[limit(RATE)])
@@ -82,14 +84,7 @@ def _read_texts(request: Request, site: Site) -> tuple[dict[str, Any], Words]:
 def _title(metric: Metric, words: Words) -> str:
     """Return a metric's name; in a language other than the engine's together with its usual English name."""
     own = words.title(get_column(metric.name, metric.headline.name, metric.dimension))
-    if words.language == FIRST:
-        return metric.title
-    return own if metric.title in own else f"{own}（{metric.title}）"
-
-
-def _list_metric(metric: Metric, words: Words) -> tuple[str, str, str, str]:
-    """Address, title, purpose and name of a metric in the list."""
-    return f"/metrics/{metric.name}", _title(metric, words), translate(metric.purpose, words.language), metric.name
+    return metric.title if words.language == FIRST else own if metric.title in own else f"{own}（{metric.title}）"
 
 
 def _describe(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:

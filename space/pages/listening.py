@@ -66,40 +66,35 @@ def page(
     page: Annotated[int | None, Query(ge=0)] = None,
 ) -> HTMLResponse:
     """Show a listener where they stand in a test: consent, instructions, a page, the end, or their code."""
-    overview, stands = _overview(site, test), None
-    welcome = bool(prolific or pid or site.person(request))
-    if welcome and not site.services.closed:
-        who = _identify(request, site, Invitation(prolific=prolific, pid=pid))
-        stands = site.services.listening.resume(test, who)
-    view, number = _choose_view(stands, page, bool(overview.closed))
-    shown = None if number is None or stands is None else _describe_page(request, site, stands.session, number)
-    form = Markup(shown.pop("form")) if shown else ""
-    script = {
-        "test": test,
-        "session": stands and stands.session,
-        "shown": shown,
-        "back": stands and _progress(stands)["back"],
-        "texts": site.texts[site.language(request)]["listening"]["script"],
-    }
-    design, query = overview.design, dict(request.query_params)
+    overview, stands, shown = _overview(site, test), None, None
+    if (welcome := bool(prolific or pid or site.person(request))) and not site.services.closed:
+        stands = site.services.listening.resume(test, _identify(request, site, Invitation(prolific=prolific, pid=pid)))
+    if stands and not stands.completion_code:
+        number = page if page is not None else stands.next_page if stands.saved else None
+        shown = None if number is None else _describe_page(request, site, stands.session, min(number, stands.pages - 1))
     return site.render(
-        request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.items_heard))),
-        welcome=welcome, view=view, stands=stands, shown=shown, form=form, script_data=Markup(to_script_data(script)),
-        link=lambda number: change_address(request.url.path, query, page=str(number)),
+        request,
+        "listening.html",
+        design=overview.design,
+        minutes=max(1, round(overview.design.estimate(overview.design.items_heard))),
+        welcome=welcome,
+        is_over=overview.closed,
+        stands=stands,
+        shown=shown,
+        script_data=Markup(
+            to_script_data(
+                {
+                    "test": test,
+                    "session": stands and stands.session,
+                    "shown": shown and shown | {"form": ""},
+                    "back": stands and _progress(stands)["back"],
+                    "texts": site.texts[site.language(request)]["listening"]["script"],
+                }
+            )
+        ),
+        link=lambda number: change_address(request.url.path, dict(request.query_params), page=str(number)),
         address=f"{request.url.path}?{request.url.query}",
-    )  # fmt: skip
-
-
-def _choose_view(stands: SessionProgress | None, page: int | None, closed: bool) -> tuple[str, int | None]:
-    """What a listener is shown, and the number of the page if it is one."""
-    if stands is None:
-        return ("trouble" if closed else "consent"), None
-    if stands.completion_code:
-        return "done", None
-    number = page if page is not None else stands.next_page if stands.saved else None
-    if number is not None:
-        return "page", min(number, stands.pages - 1)
-    return ("complete" if stands.saved else "intro"), None
+    )
 
 
 @routes.post("/listen/{test}/sessions", dependencies=[limit("600/hour")])
@@ -123,13 +118,8 @@ def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation
     return JSONResponse(stands and _progress(stands))
 
 
-@routes.get("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
-def show(request: Request, site: CurrentSite, session: str, number: int) -> JSONResponse:
-    """A page as data, and as the cards and questions that its listener sees."""
-    return JSONResponse(_describe_page(request, site, session, number))
-
-
 def _describe_page(request: Request, site: Site, session: str, number: int) -> dict[str, Any]:
+    """A page as data, and as the cards and questions that its listener sees."""
     saved, test_page = site.services.listening.answered(session, number), site.services.listening.show(session, number)
     form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
     page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}

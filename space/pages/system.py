@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -21,7 +20,6 @@ from podeval.board.columns import choose_decimals, get_column
 from podeval.board.compare import format_signed, list_sides
 from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
-from podeval.board.words import write_board_name
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
 from podeval.text.subtitles import format_moment
@@ -72,7 +70,9 @@ def page(
         players = [PlayerSide(system, description.title, chosen.item.output)]
         deck = player_data.build_deck(site.results, players, chapter.where, chosen.item.id, all_texts["compare"], part)
     report = SystemReport(description, (chapter,))
-    parts = report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query))
+    parts = report_page.build_chapter(
+        description.title, chapter, all_texts, lambda item: change_address("/system", query, item=item) + "#listen"
+    )
     return site.render(
         request,
         "system.html",
@@ -84,7 +84,7 @@ def page(
         chapter=parts,
         breakdowns=[(texts["by"].format(title), tables) for title, tables in parts["breakdowns"]],
         where=chapter.where,
-        places=[(write_board_name(choice), choice) for choice in places],
+        places=places,
         slices=chapter.standing.slices,
         slice=slice if slice in chapter.standing.slices else "",
         lines=[(line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()],
@@ -110,10 +110,6 @@ def _read_chapter(
     if where and position is None:
         raise ArenaRefused(refusal.UNKNOWN, no_place)
     return description, places, read_chapter(site.results, system, position or places[0], slice)
-
-
-def _link_item(query: dict[str, Any], item: str) -> str:
-    return change_address("/system", query, item=item) + "#listen"
 
 
 def _first(chapter: Chapter) -> Any:

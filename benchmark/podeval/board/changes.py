@@ -89,7 +89,9 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
         if "version" in protocol:
             began[str(protocol["metric"])][str(protocol["version"])] = created
     for metric, versions in began.items():
-        for older, newer in itertools.pairwise(sorted(versions, key=_as_numbers)):
+        # 1.9 is before 1.10.
+        parts = {name: [(int(n), "") if n.isdigit() else (-1, n) for n in name.split(".")] for name in versions}
+        for older, newer in itertools.pairwise(sorted(versions, key=parts.__getitem__)):
             yield Change(versions[newer], "protocol", metric, detail=f"{older} → {newer}")
 
 
@@ -122,8 +124,3 @@ def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
         except BadInput:
             # The run is from an earlier version of podeval, so the time of its measurement is unknown.
             continue
-
-
-def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key of a version, which puts 1.9 before 1.10."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in version.split("."))

@@ -205,8 +205,8 @@ class Cell:
 
     def translate(self, texts: Mapping[str, Any]) -> "Cell":
         """The same in the words of the page `board`."""
-        standing = texts["standings"].get(self.standing, self.standing)
-        return replace(self, number=self.number.replace("unscored", texts["unscored"]), standing=standing)
+        number, standing = self.number.replace("unscored", texts["unscored"]), texts["standings"]
+        return replace(self, number=number, standing=standing.get(self.standing, self.standing))
 
     def __str__(self) -> str:
         figure = " ".join(filter(None, (self.number, self.interval)))

@@ -52,11 +52,13 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
             if row := next((row for (each, _), row in rows.items() if each == system), None):
                 ranked = sum(to_number(other["rank_best"]) is not None for other in rows.values())
                 standing = format_standing(row)
-                ranks = f"{standing} of {ranked}" if standing.startswith("#") else "provisional"
-                word = "reported" if row["provenance"] == "reported" else ranks
-                return draw_badge(f"podeval · {write_board_name(settled.title)}", f"{column.title} {word}")
-    if system in settled.board.systems:
-        return draw_badge(f"podeval · {write_board_name(settled.title)}", "unscored")
+                unranked = "unscored" if to_number(row["value"]) is None else "provisional"
+                ranks = f"{standing} of {ranked}" if standing.startswith("#") else unranked
+                said = f"{column.title} {'reported' if row['provenance'] == 'reported' else ranks}"
+                return draw_badge(f"podeval · {write_board_name(settled.title)}", said)
+    first = resolve_view(BoardView(wish.board, wish.profile), index)
+    if system in first.board.systems:
+        return draw_badge(f"podeval · {write_board_name(first.title)}", "unscored")
     raise BadInput(write_sentence("no-such-choice", what="system", value=f"{system[:80]!r}"))
 
 
@@ -237,8 +239,9 @@ def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Wo
 def _render_page(data: Mapping[str, Any], language: str, name: str, others: str) -> str:
     written = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
     title = escape(str(data["texts"]["title"]))
-    frame = (locate_hub_source("space") / "templates/board.html").read_text(encoding="utf-8")
-    frame = Template(frame, autoescape=True).render(t={"board": data["texts"]}, still=True)
+    frame = Template((locate_hub_source("space") / "templates/board.html").read_text("utf-8"), autoescape=True).render(
+        t={"board": data["texts"]}, still=True
+    )
     return PAGE.format(language=language, title=title, data=written, frame=frame, others=others, csv=f"data/{name}.csv")
 
 

@@ -157,7 +157,7 @@ def measure(
     items = _choose_items(every, limit, pilot)
     names = tuple(items[0][1]) if items else metric.inputs
     protocol = describe_protocol(metric, chosen, names, profile, bench)
-    worst = errors = 0
+    worst = 0
     results: list[Result] = []
     short_names = _name_files([file for file, _ in items], as_json)
     with show_progress(metric.name) as steps:
@@ -171,7 +171,6 @@ def measure(
                 result = opened if isinstance(opened, Unscored) else score_item(metric, inputs, chosen, client)
             except PodevalError as error:
                 refused, result = True, Unscored(str(error), "system" if isinstance(error, BadInput) else "ours")
-            errors += refused
             worst = max(worst, 2 if refused else int(isinstance(result, Unscored)))
             results.append(result)
             if client and client.unsent:
@@ -186,7 +185,7 @@ def measure(
                 print(f"{short_name}: {problem or describe_result(metric, result)}", flush=True)
     if not as_json:
         _print_means(metric, results)
-        if errors < len(results):
+        if worst < 2 or any(not isinstance(result, Unscored) for result in results):
             print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
     tell_usage(bench)
     if pilot:

@@ -183,12 +183,10 @@ class Report:
 
 def keep_together(page: str) -> str:
     """The page with each number joined to its sign and its unit, and each rank range in one piece, on one line."""
-
-    def write(found: re.Match[str]) -> str:
-        rank = f'<span class="together">{found[0]}</span>'
-        return found[0] if found[1] else "−" if found[0] == "-" else rank
-
-    return _WHOLE.sub(write, _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", page))
+    return _WHOLE.sub(
+        lambda found: found[0] if found[1] else "−" if found[0] == "-" else f'<span class="together">{found[0]}</span>',
+        _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", page),
+    )
 
 
 @cache

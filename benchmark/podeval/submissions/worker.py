@@ -65,11 +65,6 @@ LIFE_SECONDS = 60.0
 """Seconds between two signs of life."""
 
 
-def make_worker_name() -> str:
-    """Return the name of this process, as others see it in the queue."""
-    return f"{socket.gethostname()[:60]}:{os.getpid()}"
-
-
 @dataclass
 class Worker(Workplace):
     """The worker of a queue of submissions.
@@ -86,7 +81,7 @@ class Worker(Workplace):
         rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
     """
 
-    name: str = field(default_factory=make_worker_name)
+    name: str = field(default_factory=lambda: f"{socket.gethostname()[:60]}:{os.getpid()}")
     log: Callable[[str], None] = lambda line: None
     look_over: Callable[[], object] = lambda: None
     proposals: Proposals | None = None
