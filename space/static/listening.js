@@ -94,10 +94,6 @@ on("answers", "submit", (event) => {
   });
 });
 on("finish", "click", ({ target }) => send(target, `/listen/sessions/${session}/finish`, {}));
-on("copy", "click", async () => {
-  await navigator.clipboard.writeText(byId("code").textContent);
-  write({ copied: texts.copied });
-});
 onKey((key, place) => {
   const letter = key === "r" && deck.tracks.has("reference") ? "reference" : key.toUpperCase();
   // A recording that plays goes on.
@@ -107,4 +103,3 @@ onKey((key, place) => {
 });
 if (shown) open();
 if (back) goBack();
-if (byId("copy")) byId("copy").hidden = !navigator.clipboard;
