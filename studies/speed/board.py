@@ -135,8 +135,10 @@ def look(address: str, times: int) -> None:
         ):
             found = [_opened(browser, address + query) for _ in range(times)]
             paint, row, moved = (statistics.median(values) for values in zip(*found, strict=True))
-            worst = f"worst {max(found, key=lambda one: one[1])[1]:.0f}"
-            print(f"{name:28} first paint {paint:5.0f} ms, first row {row:5.0f} ms ({worst}), layout shift {moved:.3f}")
+            print(
+                f"{name:28} first paint {paint:5.0f} ms, first row {row:5.0f} ms"
+                f" (worst {max(row for _, row, _ in found):.0f}), layout shift {moved:.3f}"
+            )
         browser.close()
 
 
