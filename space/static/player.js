@@ -43,8 +43,8 @@ class Player {
   }
 
   /**
-   * Take a sound: its address and that of its picture, its length as far as it is known, and what was heard of it before:
-   * stretches, a share of which nothing closer is known, and the seconds for which it played.
+   * Take a sound: its address and that of its picture, its length as far as it is known, and what was heard of it
+   * before: stretches, a share of which nothing closer is known, and the seconds for which it played.
    */
   take(audio, peaks, length, { stretches = [], share = 0, seconds = 0 } = {}) {
     this.wait();

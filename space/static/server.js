@@ -1,8 +1,8 @@
 // What a page asks of the server, and how an answer that is none is told from a refusal.
 
 /**
- * The server says no, why in a word and in a sentence, and perhaps when to ask again; or nothing, not even a status, and
- * nobody knows whether what was sent arrived.
+ * The server says no, why in a word and in a sentence, and perhaps when to ask again; or nothing, not even a status,
+ * and nobody knows whether what was sent arrived.
  */
 export class Refusal extends Error {
   constructor(status = 0, { reason = "", sentence, error = "" } = {}, after = 0) {
