@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.responses import FileResponse, Response
 from rate_limit import ThreadPool
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 from website import CurrentSite, limit
 
 from podeval.arena.battle_audio import BattleAudio
+from podeval.plots.svg import draw_bars
 from podeval.recording.playback import find_sound
 
 routes = APIRouter(include_in_schema=False)
@@ -113,8 +114,8 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """Answer with the peaks of a copy, from 0 to 1."""
-    return JSONResponse({"peaks": peaks}, headers=_KEEP)
+    """The picture of a copy, whose level would reveal the system: its peaks relative to the highest."""
+    return Response(draw_bars(peaks), media_type="image/svg+xml", headers=_KEEP)
 
 
 @routes.api_route("/audio/{name}", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])

@@ -53,7 +53,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
     with app:
         with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
             with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
-                make_part("board-part", "board.js")
+                make_part("board-part", "board.js", site.render_shell("board.html", language))
             with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
                 make_part("arena-part", "arena.js", site.render_shell("arena.html", language))
             with gr.Tab(names["score"], id="score", elem_id="tab-score"):

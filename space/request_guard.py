@@ -236,7 +236,9 @@ class Guard:
             return None if is_ours else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return refuse(403, "this request did not come from a page of podeval")
-        return None if _is_bounded(headers, most) else refuse(413, f"send at most {most // 1024} kB, with their length")
+        # The length of a body is stated beforehand.
+        is_bounded = "transfer-encoding" not in headers and 0 <= _length(headers) <= most
+        return None if is_bounded else refuse(413, f"send at most {most // 1024} kB, with their length")
 
     def _no_upload(self, scope: Scope, headers: Headers, sender: str) -> Response | None:
         address = find_origin(HTTPConnection(scope))
@@ -355,11 +357,6 @@ def _is_foreign_origin(headers: Headers) -> bool:
     """Return whether a browser reports that a page of another host sent a request."""
     origin = headers.get("origin", "")
     return origin != "" and _host(urlsplit(origin).netloc) != _host(headers["host"])
-
-
-def _is_bounded(headers: Headers, most: int) -> bool:
-    """Return whether a request states the length of its body beforehand, within the limit."""
-    return "transfer-encoding" not in headers and 0 <= _length(headers) <= most
 
 
 def _length(headers: Headers) -> int:

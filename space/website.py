@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -33,8 +32,9 @@ from services import Services
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.runs_folder import RunsFolder
+from podeval.board.words import write_board_name
 from podeval.errors import CodedSentence, PodevalError
-from podeval.reports.page import TEMPLATES
+from podeval.reports.page import TEMPLATES, keep_together
 from podeval.text.message_catalogue import read_texts
 
 if TYPE_CHECKING:
@@ -55,12 +55,6 @@ LONGEST_SENTENCE = 300
 MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
 """Number of hours up to which minutes are shown."""
-_BEFORE_UNIT = re.compile(
-    r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
-    r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
-)
-"""The space between a number and its unit in texts between tags, at which a line must not break; `page.js` has it too.
-"""
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
@@ -123,7 +117,9 @@ class Site:
             undefined=StrictUndefined,
             auto_reload=False,
         )
-        self._templates.filters.update(number=write_number, moment=write_moment, span=write_span)
+        self._templates.filters.update(
+            number=write_number, moment=write_moment, span=write_span, place=write_board_name
+        )
         self._pace = RateLimit()
         self.requests = RequestCounts()
         self.files = IssuedFiles()
@@ -200,7 +196,7 @@ class Site:
         return self._render(template, {"t": self.texts[language]})
 
     def _render(self, template: str, values: dict[str, Any]) -> str:
-        return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", self._templates.get_template(template).render(values))
+        return keep_together(self._templates.get_template(template).render(values))
 
     def title(self, request: Request) -> str:
         """Return the title of a tab's page, which changes with the tab."""
@@ -349,7 +345,7 @@ def write_system_address(system: str, where: str = "") -> str:
     """Return the address of a system's page.
 
     Args:
-        system: its id.
+        system: id of the system.
         where: `benchmark/split/profile`; by default the one with the most results.
     """
     query = {"system": system, "where": where}

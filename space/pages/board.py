@@ -118,11 +118,12 @@ def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[st
         return {"texts": texts, "nothing": [words["unreadable"], why]}, False
 
 
-def _write_sound_address(system: str, where: str, item: str) -> str:
-    return f"/compare/audio?{urlencode({'system': system, 'where': where, 'item': item, 'part': 0})}"
-
-
-ADDRESSES = Addresses(write_system_address, _write_sound_address)
+ADDRESSES = Addresses(
+    write_system_address,
+    lambda system, where, item: (
+        f"/compare/audio?{urlencode({'system': system, 'where': where, 'item': item, 'part': 0})}"
+    ),
+)
 
 
 def _view(request: Request) -> BoardView:

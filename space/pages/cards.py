@@ -32,16 +32,23 @@ routes.get("/cards")(lambda: RedirectResponse("/docs"))
 
 
 @routes.get("/docs", dependencies=[limit(RATE)])
-def documents(request: Request, site: CurrentSite) -> Response:
-    """Show the list of documents and metrics."""
+def documents(request: Request, site: CurrentSite, q: str = "") -> Response:
+    """Show the list of documents and metrics, or of those that have every word of a search."""
     texts, words = _read_texts(request, site)
     person = site.person(request)
     names = DOCUMENTS | (OPERATORS_DOCUMENTS if person and person.admin else {})
     pages = [(address, texts["site"][key], texts["cards"]["pages"][key], "") for key, address in names.items()]
     groups = {texts["cards"]["this_board"]: pages} | {words.dimension(group): [] for group in DIMENSION_GROUPS}
     for metric in catalogue.load_all_metrics():
-        groups[words.dimension(metric.dimension.partition(".")[0])].append(_list_metric(metric, words))
-    return site.render(request, "docs.html", groups=[entry for entry in groups.items() if entry[1]])
+        groups[words.dimension(metric.dimension.partition(".")[0])].append(
+            (f"/metrics/{metric.name}", _title(metric, words), translate(metric.purpose, words.language), metric.name)
+        )
+    wanted = q.casefold().split()
+    found = (
+        (title, [entry for entry in entries if all(word in " ".join(entry[1:]).casefold() for word in wanted)])
+        for title, entries in groups.items()
+    )
+    return site.render(request, "docs.html", q=q, groups=[group for group in found if group[1]])
 
 
 @routes.get("/about", dependencies=[limit(RATE)])
@@ -77,12 +84,7 @@ def _read_texts(request: Request, site: Site) -> tuple[dict[str, Any], Words]:
 def _title(metric: Metric, words: Words) -> str:
     """Return a metric's name; in languages other than the engine's, together with its usual English name."""
     own = words.title(get_column(metric.name, metric.headline.name, metric.dimension))
-    return metric.title if words.language == FIRST or own == metric.title else f"{own}（{metric.title}）"
-
-
-def _list_metric(metric: Metric, words: Words) -> tuple[str, str, str, str]:
-    """Return the address, title, purpose and name of a metric for the list."""
-    return f"/metrics/{metric.name}", _title(metric, words), translate(metric.purpose, words.language), metric.name
+    return metric.title if words.language == FIRST else own if metric.title in own else f"{own}（{metric.title}）"
 
 
 def _describe(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:

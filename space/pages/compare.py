@@ -8,6 +8,7 @@ from functools import partial, wraps
 from typing import Annotated, Any
 
 import player_data
+from audio_routes import answer_picture
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
@@ -168,8 +169,8 @@ def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
 @routes.get("/compare/peaks", dependencies=[limit("120/minute")])
 @in_turn
 def peaks(request: Request, site: CurrentSite, wish: Wish) -> Response:
-    """Send the peaks that a player draws."""
-    return JSONResponse({"peaks": wish.read(site, Recordings.peaks)}, headers=_KEEP)
+    """Send the picture of a sound, for a player."""
+    return answer_picture(wish.read(site, Recordings.peaks))
 
 
 def _content(

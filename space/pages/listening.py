@@ -11,12 +11,12 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import audio_routes
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import Field
 from request_guard import find_origin
-from website import CurrentSite, FromPage, Site, limit, to_script_data
+from website import CurrentSite, FromPage, Site, change_address, limit, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening import SessionProgress, session_results
@@ -57,22 +57,44 @@ def _identify(request: Request, site: CurrentSite, invitation: Invitation) -> st
 
 
 @routes.get("/listen/{test}", dependencies=[limit(FAST)])
-def page(request: Request, site: CurrentSite, test: str) -> HTMLResponse:
-    """Show the invitation to a test."""
-    overview = _overview(site, test)
-    design = overview.design
-    invited = bool(request.query_params.get("PROLIFIC_PID") or request.query_params.get("pid"))
-    script = {
-        "test": design.id,
-        "kind": design.kind,
-        "closed": overview.closed,
-        "texts": site.texts[site.language(request)]["listening"]["script"],
-    }
+def page(
+    request: Request,
+    site: CurrentSite,
+    test: str,
+    prolific: Annotated[Participant | None, Query(alias="PROLIFIC_PID")] = None,
+    pid: Participant | None = None,
+    page: Annotated[int | None, Query(ge=0)] = None,
+) -> HTMLResponse:
+    """Show a listener where they stand in a test: consent, instructions, a page, the end, or their code."""
+    overview, stands, shown = _overview(site, test), None, None
+    if (welcome := bool(prolific or pid or site.person(request))) and not site.services.closed:
+        stands = site.services.listening.resume(test, _identify(request, site, Invitation(prolific=prolific, pid=pid)))
+    if stands and not stands.completion_code:
+        number = page if page is not None else stands.next_page if stands.saved else None
+        shown = None if number is None else _describe_page(request, site, stands.session, min(number, stands.pages - 1))
     return site.render(
-        request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.items_heard))),
-        welcome=invited or site.person(request) is not None, script_data=Markup(to_script_data(script)),
+        request,
+        "listening.html",
+        design=overview.design,
+        minutes=max(1, round(overview.design.estimate(overview.design.items_heard))),
+        welcome=welcome,
+        is_over=overview.closed,
+        stands=stands,
+        shown=shown,
+        script_data=Markup(
+            to_script_data(
+                {
+                    "test": test,
+                    "session": stands and stands.session,
+                    "shown": shown and shown | {"form": ""},
+                    "back": stands and _progress(stands)["back"],
+                    "texts": site.texts[site.language(request)]["listening"]["script"],
+                }
+            )
+        ),
+        link=lambda number: change_address(request.url.path, dict(request.query_params), page=str(number)),
         address=f"{request.url.path}?{request.url.query}",
-    )  # fmt: skip
+    )
 
 
 @routes.post("/listen/{test}/sessions", dependencies=[limit("600/hour")])
@@ -96,8 +118,7 @@ def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation
     return JSONResponse(stands and _progress(stands))
 
 
-@routes.get("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
-def show(request: Request, site: CurrentSite, session: str, number: int) -> JSONResponse:
+def _describe_page(request: Request, site: Site, session: str, number: int) -> dict[str, Any]:
     """Return a page as data, and as the cards and questions that its listener sees."""
     saved, test_page = site.services.listening.answered(session, number), site.services.listening.show(session, number)
     form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
@@ -107,7 +128,7 @@ def show(request: Request, site: CurrentSite, session: str, number: int) -> JSON
         page_content["title"] = texts["headphones"]["title"]
     elif test_page.page == ABOUT:
         page_content["title"] = texts["about_you"]
-    return JSONResponse(page_content)
+    return page_content
 
 
 @routes.post("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -72,7 +71,9 @@ def page(
         players = [PlayerSide(system, description.title, chosen.item.output)]
         deck = player_data.build_deck(site.results, players, chapter.where, chosen.item.id, all_texts["compare"], part)
     report = SystemReport(description, (chapter,))
-    parts = report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query))
+    parts = report_page.build_chapter(
+        description.title, chapter, all_texts, lambda item: change_address("/system", query, item=item) + "#listen"
+    )
     return site.render(
         request,
         "system.html",
@@ -82,9 +83,9 @@ def page(
         facts=report_page.build_facts(report, texts),
         method=report_page.explain_method(report, texts),
         chapter=parts,
-        breakdowns=[(f"{texts['by']} {title}", tables) for title, tables in parts["breakdowns"]],
+        breakdowns=[(texts["by"].format(title), tables) for title, tables in parts["breakdowns"]],
         where=chapter.where,
-        places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
+        places=places,
         slices=chapter.standing.slices,
         slice=slice if slice in chapter.standing.slices else "",
         lines=[(line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()],
@@ -110,10 +111,6 @@ def _read_chapter(
     if where and position is None:
         raise ArenaRefused(refusal.UNKNOWN, no_place)
     return description, places, read_chapter(site.results, system, position or places[0], slice)
-
-
-def _link_item(query: dict[str, Any], item: str) -> str:
-    return change_address("/system", query, item=item) + "#listen"
 
 
 def _first(chapter: Chapter) -> Any:

@@ -1,9 +1,8 @@
 // The arena: a battle is shown, heard, judged once, and only then told. What must survive a reload is kept in this tab.
 import { byId, fill, keepField, make, onKey, remember, write } from "./page.js";
 import { Deck } from "./player.js";
-import { NoAnswer, Refusal, get, insist, post } from "./server.js";
+import { Refusal, get, insist, post } from "./server.js";
 
-const DOUBLE_CLICK = 500;
 const SIDES = ["a", "b"];
 const OVER = ["forged", "foreign", "replayed", "expired", "unknown"]; // refusals after which a pair is no longer judged
 const AGAIN = ["not heard", "not fetched", "too soon", "no comment", "invalid"]; // those that its voter can mend
@@ -137,11 +136,8 @@ export async function start(element) {
 
   function vote({ outcome, preference = "" }) {
     if (!battle || busy || (outcome !== "skip" && !isAllHeard())) return;
+    if (outcome !== "skip" && !byId("comment").reportValidity()) return;
     const comment = byId("comment").value;
-    if (battle.comment_required && outcome !== "skip" && !comment.trim()) {
-      write({ "arena-problem": byId("comment-label").dataset.required });
-      return byId("comment").focus();
-    }
     deck.stop();
     keep();
     // A page that is not served over HTTPS has no `randomUUID`.
@@ -184,9 +180,9 @@ export async function start(element) {
   /** Nothing can be judged now: why, and what to do about it. */
   function stick(error) {
     battle = null;
-    const reason = error instanceof Refusal ? error.reason : "offline";
+    const reason = error.reason || "offline";
     const over = OVER.includes(reason);
-    const sentence = error instanceof NoAnswer ? texts.offline_plain : error.status ? sayRefusal(error) : error.message;
+    const sentence = error.status ? sayRefusal(error) : error.message || texts.offline_plain;
     write({
       "ended-title": texts.ended[reason] ?? (over ? texts.over : texts.failed),
       "ended-text": reason === "nothing left" ? `${sentence} ${texts.other}` : sentence,
@@ -207,9 +203,6 @@ export async function start(element) {
     write({ recorded: done.outcome === done.sent ? "" : fill(texts.recorded_as, { outcome }) });
     byId("cut").hidden = !done.comment_cut;
     show("revealed");
-    // The second half of a double click is no wish for the next pair.
-    byId("next").disabled = true;
-    setTimeout(() => { byId("next").disabled = false; }, DOUBLE_CLICK);
     byId("revealed").focus();
     scrollTo({ top: 0 });
     try {
@@ -262,7 +255,8 @@ export async function start(element) {
   wish.addEventListener("change", () => { if (!kept.pending) next(); });
   keepField(byId("speed"), "podeval.speed", hurry);
   byId("choice").addEventListener("submit", (event) => event.preventDefault());
-  byId("next").addEventListener("click", next);
+  // The second half of a double click on a vote is no wish for the next pair.
+  byId("next").addEventListener("click", ({ detail }) => { if (detail < 2) next(); });
   byId("comment").addEventListener("input", keep);
   for (const button of votes) button.addEventListener("click", () => vote(button.dataset));
   // What was asked is not heard over an answer to it.

@@ -1,16 +1,16 @@
 // The leaderboard, drawn from one JSON document: that of the page at first, then of /board.json.
 // Every choice is an address. What needs no other numbers (sort, filters, columns, pins) is done here, at once.
 import { byId, fill, make } from "./page.js";
-import { NoAnswer, get } from "./server.js";
+import { get, insist } from "./server.js";
 
 const FILTERS = ["openness", "size", "licence", "language", "provenance", "spoken"];
 const OF_TABLE = ["rows", "column_page", "columns", "dimension"]; // choices that no picture depends on
 const LOCAL = [...FILTERS, ...OF_TABLE.slice(0, 3), "controls", "q", "pins", "sort", "plot", "of"];
 const MOST_ROWS = 100;
-const COLUMNS = 9;
+const COLUMNS = 8;
 const MOST_PINS = 6;
 const narrow = matchMedia("(max-width: 48rem)");
-let data, texts, root, view, loaded, pictured, failed, asked;
+let data, texts, root, view, loaded, pictured;
 let unfolded = false;
 
 const list = (name) => (view.get(name) ?? "").split(",").filter(Boolean);
@@ -27,8 +27,7 @@ function to(changed) {
   return `?${written(next)}`;
 }
 
-const link = (changed, attributes, ...text) =>
-  make("a", { href: to(changed), "data-view": true, ...attributes }, ...text);
+const link = (changed, attributes, ...text) => make("a", { href: to(changed), ...attributes }, ...text);
 const button = (attributes, ...text) => make("button", { type: "button", ...attributes }, ...text);
 const fold = (id, title, ...content) => make("details", { id }, make("summary", {}, title), ...content);
 const current = (here) => ({ "aria-current": here && "true" });
@@ -122,7 +121,7 @@ function drawCell(column, content) {
   const title = [number, interval, note, rank && `${texts.place} ${rank}`, tied && word].filter(Boolean).join(" · ");
   return make("td", { class: `n${best ? " best" : ""}${value === undefined ? " quiet" : ""}`, ...label, title },
     value === undefined ? because(number) : make("span", { class: "value" }, number),
-    interval && make("small", {}, ` ${interval}`), word && !tied && make("small", {}, " ", because(word)));
+    interval && [" ", make("small", {}, interval)], word && !tied && [" ", make("small", {}, because(word))]);
 }
 
 function drawName(row, ranked, pins) {
@@ -198,7 +197,7 @@ function drawPlots({ columns }) {
   const plot = data.still && view.get("plot") in data.still.pictures ? view.get("plot") : data.plot;
   const drawn = data.still ? data.still.pictures[plot] : data.picture;
   const offered = data.plots.map(([id, text]) => link({ plot: id }, { id: `p-${id}`, ...current(id === plot) }, text));
-  const of = select({ id: "of", name: "of" }, columns.map(({ id, title }) => [id, title]));
+  const of = select({ id: "of", name: "of", form: "choices" }, columns.map(({ id, title }) => [id, title]));
   of.value = data.plot_of;
   const fields = make("div", { class: "plot-fields" },
     make("nav", { class: "chips", "aria-label": texts.plots }, offered),
@@ -210,21 +209,14 @@ function drawPlots({ columns }) {
     fold("numbers", texts.as_table, plain(drawn.headers, drawn.rows, texts.as_table)));
 }
 
-/** What is ticked and typed in the form, each with a link that takes it back. */
-function drawChips() {
-  const used = [...root.querySelectorAll("#choices input")].filter(({ name, checked, type, value }) =>
-    name !== "columns" && (type === "checkbox" ? checked : value));
-  const chips = used.map(({ name, type, value, labels: [label] }) => {
-    const left = list(name).filter((each) => each !== value && type === "checkbox").join(",");
-    const text = type === "checkbox" ? label.textContent : `“${value}”`;
-    return link({ [name]: left }, { title: texts.remove }, `${text} ×`);
-  });
-  const none = Object.fromEntries(used.map(({ name }) => [name, ""]));
-  return used.length > 0 && make("p", { class: "chips", "aria-label": texts.active }, chips,
-    link(none, { class: "all" }, texts.reset));
+/** The link that takes back what is ticked and typed in the form. */
+function drawReset() {
+  const used = ["q", "controls", "protocols", ...FILTERS].filter((name) => view.get(name));
+  const none = Object.fromEntries(used.map((name) => [name, ""]));
+  return used.length > 0 && link(none, { id: "reset" }, `${texts.reset} (${used.length})`);
 }
 
-function drawForm() {
+function drawFields() {
   const tick = (name, value, text) =>
     make("label", { class: "tick" }, make("input", { type: "checkbox", name, id: `f-${name}-${value}`, value }), text);
   const field = ({ name, kind, label, options }) => {
@@ -235,48 +227,37 @@ function drawForm() {
     const input = kind === "select" ? select({ name, id: name }, options) : make("input", typed);
     return make("div", { class: "field" }, make("label", { for: name }, label), input);
   };
-  const fields = data.fields.filter(({ local }) => !data.still || local).map(field);
-  return fold("fold-choices", texts.choices,
-    make("form", { id: "choices" }, fields, tick("controls", "0", texts.hide_controls)));
+  const fields = data.fields.filter(({ local }) => !data.still || local);
+  return [...fields.map(field), tick("controls", "0", texts.hide_controls)];
 }
 
 const drawNothing = (title, sentences) =>
   make("div", { class: "card", id: "nothing" }, make("h2", {}, title), sentences.map((text) => p(text)));
 
-/** What this is, the ways in, and the places: what stays until other numbers come. */
+/** The places and the form: what stays until other numbers come. */
 function drawFrame() {
-  const ways = [["/arena", texts.go_vote], ["/score", texts.go_score], ["/submit", texts.go_submit]].map(
-    ([href, text], at) => make("a", { class: `button${at ? " second" : ""}`, href }, text));
-  root.replaceChildren(make("div", { class: "intro" },
-    make("div", {}, make("h1", {}, texts.title), make("p", { class: "pitch" }, texts.intro)),
-    !data.still && make("div", { class: "ways" }, ways)));
+  root.querySelector(".places").hidden = Boolean(data.nothing);
   if (data.nothing) {
     const [title, ...sentences] = data.nothing;
-    return root.append(drawNothing(title, sentences));
+    return byId("view").replaceChildren(drawNothing(title, sentences));
   }
   const boards = data.boards.map(([board, text]) => {
     const href = data.still ? board : `?${written(new URLSearchParams({ board }))}`;
-    return make("a", { href, "data-view": !data.still, ...current(board === data.place.board) }, text);
+    return make("a", { href, ...current(board === data.place.board) }, text);
   });
-  const told = { id: "told", class: "explained", popover: "auto", role: "dialog", "aria-label": texts.meanings };
-  root.append(
-    make("div", { class: "places" },
-      make("nav", { class: "board-list chips", "aria-label": texts.benchmark }, boards), drawForm()),
-    make("p", { id: "board-problem", class: "notice", role: "alert", hidden: true },
-      make("span"), " ", button({ class: "second", id: "again" }, texts.retry)),
-    make("div", { id: "view" }), make("p", { id: "board-loading", class: "visually-hidden", role: "status" }),
-    make("div", told));
+  root.querySelector(".board-list").replaceChildren(...boards);
+  byId("choices").replaceChildren(...drawFields());
 }
 
 function drawFiles({ pins: [a, b] }) {
   const place = { a, b, benchmark: `${data.place.board}/${data.place.profile}` };
   const files = data.still?.files ?? ["csv", "parquet"].map((kind) => [texts[kind], `/board.${kind}${to({})}`]);
-  const copied = new URL(data.still ? to({}) : to({ protocols: data.protocol_ids.join(",") }), location.href).href;
+  const whole = data.still ? to({}) : to({ protocols: data.protocol_ids.join(",") });
   const compare = `/compare${b ? `?${new URLSearchParams(place)}` : ""}`;
   return make("div", { class: "take" },
     !data.still && make("a", { class: "button second", id: "compare", href: compare }, texts.compare),
     files.map(([text, href]) => make("a", { class: "button second", href, download: true }, text)),
-    button({ class: "second", id: "copy", "data-link": copied }, texts.copy_link));
+    make("a", { class: "button second", id: "whole-link", href: whole }, texts.whole_link));
 }
 
 function drawMore() {
@@ -302,7 +283,7 @@ function keeping(draw) {
 
 /** Draw all anew (`whole`), or what follows from a choice. */
 function draw(whole = false) {
-  stop();
+  hear();
   if (whole) drawFrame();
   if (data.nothing) return;
   for (const input of root.querySelectorAll("#choices :is(input, select)")) {
@@ -318,10 +299,11 @@ function draw(whole = false) {
   const by = chosen.ranked && chosen.sorting && ` · ${fill(texts.place_by, [chosen.sorting.title])}`;
   const [text, correction] = data.correction ?? [];
   byId("view").replaceChildren(...[
-    make("nav", { class: "board-tabs", "aria-label": texts.view }, tabs), drawChips(),
+    make("nav", { class: "board-tabs", "aria-label": texts.view }, tabs),
     data.notices.map((sentence) => make("p", { class: "notice", role: "status" }, sentence)),
     data.cite && quiet(data.cite.about),
-    make("p", { id: "board-status", role: "status" }, count, " ", make("span", { class: "quiet" }, data.where, by)),
+    make("p", { id: "board-status", role: "status" }, count, " ", make("span", { class: "quiet" }, data.where, by),
+      " ", drawReset()),
     chosen.shown ? drawTable(chosen) : drawNothing(texts.none_fit, [texts.none_fit_how]), drawFiles(chosen),
     make("p", { class: "legend quiet" }, data.legend),
     data.footing && make("p", { class: "quiet", id: "footing" }, data.footing, " ",
@@ -334,20 +316,14 @@ function draw(whole = false) {
 const sound = new Audio();
 let heard = null;
 
-function stop() {
+function hear(button = null) {
   sound.pause();
   heard?.setAttribute("aria-pressed", "false");
-  heard = null;
-}
-
-function hear(button) {
-  const isHeard = button === heard;
-  stop();
-  if (isHeard) return;
-  heard = button;
-  sound.src = button.dataset.sound;
-  button.setAttribute("aria-pressed", "true");
-  sound.play().catch(() => heard === button && stop());
+  heard = button === heard ? null : button;
+  if (!heard) return;
+  heard.setAttribute("aria-pressed", "true");
+  sound.src = heard.dataset.sound;
+  sound.play().catch(() => heard === button && hear());
 }
 
 /** Say in a small window what a column is, or why something is missing. */
@@ -364,32 +340,28 @@ function explain({ title, about: [sentences, facts, card] }) {
 
 const ask = (query, signal) => get(`/board.json?${query}`, { cache: "default", signal });
 
-/** Go to another view, which a page of a folder has no address for: at once where the numbers are here, else later. */
-async function go(next, how = "pushState") {
-  const target = new URLSearchParams(next);
-  const isFresh = place(target) !== loaded;
+/** Go to another view: at once where the numbers are here, else later. */
+async function go(next, signal) {
+  const isFresh = place(next) !== loaded;
   const problem = byId("board-problem");
-  asked?.abort();
-  const own = (asked = new AbortController());
-  const wait = (waits) => {
-    root.ariaBusy = waits ? "true" : null;
-    byId("board-loading")?.replaceChildren(waits ? texts.loading : "");
+  const wait = (sentence) => {
+    root.ariaBusy = sentence ? "true" : null;
+    byId("board-loading")?.replaceChildren(sentence);
   };
   try {
-    wait(isFresh);
-    if (isFresh) take(await ask(written(target), own.signal), target);
-    view = target;
-    if (how && location.protocol !== "file:") history[how](null, "", `${location.pathname}${to({})}`);
+    wait(isFresh ? texts.loading : "");
+    if (isFresh) take(await ask(written(next), signal), next);
+    view = next;
     keeping(() => draw(isFresh));
     if (problem) problem.hidden = true;
-    await redraw(own.signal);
+    await redraw(signal);
   } catch (error) {
     if (error.name === "AbortError") return;
-    failed = [next, how];
-    problem.firstElementChild.textContent = error instanceof NoAnswer ? texts.offline : error.message;
+    byId("again").onclick = () => go(next);
+    problem.firstElementChild.textContent = error.message || texts.offline;
     problem.hidden = false;
   } finally {
-    if (asked === own) wait(false);
+    if (!signal?.aborted) wait("");
   }
 }
 
@@ -415,31 +387,32 @@ function show(next) {
   redraw().catch(() => {});
 }
 
-function press(event) {
-  const target = event.target.closest("a[data-view], button");
-  if (!target) return;
-  if (target.matches("a") && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
-    event.preventDefault();
-    go(new URL(target.href).searchParams);
-  }
-  const { column, why, sound: address, link: copied } = target.dataset;
-  if (address) hear(target);
+function press({ target }) {
+  const pressed = target.closest("button");
+  if (!pressed) return;
+  const { column, why, sound: address } = pressed.dataset;
+  if (address) hear(pressed);
   if (column) explain(data.columns.find(({ id }) => id === column));
   if (why) tell(p(why));
-  if (target.id === "fold-controls") keeping(() => { unfolded = !unfolded; draw(); });
-  if (target.id === "again") go(...failed);
-  if (!copied) return;
-  const written = navigator.clipboard?.writeText(copied) ?? Promise.reject(new Error());
-  written.then(() => { target.textContent = texts.copied; }, () => prompt(texts.copy_link, copied));
+  if (pressed.id === "fold-controls") keeping(() => { unfolded = !unfolded; draw(); });
 }
 
-function change({ target, isComposing }) {
-  if (isComposing || !(target.form || target.id === "of")) return;
-  const ticked = [...root.querySelectorAll(`#choices [name="${target.name}"]:checked`)].map(({ value }) => value);
-  const changed = { [target.name]: target.type === "checkbox" ? ticked.join(",") : target.value };
+function change({ target: { name, form } }) {
+  if (!form) return;
+  const changed = { [name]: new FormData(form).getAll(name).join(",") };
   // Columns chosen before were of other figures.
-  if (target.name === "profile") Object.assign(changed, { columns: "", sort: "", of: "" });
-  go(new URLSearchParams(to(changed)), target.name === "q" ? "replaceState" : "pushState");
+  if (name === "profile") Object.assign(changed, { columns: "", sort: "", of: "" });
+  const history = name === "q" ? "replace" : "push";
+  window.navigation ? navigation.navigate(to(changed), { history }) : location.assign(to(changed));
+}
+
+/** Stay on the page where a link, Back or a choice leads to another view; an older browser opens its address. */
+function navigate(event) {
+  const { pathname, searchParams } = new URL(event.destination.url);
+  const isBoard = data?.still ? pathname === location.pathname : ["/", "/leaderboard"].includes(pathname);
+  const isOther = event.hashChange || event.navigationType === "reload" || event.downloadRequest !== null;
+  if (!isBoard || isOther || !event.canIntercept || searchParams.get("lang") !== view.get("lang")) return;
+  event.intercept({ handler: () => go(searchParams, event.signal), focusReset: "manual", scroll: "manual" });
 }
 
 function begin(element) {
@@ -447,21 +420,19 @@ function begin(element) {
   view = new URLSearchParams(location.search);
   root.addEventListener("click", press);
   root.addEventListener("submit", (event) => event.preventDefault());
-  for (const kind of ["input", "compositionend"]) root.addEventListener(kind, change);
-  for (const kind of ["ended", "error"]) sound.addEventListener(kind, stop);
-  document.addEventListener("podeval:tab", stop);
-  addEventListener("popstate", () => {
-    if (data?.still || ["/", "/leaderboard"].includes(location.pathname)) go(location.search, "");
-  });
+  root.addEventListener(window.navigation ? "input" : "change", change);
+  window.navigation?.addEventListener("navigate", navigate);
+  for (const kind of ["ended", "error"]) sound.addEventListener(kind, () => hear());
+  document.addEventListener("podeval:tab", () => hear());
 }
 
 /** Take the leaderboard that the page came with into its tab; without one, ask for it. */
 export function start(element) {
-  if (!root) begin(make("div", { id: "board" }));
-  keeping(() => element.querySelector(".podeval-part").replaceChildren(root));
+  const part = element.querySelector(".podeval-part");
+  if (root) keeping(() => part.replaceChildren(root));
+  else begin(part.firstElementChild);
   byId("early")?.remove();
-  const first = () => ask(written(view)).then(show, () => setTimeout(first, 1_000));
-  if (!data) first();
+  if (!data) insist(() => ask(written(view))).then(show);
 }
 
 const early = byId("board-data");

@@ -30,15 +30,6 @@ function follow({ turns, lines }, seconds) {
   lines.forEach((line, number) => { line.ariaCurrent = number === said ? "true" : null; });
 }
 
-/** To the turn before or after, of the one heard. */
-function turn(track, direction) {
-  const here = track.sound.currentTime;
-  const starts = find(track.key).turns.map(({ start }) => start).filter((start) => start !== null);
-  const after = starts.find((start) => start > here + 0.1);
-  const next = direction > 0 ? after : starts.findLast((start) => start < here - 1);
-  if (next !== undefined) deck.seek(track, next);
-}
-
 for (const side of sides) {
   const card = root.querySelector(`.side-${side.name}`);
   side.lines = [...card.querySelectorAll(".turn")];
@@ -47,7 +38,6 @@ for (const side of sides) {
   track.take(side.audio, side.peaks);
   for (const button of card.querySelectorAll(".seek")) {
     const start = Number(button.dataset.start);
-    Object.assign(button, { textContent: clock(start), ariaLabel: fill(texts.from, { time: clock(start) }) });
     button.addEventListener("click", () => { deck.seek(track, start); deck.play(side.name); });
   }
 }
@@ -55,14 +45,9 @@ onKey((key, place) => {
   const track = deck.tracks.get(root.dataset.heard);
   const next = key === "x" ? [...deck.tracks.keys()].find((each) => each !== track.key) : key;
   if (deck.tracks.has(next)) deck.play(next);
-  else if (key === "n" || key === "p") turn(track, key === "n" ? 1 : -1);
   else return deck.press(key, place);
   return true;
 });
 root.classList.add("scripted");
-const isKnown = ({ sound }) => sound.readyState || new Promise((done) => {
-  for (const kind of ["loadedmetadata", "error"]) sound.addEventListener(kind, done);
-});
-await Promise.all([...deck.tracks.values()].map(isKnown));
 root.dataset.state = "ready";
 write({ said: texts.ready });

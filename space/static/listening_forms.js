@@ -1,10 +1,13 @@
-// What a page of a listening test asks, as the server wrote it: what was answered, and what is open.
+// What a page of a listening test asks, as the server wrote it, and what was answered.
 import { fill } from "./page.js";
 
-const asked = (form) => [...form.querySelectorAll("[data-asked]")];
+const fields = (form) => [...form.querySelectorAll("[data-asked] :is(input, textarea)")];
+const about = (field) => field.closest("[data-asked]").dataset;
+const partOf = ({ localName }) => (localName === "textarea" ? "reason" : "mark");
 
 /** Show the mark of a slider from 0 to 100 in named bands; it has none until the listener sets one. */
-function show(question, slider, texts, set) {
+function show(slider, texts, set) {
+  const question = slider.closest("[data-asked]");
   const bands = [...question.querySelectorAll(".bands span")];
   const place = set ? Math.min(bands.length - 1, Math.floor((slider.value * bands.length) / 100)) : -1;
   slider.setCustomValidity(set ? "" : texts.unmarked);
@@ -15,44 +18,30 @@ function show(question, slider, texts, set) {
 }
 
 /** Let the sliders of a form be set, and fill in what was answered before. */
-export function begin(form, texts, saved) {
-  for (const question of asked(form)) {
-    const before = saved?.[question.dataset.asked] ?? null;
-    const { mark, reason } = typeof before === "object" ? before ?? {} : { mark: before, reason: before };
-    for (const input of question.querySelectorAll("input, textarea")) {
-      if (input.type === "radio") input.checked = Number(input.value) === mark;
-      else input.value = (input.type === "textarea" ? reason : mark) ?? input.defaultValue;
-      if (input.type !== "range") continue;
-      show(question, input, texts, typeof mark === "number");
-      // A mark of 50 is set without moving the thumb, by a click on it or by Enter.
-      const set = () => input.dispatchEvent(new Event("input", { bubbles: true }));
-      input.addEventListener("input", () => show(question, input, texts, true));
-      input.addEventListener("pointerup", set);
-      input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); set(); } });
-    }
+export function begin(form, texts, answer = {}) {
+  for (const field of fields(form)) {
+    const given = answer[about(field).asked];
+    const value = typeof given === "object" ? given?.[partOf(field)] : given;
+    if (field.type === "radio") field.checked = Number(field.value) === value;
+    else field.value = value ?? field.defaultValue;
+    if (field.type !== "range") continue;
+    show(field, texts, value !== undefined);
+    field.addEventListener("input", () => show(field, texts, true));
+    // A mark of 50 is set without moving the thumb, by a click on it or by Enter.
+    const set = () => field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.addEventListener("pointerup", set);
+    field.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); set(); } });
   }
 }
 
-/** What was answered, as the server takes it; without `whole`, what is not complete with it. */
-export function read(form, whole) {
+/** What was answered, as the server takes it: a mark, words, or both where a question has two parts. */
+export function read(form) {
   const answer = {};
-  for (const question of asked(form)) {
-    const inputs = [...question.querySelectorAll("input")];
-    const isSet = (input) => (input.type === "radio" ? input.checked : input.value && input.validity.valid);
-    const given = inputs.find(isSet);
-    const mark = given && Number(given.value);
-    const reason = question.querySelector("textarea")?.value;
-    const isWhole = (!inputs.length || given) && reason?.trim() !== "";
-    if (whole && !isWhole) continue;
-    answer[question.dataset.asked] = question.dataset.parts === undefined ? reason ?? mark ?? null : { mark, reason };
+  const isSet = ({ type, checked, value, validity }) => (type === "radio" ? checked : value.trim() && validity.valid);
+  for (const field of fields(form).filter(isSet)) {
+    const { asked, parts } = about(field);
+    const value = partOf(field) === "mark" ? Number(field.value) : field.value;
+    answer[asked] = parts === undefined ? value : { ...answer[asked], [partOf(field)]: value };
   }
   return answer;
-}
-
-/** The questions that are open, which are pointed at. */
-export function point(form) {
-  const open = asked(form).filter((question) => question.querySelector(":invalid"));
-  form.classList.toggle("pointed", open.length > 0);
-  open[0]?.querySelector(":invalid").focus();
-  return open.map((question) => question.dataset.label);
 }

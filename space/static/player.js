@@ -1,8 +1,6 @@
 // Recordings on a page, each with its sound, its picture, and what of it was heard. One plays at a time.
 import { clock, fill } from "./page.js";
-import { get } from "./server.js";
 
-const BARS = 150;
 const END = 0.25; // s: Chromium waits for ever after a seek to less before the end of FLAC
 
 /** Stretches in order, those that touch as one. */
@@ -14,20 +12,6 @@ function merge(stretches) {
     else merged.push([begin, end]);
   }
   return merged;
-}
-
-/** The bars of a sound as an image of CSS, which lets the colours behind it through. */
-function drawBars(peaks) {
-  const most = Math.max(0.05, ...peaks);
-  const wide = Math.ceil(peaks.length / BARS);
-  let path = "";
-  for (let at = 0; at < peaks.length; at += wide) {
-    const tall = Math.max(0.03, Math.max(...peaks.slice(at, at + wide)) / most);
-    path += `M${at} ${1 - tall}h${0.7 * wide}v${2 * tall}h${-0.7 * wide}z`;
-  }
-  const box = `viewBox="0 0 ${peaks.length} 2" preserveAspectRatio="none"`;
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" ${box}><path d="${path}"/></svg>`;
-  return `url("data:image/svg+xml,${encodeURIComponent(svg)}")`;
 }
 
 class Player {
@@ -59,10 +43,10 @@ class Player {
   }
 
   /**
-   * Take a sound: its address and that of its peaks, its length as far as it is known, and what was heard of it before:
-   * stretches, a share of which nothing closer is known, and the seconds for which it played.
+   * Take a sound: its address and that of its picture, its length as far as it is known, and what was heard of it
+   * before: stretches, a share of which nothing closer is known, and the seconds for which it played.
    */
-  async take(audio, peaks, length, { stretches = [], share = 0, seconds = 0 } = {}) {
+  take(audio, peaks, length, { stretches = [], share = 0, seconds = 0 } = {}) {
     this.wait();
     const before = { before: merge(stretches), floor: share, secondsBefore: seconds };
     Object.assign(this, before, { stated: length || 0, audio });
@@ -70,10 +54,13 @@ class Player {
     this.button.disabled = false;
     this.show();
     // Without its picture a sound can still be played.
-    const picture = await get(peaks, { cache: "default" }).catch(() => ({ peaks: [] }));
-    if (this.audio !== audio) return;
-    this.wave.style.setProperty("--bars", drawBars(picture.peaks));
-    this.wave.ariaBusy = "false";
+    const picture = new Image();
+    picture.onload = picture.onerror = () => {
+      if (this.audio !== audio) return;
+      this.wave.style.setProperty("--bars", `url("${peaks}")`);
+      this.wave.ariaBusy = "false";
+    };
+    picture.src = peaks;
   }
 
   get playing() {
@@ -147,19 +134,22 @@ class Player {
 
 /** The recordings of one page, of which one plays at a time. */
 export class Deck {
-  /**
-   * Options: `together`, whether all are kept at one place; `step`, the seconds that an arrow key moves; and what is
-   * called with a player: `started`, `ended`, and `changed` when something more was heard.
-   */
+  tracks = new Map();
+  current = null;
+  together = false; // whether all are kept at one place
+  step = 5; // seconds that an arrow key moves
+  started() {} // these are called with a player, the last one when something more was heard
+  ended() {}
+  changed() {}
+
   constructor(texts, options) {
-    const nothing = () => {};
-    const unless = { together: false, step: 5, started: nothing, ended: nothing, changed: nothing };
-    Object.assign(this, unless, options, { texts, tracks: new Map(), current: null });
+    Object.assign(this, options, { texts });
   }
 
   add(key, root) {
-    this.tracks.set(key, new Player(this, key, root));
-    return this.tracks.get(key);
+    const track = new Player(this, key, root);
+    this.tracks.set(key, track);
+    return track;
   }
 
   play(key) {

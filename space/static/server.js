@@ -1,11 +1,11 @@
 // What a page asks of the server, and how an answer that is none is told from a refusal.
 
-/** No answer: nobody knows whether it arrived. */
-export class NoAnswer extends Error {}
-
-/** The server says no, why in a word and in a sentence, and perhaps when to ask again. */
+/**
+ * The server says no, why in a word and in a sentence, and perhaps when to ask again; or nothing, not even a status,
+ * and nobody knows whether what was sent arrived.
+ */
 export class Refusal extends Error {
-  constructor(status, { reason = "", sentence, error }, after) {
+  constructor(status = 0, { reason = "", sentence, error = "" } = {}, after = 0) {
     super(sentence ?? error);
     Object.assign(this, { status, reason, after });
   }
@@ -22,10 +22,10 @@ export async function get(address, options) {
     answer = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE), ...options });
     content = await answer.json();
   } catch (error) {
-    throw error.name === "AbortError" ? error : new NoAnswer();
+    throw error.name === "AbortError" ? error : new Refusal();
   }
   if (answer.ok || content?.nothing) return content; // a board that says why there is nothing on it
-  if (typeof content?.error !== "string") throw new NoAnswer();
+  if (typeof content?.error !== "string") throw new Refusal();
   throw new Refusal(answer.status, content, Number(answer.headers.get("Retry-After")) || 0);
 }
 
@@ -43,8 +43,8 @@ export async function insist(ask, say = () => {}) {
       return answer;
     } catch (error) {
       const hasty = error.status === 429;
-      const down = error.status >= 500 && error.reason !== "closed";
-      if (!(error instanceof NoAnswer || hasty || down)) throw error;
+      const down = !error.status || (error.status >= 500 && error.reason !== "closed");
+      if (!(error instanceof Refusal && (hasty || down))) throw error;
       say(hasty ? error.message : null);
       await pause(hasty ? 1000 * (error.after || 5) : wait);
     }
@@ -52,7 +52,7 @@ export async function insist(ask, say = () => {}) {
 }
 
 /** Wait so many milliseconds, less where the network comes back before. */
-export function pause(milliseconds) {
+function pause(milliseconds) {
   return new Promise((done) => {
     setTimeout(done, milliseconds);
     addEventListener("online", done, { once: true });

@@ -4,9 +4,9 @@ import { byId } from "./page.js";
 const TABS = ["leaderboard", "arena", "score", "submit"];
 const entry = (name) => document.querySelector(`.top nav a[href="/${name === TABS[0] ? "" : name}"]`);
 const queued = location.pathname === "/queue";
-const named = () => TABS.find((name) => location.pathname === `/${name}`) ?? (queued ? "submit" : TABS[0]);
-const searches = {};
-let shown = named();
+const find = (path) => TABS.find((name) => path === `/${name}`) ?? { "/": TABS[0], "/queue": "submit" }[path];
+let shown = find(location.pathname) ?? TABS[0];
+let isAtQueue = false;
 
 /** Show a tab; the others are told, so that what plays there stops. */
 function show(name) {
@@ -18,21 +18,15 @@ function show(name) {
   document.dispatchEvent(new CustomEvent("podeval:tab", { detail: name }));
 }
 
-addEventListener("click", (event) => {
-  const link = event.target.closest?.(".top nav a, .gradio-container a");
-  const leads = (each) => link && !link.target && link.getAttribute("href") === entry(each).getAttribute("href");
-  const name = TABS.find(leads);
-  const elsewhere = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
-  // Until Gradio is there, and in another window, the link is a link.
-  if (!name || !byId(`tab-${name}-button`) || event.defaultPrevented || elsewhere) return;
-  event.preventDefault();
-  if (name === shown) return;
-  searches[shown] = location.search;
-  history.pushState(null, "", `${link.getAttribute("href")}${searches[name] ?? ""}`);
-  show(name);
-  scrollTo(0, 0);
+// Until Gradio is there, and in an older browser, the link is a link.
+window.navigation?.addEventListener("navigate", (event) => {
+  const { pathname, search } = new URL(event.destination.url);
+  const name = find(pathname);
+  // What the address of a tab asks besides, such as a metric, is for the server.
+  const asks = search && event.navigationType === "push" && name !== TABS[0];
+  if (!name || name === shown || asks || !event.canIntercept || !byId(`tab-${name}-button`)) return;
+  event.intercept({ handler: async () => show(name), focusReset: "manual" });
 });
-addEventListener("popstate", () => { if (named() !== shown) show(named()); });
 
 // The time of a defect plays from there; Gradio's own player keeps its sound in a shadow root.
 addEventListener("click", (event) => {
@@ -68,5 +62,5 @@ new MutationObserver(() => {
   if (error && problem() && problem().textContent !== error) problem().textContent = error;
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) Object.assign(main, { id: "content", tabIndex: -1 });
-  if (queued && byId("queue") && !searches.queue) byId("queue").scrollIntoView(searches.queue = true);
+  if (queued && byId("queue") && !isAtQueue) byId("queue").scrollIntoView(isAtQueue = true);
 }).observe(document.body, { childList: true, characterData: true, subtree: true });

@@ -12,6 +12,7 @@ from tab_parts import TabPart, answer_part
 from website import find_recordings_sender
 
 from podeval import benchmarks
+from podeval.board.words import write_board_name
 from podeval.errors import BadInput, PodevalError
 from podeval.submissions.author_kit import list_spoken
 from podeval.submissions.benchmark_entries import (
@@ -43,7 +44,7 @@ class RecordingsUpload(TabPart):
         """List the addresses of scripts and notebooks of the default runs, for systems that cannot be run here."""
         entered = list_runs_of_tracks((name, "voice") for name in benchmarks.list_benchmarks())
         kits = [
-            f"{entry.folder}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
+            f"{write_board_name(entry.folder)}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
             f"[{self._texts['notebook']}](/submit/outputs/{entry.folder}.ipynb)"
             for entry, _ in list_spoken(self._desk.gate.data)
             if entry in entered

@@ -52,12 +52,15 @@ ASKED = {
     "CSV of all columns": "board.csv?dimension=all",
 }
 WATCH = """
+window.moved = 0; new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.moved += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
 new MutationObserver(() => {
   if (!window.firstRow && document.querySelector("table.board tbody tr"))
     requestAnimationFrame(() => setTimeout(() => { window.firstRow = window.firstRow || performance.now(); }));
 }).observe(document, { childList: true, subtree: true });
 """
-"""Notes when the first row of the table has been painted."""
+"""Notes when the first row of the table has been painted, and adds up how much of the page moves."""
 
 
 def processor_seconds(pid: int) -> float:
@@ -131,13 +134,15 @@ def look(address: str, times: int) -> None:
             ("everything", "?dimension=all&rows=all"),
         ):
             found = [_opened(browser, address + query) for _ in range(times)]
-            paint, row = (statistics.median(values) for values in zip(*found, strict=True))
-            worst = max(row for _, row in found)
-            print(f"{name:28} first paint {paint:5.0f} ms, first row {row:5.0f} ms (worst {worst:.0f})")
+            paint, row, moved = (statistics.median(values) for values in zip(*found, strict=True))
+            print(
+                f"{name:28} first paint {paint:5.0f} ms, first row {row:5.0f} ms"
+                f" (worst {max(row for _, row, _ in found):.0f}), layout shift {moved:.3f}"
+            )
         browser.close()
 
 
-def _opened(browser: Any, address: str) -> tuple[float, float]:
+def _opened(browser: Any, address: str) -> tuple[float, float, float]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.add_init_script(WATCH)
@@ -145,9 +150,10 @@ def _opened(browser: Any, address: str) -> tuple[float, float]:
     told = "[performance.getEntriesByName('first-contentful-paint')[0]?.startTime, window.firstRow]"
     while None in (found := page.evaluate(told)):
         page.wait_for_timeout(20)
-    paint, row = found
+    page.wait_for_load_state("networkidle")
+    paint, row, moved = (float(value) for value in (*found, page.evaluate("window.moved")))
     context.close()
-    return float(paint), float(row)
+    return paint, row, moved
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from podeval.board.exports import downloads
 from podeval.board.exports.downloads import render_badge
-from podeval.board.runs_folder import RunsFolder
+from podeval.board.runs_folder import Index, RunsFolder
 from podeval.board.view import BoardView
 from podeval.errors import BadInput
 from podeval.hub.commits import push_folder
@@ -82,6 +82,12 @@ def test_a_badge_says_the_rank_range_or_why_there_is_none(runs: Path, site: Path
     assert say("real-episodes", sort="wer.wer") == "podeval · Real-Pod · voice: WER #3 of 3"
     assert say("piper", sort="sptd.sptd").endswith("SPTD provisional")
     assert say("podagent", dimension="audio").endswith("reported")
+    assert say("silence", dimension="speech") == "podeval · Real-Pod · voice: WER unscored"
+    board = RunsFolder(runs).board()
+    index = Index.of(board[(board["system"] != "silence") | (board["slice"] != "")])
+    assert say("silence", board="real_pod/voice") == "podeval · Real-Pod · voice: unscored", (
+        "no image without an answer"
+    )
     with pytest.raises(BadInput, match="there is no system 'nobody'"):
         render_badge(index, "nobody", BoardView())
     assert len(list((site / "badges" / "real_pod-voice-embedded").glob("*.svg"))) == 6

@@ -83,6 +83,7 @@ def test_every_file_gets_a_value_or_a_sentence(
         assert sentence is None or sentence in line
         assert ("unscored: " in line) == (code == 1)
         assert ("error: " in line) == (code == 2)
+        assert ("protocol " in said.err) == (code != 2), "an error has no protocol"
         return
     found = json.loads(line)
     assert found["file"] == name.removeprefix("./")

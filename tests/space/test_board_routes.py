@@ -180,6 +180,8 @@ def test_a_system_page_and_a_comparison_open_with_the_leading_systems(local: Tes
     assert "<h1>Hibari dialogue</h1>" in system
     assert '<option value="hibari" selected>' in compared
     assert '<option value="piper" selected>' in compared
+    for page in (system, compared):
+        assert '<option value="real_pod/voice/embedded" selected>Real-Pod · voice · embedded</option>' in page
 
 
 @pytest.mark.parametrize("system", ["hibari", "silence", "podagent"])

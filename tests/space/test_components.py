@@ -101,3 +101,18 @@ def test_names_that_a_template_would_evaluate_stay_text(
     assert page.evaluate("window.hacked ?? null") is None
     assert page.locator("img[src=x]").count() == 0
     assert visit.errors == []
+
+
+def test_numbers_keep_their_units_signs_and_ranks_on_one_line_in_texts_alone() -> None:
+    from podeval.reports.page import keep_together
+
+    together, space = '<span class="together">#1–2</span>', "\N{NO-BREAK SPACE}"
+    assert keep_together("<td>3.2 dB #1–2</td>") == f"<td>3.2{space}dB {together}</td>"
+    assert keep_together("<td>[-0.5, -3 pp] e-5</td>") == f"<td>[−0.5, −3{space}pp] e-5</td>"
+    for same in (
+        '<p title="#1–2 -3">a</p>',
+        "<svg><text>#1–2 -3</text></svg>",
+        "<code>x -3</code>",
+        "<script>a = -3</script>",
+    ):
+        assert keep_together(same) == same

@@ -225,11 +225,15 @@ def test_documents_and_metrics_are_found_by_their_words(visit: Any, address: str
     assert entries.count() > 40
     field = page.get_by_label("Search pages and metrics")
     field.fill("Voices  different")
+    field.press("Enter")
+    page.wait_for_url("**/docs?q=Voices++different")
     assert entries.all_inner_texts() == ["SPTD"]
     assert page.locator("h2:visible").all_inner_texts() == ["Speech"]
     field.fill("no such thing")
+    field.press("Enter")
     page.get_by_text("Nothing here contains").wait_for()
     field.fill("wer")
+    field.press("Enter")
     page.get_by_role("link", name="WER", exact=True).click()
     page.wait_for_selector("h1:has-text('WER')")
     assert page.title() == "WER · Metrics · podeval"

@@ -43,9 +43,9 @@ LOCAL = (
 """Choices that need no other numbers."""
 SCRIPT_TEXTS = (
     *("title", "intro", "go_vote", "go_score", "go_submit", "choices", "benchmark", "view", "columns"),
-    *("active", "remove", "reset", "status", "table", "system", "place", "place_by", "no_place", "pin", "unpin"),
-    *("more", "fewer", "of_columns", "none_fit", "none_fit_how", "about_column", "csv", "parquet", "copy_link"),
-    *("copied", "plots", "of", "as_table", "cite", "loading", "offline", "retry", "compare", "hear", "card"),
+    *("reset", "status", "table", "system", "place", "place_by", "no_place", "pin", "unpin"),
+    *("more", "fewer", "of_columns", "none_fit", "none_fit_how", "about_column", "csv", "parquet", "whole_link"),
+    *("plots", "of", "as_table", "cite", "loading", "offline", "retry", "compare", "hear", "card"),
     *("protocols_of", "hide_controls", "meanings"),
 )
 """Texts of the page that are the script's."""

@@ -15,7 +15,7 @@ from typing import Literal
 import pandas as pd
 from sqlalchemy import select
 
-from podeval import benchmarks
+from podeval.board.words import write_board_name
 from podeval.errors import BadInput
 from podeval.runs.run_folder import RunSummary, superseded_runs
 from podeval.store.database import Database
@@ -72,7 +72,9 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     # Results of the same moment are in a fixed order that does not depend on the order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
-        yield Change(created, "again" if where in first else "new", title, _benchmark(benchmark, split), profile)
+        yield Change(
+            created, "again" if where in first else "new", title, write_board_name(f"{benchmark}/{split}"), profile
+        )
         first.add(where)
 
 
@@ -87,7 +89,9 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
         if "version" in protocol:
             began[str(protocol["metric"])][str(protocol["version"])] = created
     for metric, versions in began.items():
-        for older, newer in itertools.pairwise(sorted(versions, key=_as_numbers)):
+        # 1.9 is before 1.10.
+        parts = {name: [(int(n), "") if n.isdigit() else (-1, n) for n in name.split(".")] for name in versions}
+        for older, newer in itertools.pairwise(sorted(versions, key=parts.__getitem__)):
             yield Change(versions[newer], "protocol", metric, detail=f"{older} → {newer}")
 
 
@@ -103,7 +107,7 @@ def _withdrawals(database: Database) -> Iterable[Change]:
     )
     with database.reading() as session:
         for step, document in session.execute(query):
-            entered = ", ".join(_benchmark(part["name"], "") for part in document["benchmarks"])
+            entered = ", ".join(write_board_name(part["name"]) for part in document["benchmarks"])
             yield Change(
                 step.at.isoformat(),
                 "withdrawn",
@@ -120,13 +124,3 @@ def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
         except BadInput:
             # The run is from an earlier version of podeval, so its measurement time is unknown.
             continue
-
-
-def _benchmark(name: str, split: str) -> str:
-    benchmark = benchmarks.find_all().get(name)
-    return " · ".join(filter(None, (benchmark.title if benchmark else name, split)))
-
-
-def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key for a version that puts 1.9 before 1.10."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in version.split("."))

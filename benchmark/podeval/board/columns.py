@@ -12,7 +12,7 @@ scored for a rank. It also contains the raw number, for sorting.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -195,6 +195,11 @@ class Cell:
     interval: str = ""
     standing: str = ""
     value: float | None = None
+
+    def translate(self, texts: Mapping[str, Any]) -> "Cell":
+        """The same in the words of the page `board`."""
+        number, standing = self.number.replace("unscored", texts["unscored"]), texts["standings"]
+        return replace(self, number=number, standing=standing.get(self.standing, self.standing))
 
     def __str__(self) -> str:
         figure = " ".join(filter(None, (self.number, self.interval)))

@@ -18,6 +18,7 @@ from podeval.board.report_figures import (
     set_against,
 )
 from podeval.board.runs_folder import RunsFolder, choose_names, choose_protocols
+from podeval.board.words import write_board_name
 from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
@@ -130,7 +131,7 @@ def list_shared_places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...
     shared = sorted(
         of_a.keys() & of_b.keys(), key=lambda where: (where[2] == "paper", -min(of_a[where], of_b[where]), where)
     )
-    return tuple((" · ".join(filter(None, where)), "/".join(where)) for where in shared)
+    return tuple((write_board_name("/".join(where)), "/".join(where)) for where in shared)
 
 
 def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemComparison:

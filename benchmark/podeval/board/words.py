@@ -54,10 +54,10 @@ class Words:
 
 
 def write_board_name(name: str) -> str:
-    """Write `real_pod · voice` as `Real-Pod · voice`."""
-    benchmark, _, split = name.partition(" · ")
+    """`real_pod · voice`, or a place `real_pod/voice/embedded`, as `Real-Pod · voice · embedded`."""
+    benchmark, *rest = name.replace("/", " · ").split(" · ")
     record = benchmarks.find_all().get(benchmark)
-    return " · ".join(filter(None, (record.title if record else benchmark, split)))
+    return " · ".join(filter(None, (record.title if record else benchmark, *rest)))
 
 
 def explain_column(column: Column, words: Words) -> dict[str, Any]:

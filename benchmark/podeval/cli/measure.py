@@ -1,7 +1,7 @@
 """`podeval measure`: score files with one metric."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -187,7 +187,8 @@ def measure(
                 print(f"{short_name}: {problem or describe_result(metric, result)}", flush=True)
     if not as_json:
         _print_means(metric, results)
-        print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
+        if worst < 2 or any(not isinstance(result, Unscored) for result in results):
+            print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
     tell_usage(bench)
     if pilot:
         unasked = count_unasked(result.reason for result in results if isinstance(result, Unscored))

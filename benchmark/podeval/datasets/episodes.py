@@ -51,14 +51,6 @@ def list_episode_features() -> datasets.Features:
     )
 
 
-def _not_readable(row: Row) -> str | None:
-    return None if row["sha256"] and row["duration"] > 0 else row["reason"] or "the recording has no length"
-
-
-def _not_heard(row: Row) -> str | None:
-    return None if row["turns"] or not row["sha256"] else row["reason"] or "no speech is heard"
-
-
 def _out_of_time(row: Row) -> str | None:
     for turn in row["turns"]:
         if not 0 <= turn["start"] <= turn["end"]:
@@ -67,8 +59,13 @@ def _out_of_time(row: Row) -> str | None:
 
 
 EPISODE_RULES = (
-    RowRule("audio.readable", _not_readable),
-    RowRule("speech.heard", _not_heard),
+    RowRule(
+        "audio.readable",
+        lambda row: None if row["sha256"] and row["duration"] > 0 else row["reason"] or "the recording has no length",
+    ),
+    RowRule(
+        "speech.heard", lambda row: None if row["turns"] or not row["sha256"] else row["reason"] or "no speech is heard"
+    ),
     RowRule("turns.times", _out_of_time),
 )
 """Rules for every row: its audio is readable, and contains speech."""

@@ -107,7 +107,18 @@ def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi |
     """
     content = write_eval_results_yaml(_require_figures(repo, figures), board).encode()
     title = f"podeval results ({_short_hash(content)})"
-    return _open_once(repo, title, FILE, lambda client: None if _holds(client, repo, content) else content, board, api)
+    return _open_once(
+        repo,
+        title,
+        FILE,
+        lambda client: (
+            None
+            if FILE in _list_files(client, repo) and repo_info.fetch_content(repo, "main", FILE, api=client) == content
+            else content
+        ),
+        board,
+        api,
+    )
 
 
 def propose_model_index(
@@ -230,10 +241,6 @@ def _open_once(
 
 def _list_files(client: HfApi, repo: str) -> set[str]:
     return {each.rfilename for each in client.model_info(repo).siblings or ()}
-
-
-def _holds(client: HfApi, repo: str, content: bytes) -> bool:
-    return FILE in _list_files(client, repo) and repo_info.fetch_content(repo, "main", FILE, api=client) == content
 
 
 def _short_hash(content: bytes) -> str:

@@ -17,7 +17,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -208,7 +208,10 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise BadInput(
                 f"{longer} has more cells than the line of names: quote cells with commas, write 4.5, not 4,5"
             )
-        records = [(line, {_clean(name): _clean_cell(one) for name, one in row.items()}) for line, row in rows]
+        records = [
+            (line, {_clean(name): one.strip() if isinstance(one, str) else one for name, one in row.items()})
+            for line, row in rows
+        ]
     else:
         lines = enumerate(text.split("\n"), start=1)
         records = [(f"line {number}", _parse_line(line, what, number)) for number, line in lines if line.strip()]
@@ -230,10 +233,6 @@ def _parse_line(text: str, what: str, number: int) -> Any:
 
 def _clean(name: Any) -> str:
     return name.strip().lower() if isinstance(name, str) else ""
-
-
-def _clean_cell(cell: Any) -> Any:
-    return cell.strip() if isinstance(cell, str) else cell
 
 
 def _word(record: Mapping[str, Any], name: str, location: str) -> str:

@@ -150,13 +150,9 @@ def spell(word: str, language: str) -> str:
     """Spell a word in the aligner's letters; `*` for a word that has none."""
     plain = "".join(split_words(word, "zh" if language == "zh" else "en"))
     letters = unicodedata.normalize("NFKD", plain)
-    if any(letter.isalpha() and not _is_latin(letter) for letter in letters):
+    if any(letter.isalpha() and not unicodedata.name(letter, "").startswith("LATIN") for letter in letters):
         letters = unicodedata.normalize("NFKD", _load_uroman().romanize_string(plain, lcode=_UROMAN.get(language)))
     return re.sub("[^a-z]", "", letters.lower()) or _STAR
-
-
-def _is_latin(letter: str) -> bool:
-    return unicodedata.name(letter, "").startswith("LATIN")
 
 
 @functools.cache

@@ -36,6 +36,8 @@ STYLE = (
 )
 """The style of a standalone picture; its background is white, so that it can be read on dark pages."""
 
+BARS = 150
+"""Bars of the picture of a sound."""
 _LAYER, _HEIGHT = 88, 34
 """Height of a layer including the space above it, and height of a box."""
 
@@ -302,3 +304,12 @@ def draw_badge(label: str, message: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" font-size="11">'
         f"<title>{title}</title>{grounds}{texts}</svg>"
     )
+
+
+def draw_bars(peaks: Sequence[float]) -> str:
+    """Draw the peaks of a sound, each 0 to 1, as bars without colours, which a player shows its own through."""
+    most, wide = max(0.05, 0, *peaks), math.ceil(len(peaks) / BARS) or 1
+    parts = [(place, max(0.03, max(peaks[place : place + wide]) / most)) for place in range(0, len(peaks), wide)]
+    path = "".join(f"M{x} {1 - y:.3f}h{0.7 * wide:.3g}v{2 * y:.3f}h{-0.7 * wide:.3g}z" for x, y in parts)
+    box = f'viewBox="0 0 {len(peaks)} 2" preserveAspectRatio="none"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {box}><path d="{path}"/></svg>'

@@ -6,6 +6,7 @@ Text from strangers is never treated as markup, and the page's policy allows onl
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,16 @@ from podeval.version import __version__
 TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")
 """Languages of reports; the first is the language of the engine."""
+_BEFORE_UNIT = re.compile(
+    r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
+    r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
+)
+"""The space between a number and its unit in texts between tags; `page.js` has it too."""
+_WHOLE = re.compile(
+    r"(?s)<(script|style|title|option|textarea|svg|code|pre)\b.*?</\1>"
+    r"|#\d+–\d+(?=[^<>{}]*<)|(?<=[\s\[(>])-(?=\d[^<>{}]*<)"
+)
+"""Elements that are left as they are; a rank range, or a hyphen for a minus sign, in a text between tags."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +181,14 @@ class Report:
     seconds: float = 0.0
 
 
+def keep_together(page: str) -> str:
+    """The page with each number joined to its sign and its unit, and each rank range in one piece, on one line."""
+    return _WHOLE.sub(
+        lambda found: found[0] if found[1] else "−" if found[0] == "-" else f'<span class="together">{found[0]}</span>',
+        _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", page),
+    )
+
+
 @cache
 def read_report_texts(language: str) -> dict[str, Any]:
     """Read the texts of reports, by page.
@@ -191,13 +210,13 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
         language: `en` or `zh`.
 
     Raises:
-        BadInput: there is no such language.
+        BadInput: the language does not exist.
     """
     static = locate_hub_source("space") / "static"
     sheets = [(static / name).read_text(encoding="utf-8") for name in ("podeval.css", "report.css")]
     plays = any(isinstance(part, Player) for report in reports for part in report.head)
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8") if plays else ""
-    return (
+    return keep_together(
         _open_templates()
         .get_template("report.html")
         .render(
@@ -216,7 +235,7 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
 def render_parts(parts: Iterable[Part]) -> str:
     """Render parts on their own, such as a table for a notebook."""
     module: Any = _open_templates().get_template("parts.html").module
-    return "".join(str(module.render(part)) for part in parts)
+    return keep_together("".join(str(module.render(part)) for part in parts))
 
 
 def write_page(page: str, path: Path) -> Path:

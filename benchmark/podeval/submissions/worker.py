@@ -66,11 +66,6 @@ LIFE_SECONDS = 60.0
 """Seconds between two signs of life."""
 
 
-def make_worker_name() -> str:
-    """Return the name of this process as shown in the queue."""
-    return f"{socket.gethostname()[:60]}:{os.getpid()}"
-
-
 @dataclass
 class Worker(Workplace):
     """The worker for a queue of submissions.
@@ -89,7 +84,7 @@ class Worker(Workplace):
         rests: monotonic seconds until which it does not retry a submission that this machine could not run.
     """
 
-    name: str = field(default_factory=make_worker_name)
+    name: str = field(default_factory=lambda: f"{socket.gethostname()[:60]}:{os.getpid()}")
     log: Callable[[str], None] = lambda line: None
     look_over: Callable[[], object] = lambda: None
     proposals: Proposals | None = None

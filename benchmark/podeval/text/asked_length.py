@@ -280,7 +280,7 @@ def _read_minutes(match: re.Match[str]) -> Minutes | None:
     first = _read_amount(match["first"]) if match["first"] else last
     if first is None:
         return None
-    scale = _find_scale(match["last"])
+    scale = {"千": 1000, "万": 10_000, "k": 1000}.get(match["last"].lower()[-1:], 1)
     if scale > 1 and first < 10 and first * scale < last:
         # 五到八千字 is 5000 to 8000.
         first *= scale
@@ -294,7 +294,3 @@ def _find_factor(unit: str) -> float:
 def _read_amount(text: str) -> float | None:
     fraction = re.match("half|半|quarter|three[ -]quarters|an$", text, re.IGNORECASE)
     return _FRACTIONS[fraction[0].lower().partition(" ")[0].partition("-")[0]] if fraction else parse_number(text)
-
-
-def _find_scale(text: str) -> int:
-    return {"千": 1000, "万": 10_000, "k": 1000}.get(text.lower()[-1:], 1)

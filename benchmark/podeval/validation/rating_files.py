@@ -207,10 +207,6 @@ def _to_number(line: str, record: Record, name: str) -> float:
     return number
 
 
-def _locate_pam(row: Record) -> tuple[str, str, str]:
-    return str(row["model"]), str(row["file name"]), f"{row['model']}/{row['file name']}"
-
-
 def _locate_voicemos(row: Record) -> tuple[str, str, str]:
     system, _, item = str(row["file"]).strip().removesuffix(".wav").partition("-")
     return (row["system"] or system).rstrip(","), item, str(row["file"])
@@ -321,7 +317,7 @@ _LIST = (
         _columns("file name, model, ovl", "file name, model, rel"),
         f"{_ZENODO}10737388 (ratings and recordings)",
         {"ovl": "OVL", "rel": "REL"},
-        _locate_pam,
+        lambda row: (str(row["model"]), str(row["file name"]), f"{row['model']}/{row['file name']}"),
         archive=f"{_ZENODO}10737388/files/human_eval.zip",
     ),
     Layout(

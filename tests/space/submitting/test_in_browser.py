@@ -92,7 +92,7 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     link.click()
     page.wait_for_selector("#standing")
     looked_at(page, "submission")
-    page.click("[data-post$='/cancel']")
+    page.click("[data-address$='/cancel'] button")
     page.wait_for_selector("[data-state=cancelled]")
     assert Queue(database).get(row.id).state == "cancelled"
     page.goto(f"{address}/queue")

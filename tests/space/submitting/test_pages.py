@@ -103,7 +103,7 @@ def test_only_its_owner_or_an_operator_stops_a_submission(
     for what in ("cancel", "retry"):
         refused = bob.post(f"/submissions/{id_}/{what}", json={})
         assert (refused.status_code, refused.json()["reason"]) == (403, "foreign")
-    assert "data-post" not in bob.get(f"/submissions/{id_}").text
+    assert "data-address" not in bob.get(f"/submissions/{id_}").text
     assert as_person().post(f"/submissions/{id_}/cancel", json={}).status_code == 401
     assert "/cancel" in alice.get(f"/submissions/{id_}").text
     assert alice.post(f"/submissions/{id_}/cancel", json={}).json()["state"] == "cancelled"

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
+from jinja2 import Template
 
 from podeval.board import scene
 from podeval.board.board_json import Addresses, describe_board, describe_picture
@@ -33,7 +34,7 @@ from podeval.texts import write_sentence
 
 
 def render_badge(index: Index, system: str, wish: BoardView) -> str:
-    """Return the badge of a system as SVG: its rank range, `provisional` without a rank, or `reported`.
+    """Return the badge of a system as SVG: its rank range, `provisional` without a rank, `reported`, or `unscored`.
 
     Args:
         index: the board.
@@ -51,9 +52,13 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
             if row := next((row for (each, _), row in rows.items() if each == system), None):
                 ranked = sum(to_number(other["rank_best"]) is not None for other in rows.values())
                 standing = format_standing(row)
-                ranks = f"{standing} of {ranked}" if standing.startswith("#") else "provisional"
-                word = "reported" if row["provenance"] == "reported" else ranks
-                return draw_badge(f"podeval · {write_board_name(settled.title)}", f"{column.title} {word}")
+                unranked = "unscored" if to_number(row["value"]) is None else "provisional"
+                ranks = f"{standing} of {ranked}" if standing.startswith("#") else unranked
+                said = f"{column.title} {'reported' if row['provenance'] == 'reported' else ranks}"
+                return draw_badge(f"podeval · {write_board_name(settled.title)}", said)
+    first = resolve_view(BoardView(wish.board, wish.profile), index)
+    if system in first.board.systems:
+        return draw_badge(f"podeval · {write_board_name(first.title)}", "unscored")
     raise BadInput(write_sentence("no-such-choice", what="system", value=f"{system[:80]!r}"))
 
 
@@ -153,7 +158,7 @@ PAGE = """<!doctype html>
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title} · podeval</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="board.css"></head>
-<body><main><p class="quiet">podeval · {others}</p><div id="board"></div>
+<body><main><p class="quiet">podeval · {others}</p>{frame}
 <noscript><p class="notice"><a href="{csv}">CSV</a></p></noscript></main>
 <script type="application/json" id="board-data">{data}</script>
 <script src="board.js"></script></body></html>
@@ -213,7 +218,7 @@ def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
         profiles = index.profiles(board)
         for profile in [one for one in profiles if one != PAPER] or list(profiles):
             name = "-".join(part for part in (*board.split("/"), profile) if part)
-            yield board, profile, name, write_board_name(board.replace("/", " · ").strip(" ·"))
+            yield board, profile, name, write_board_name(board)
 
 
 def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
@@ -234,7 +239,10 @@ def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Wo
 def _render_page(data: Mapping[str, Any], language: str, name: str, others: str) -> str:
     written = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
     title = escape(str(data["texts"]["title"]))
-    return PAGE.format(language=language, title=title, data=written, others=others, csv=f"data/{name}.csv")
+    frame = Template((locate_hub_source("space") / "templates/board.html").read_text("utf-8"), autoescape=True).render(
+        t={"board": data["texts"]}, still=True
+    )
+    return PAGE.format(language=language, title=title, data=written, frame=frame, others=others, csv=f"data/{name}.csv")
 
 
 def _write_shared(out: Path) -> None:

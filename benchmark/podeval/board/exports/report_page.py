@@ -18,6 +18,7 @@ from podeval.board.exports.report_pictures import describe_drift, draw_distribut
 from podeval.board.item_results import format_reading
 from podeval.board.report import Chapter, SystemReport
 from podeval.board.report_figures import ReportFigure
+from podeval.board.words import write_board_name
 from podeval.metrics.catalogue import get_title
 from podeval.metrics.description import name_source
 from podeval.reports.page import (
@@ -132,22 +133,20 @@ def build_chapter(
         link: function that returns the address of an item's page; without it, items are not linked.
     """
     words = texts["report"]
-    benchmark, split, profile = chapter.parts
-    record = chapter.benchmark
     headlines = chapter.standing.headlines
     language = words["language"]
     key_figures = [
         (
             write_dimension_title(figure.column.dimension, language),
             f"{figure.column.header_in(language)} "
-            f"{build_cell(figure.row, figure.column.choose_decimals([figure.value]))}",
+            f"{build_cell(figure.row, figure.column.choose_decimals([figure.value])).translate(texts['board'])}",
             False,
         )
         for figure in headlines
         if figure.value is not None
     ]
     return {
-        "title": " · ".join(filter(None, (record.title if record else benchmark, split, profile))),
+        "title": write_board_name(chapter.where),
         "counts": _count(chapter, words),
         "verdicts": _name_verdicts(chapter, words),
         "key_figures": FactList(key_figures[:KEY_FIGURES], "key-figures screen"),
@@ -241,7 +240,7 @@ def _tabulate_figures(
         places = figure.column.choose_decimals([figure.value, figure.median, figure.person])
         cells: list[str | TableCell] = [
             metric if grouped else TableCell(title, metric),
-            str(build_cell(figure.row, places)),
+            str(build_cell(figure.row, places).translate(texts["board"])),
         ]
         if chapter.others:
             cells.append(format_value(figure.median, None, None, places))
