@@ -10,7 +10,7 @@ import pytest
 from podeval.arena import ranking as ranking_module
 from podeval.arena.kept_ranking import find_file, read_ranking
 from podeval.arena.ranking import Ranking, Rankings
-from podeval.arena.ratings import build_rating_table, make_battles, read_battles
+from podeval.arena.ratings import VoteReader, build_rating_table, make_battles
 from podeval.errors import StoreUnusable
 from podeval.store.tables import ArenaSystem
 from tests.fakes.databases import ON_SQLITE, Make
@@ -40,7 +40,7 @@ def test_votes_are_read_as_numbers_as_they_are_in_the_table(small_arena: Make) -
         battle = small.serve(f"voter{number % 3}", protocol=("excerpts", "whole")[number % 2])
         small.vote(f"voter{number % 3}", outcome, battle=battle, preference="slight" if number % 5 < 2 else "")
     with small.database.reading() as session:
-        read, table = read_battles(session), build_rating_table(session)
+        read, table = VoteReader().read(session), build_rating_table(session)
     assert list(read) == ["excerpts", "whole"]
     for protocol, votes in read.items():
         part, battles = table[table["protocol"] == protocol], votes.battles

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import ClauseElement, Select, bindparam, select
+from sqlalchemy import ClauseElement, Select, bindparam, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
 from podeval.stats.battles import OUTCOMES, Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
-from podeval.store.tables import ArenaOutput, Battle, Vote
+from podeval.store.tables import ArenaOutput, Battle, Erasure, Vote
 from podeval.store.vote_counts import RATED, RATED_VOTES
 
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
@@ -41,6 +41,16 @@ PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds
 
 _ROWS = 100
 """Number of votes that are read at a time."""
+
+_RATED_NUMBERS = select(RATED_VOTES.c.number).order_by(RATED_VOTES.c.number)
+_BATTLES = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(RATED[0])
+_JUDGED = (
+    select(Vote.battle, Vote.number, Vote.voter, Vote.outcome, Vote.preference)
+    .add_columns(Vote.heard_seconds_a, Vote.heard_seconds_b)
+    .where(Vote.outcome != "skip")
+    .order_by(Vote.number)
+)
+"""The votes that are rated if their battle repeats no other and they are not excluded."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
@@ -196,23 +206,75 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
-def read_battles(session: Session) -> dict[str, RatedVotes]:
-    """Return the rated votes by protocol: those of `build_rating_table`, read as numbers a part at a time.
+class VoteReader:
+    """Reads the rated votes by protocol as numbers: those of `build_rating_table`; for one thread at a time.
 
-    Battles and votes are read one after the other, because a join in the database takes twice as long.
+    The content of a vote never changes, so each is read once and kept; which of them are rated is read every time.
+    After an erasure everything is read again, because a new vote may get the number of an erased one. Nothing is kept
+    on the disk, where erasures would not reach it.
+    """
+
+    def __init__(self) -> None:
+        self._erasures = -1
+        self._kinds: list[Any] = []
+        self._columns: list[NDArray[Any]] = []
+
+    def read(self, session: Session) -> dict[str, RatedVotes]:
+        """Return the rated votes by protocol.
+
+        Args:
+            session: session of the database.
+        """
+        erasures = session.scalar(select(func.count()).select_from(Erasure)) or 0
+        if erasures != self._erasures:
+            voters, outcomes, preferences, protocols, dimensions, outputs = (_number_texts() for _ in range(6))
+            self._kinds = [int, voters, outcomes, preferences, float, float, protocols, dimensions, outputs, outputs]
+            self._columns = [_make_column(kind) for kind in self._kinds]
+            self._erasures = erasures
+        (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
+        missing = rated[np.isin(rated, self._columns[0], assume_unique=True, invert=True)]
+        if len(missing):
+            # Of two simultaneous votes, the one with the lower number may become visible later.
+            kept = int(np.searchsorted(self._columns[0], missing[0]))
+            later = _read_later(session, self._kinds, int(missing[0]) if kept else None)
+            self._columns = [np.append(old[:kept], new) for old, new in zip(self._columns, later, strict=True)]
+        counts = np.isin(self._columns[0], rated, assume_unique=True)
+        return _divide_by_protocol(session, self._kinds, [column[counts] for column in self._columns])
+
+
+def _read_later(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
+    """Return the columns of the votes from one number on, or of all.
+
+    Battles and votes are read one after the other, because a join in the database takes longer.
 
     Args:
         session: session of the database.
+        kinds: the kinds of the columns.
+        first: the lowest number; None for all.
     """
-    of_battle, *of_vote = RATED
-    ids, protocols, dimensions, outputs, voters, outcomes, preferences = (_number_texts() for _ in range(7))
-    rated = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(of_battle)
-    _, protocol, dimension, *sides = _read_columns(session, rated, (ids, protocols, dimensions, outputs, outputs))
-    judged = select(Vote.battle, Vote.voter, Vote.outcome, Vote.preference, Vote.heard_seconds_a, Vote.heard_seconds_b)
-    votes = judged.where(*of_vote).order_by(Vote.number)
-    columns = _read_columns(session, votes, (ids, voters, outcomes, preferences, None, None))
+    ids, battles, votes = _number_texts(), _BATTLES, _JUDGED
+    if first is not None:
+        votes = votes.where(Vote.number >= first)
+        battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
+    _, *of_battles = _read_columns(session, battles, [ids, *kinds[-4:]])
+    battle, *of_votes = _read_columns(session, votes, [ids, *kinds[:-4]])
     # Battles that were not read repeat others.
-    battle, voter, outcome, preference, *heard = (column[columns[0] < len(protocol)] for column in columns)
+    read = battle < len(of_battles[0])
+    return [*(column[read] for column in of_votes), *(column[battle[read]] for column in of_battles)]
+
+
+def _divide_by_protocol(
+    session: Session, kinds: Sequence[Any], columns: Sequence[NDArray[Any]]
+) -> dict[str, RatedVotes]:
+    """Return votes by protocol.
+
+    Args:
+        session: session of the database.
+        kinds: the kinds of the columns: a type, or the number of each text.
+        columns: the columns.
+    """
+    _, voters, outcomes, preferences, _, _, protocols, dimensions, outputs, _ = kinds
+    _, voter, outcome, preference, heard_a, heard_b, protocol, dimension, *sides = columns
     # Systems and voters as codes, in the order of their names.
     of_output = {
         row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
@@ -224,19 +286,18 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
     battles = Battles(
         systems=tuple(systems),
         voters=tuple(sorted(voters)),
-        first=system[sides[0]][battle],
-        second=system[sides[1]][battle],
+        first=system[sides[0]],
+        second=system[sides[1]],
         outcome=np.array([OUTCOMES.index(text) for text in outcomes], dtype=np.intp)[outcome],
         voter=np.argsort(np.argsort(np.array(list(voters), dtype=object)))[voter],
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
     # The part of both sides that was heard, in seconds or as a share.
-    whole = protocol != protocols[EXCERPTS]
-    units = (np.where(whole, np.maximum(seconds[side], 1e-9), 1.0)[battle] for side in sides)
-    least = np.min([amount / unit for amount, unit in zip(heard, units, strict=True)], axis=0)
-    names = np.array(list(dimensions), dtype=object)[dimension[battle]]
-    masks = {name: protocol[battle] == protocols[name] for name in PROTOCOLS}
+    units = [np.where(protocol != protocols[EXCERPTS], np.maximum(seconds[side], 1e-9), 1.0) for side in sides]
+    least = np.minimum(heard_a / units[0], heard_b / units[1])
+    names = np.array(list(dimensions), dtype=object)[dimension]
+    masks = {name: protocol == protocols[name] for name in PROTOCOLS}
     return {
         name: RatedVotes(battles.only(mask), names[mask].tolist(), least[mask])
         for name, mask in masks.items()
@@ -249,20 +310,23 @@ def _number_texts() -> defaultdict[str, int]:
     return defaultdict(itertools.count().__next__)
 
 
-def _read_columns(
-    session: Session, query: ClauseElement, numbers: Sequence[Mapping[str, int] | None]
-) -> list[NDArray[Any]]:
-    """Return the columns of a query as arrays: texts by their numbers; if there are none, the values are floats.
+def _make_column(kind: Any) -> NDArray[Any]:
+    """Return an empty column of numbers, or of texts by their numbers."""
+    return np.zeros(0, kind if isinstance(kind, type) else np.int32)
+
+
+def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) -> list[NDArray[Any]]:
+    """Return the columns of a query as arrays; each kind is a type, or the numbers by which texts are replaced.
 
     The driver's cursor is used, because SQLAlchemy takes the same time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
-    parts: list[list[NDArray[Any]]] = [[np.zeros(0, float if texts is None else np.int32)] for texts in numbers]
+    parts = [[_make_column(kind)] for kind in kinds]
     cursor = session.connection().connection.cursor()
     cursor.execute(str(statement))
     while rows := cursor.fetchmany(_ROWS):
-        for part, texts, column in zip(parts, numbers, zip(*rows, strict=True), strict=True):
-            values = column if texts is None else map(texts.__getitem__, column)
+        for part, kind, column in zip(parts, kinds, zip(*rows, strict=True), strict=True):
+            values = column if isinstance(kind, type) else map(kind.__getitem__, column)
             part.append(np.fromiter(values, part[0].dtype, len(rows)))
     return [np.concatenate(part) for part in parts]
 
