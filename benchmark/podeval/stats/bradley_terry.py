@@ -162,8 +162,8 @@ def rate(
     rows, fitted, lowered = _fit(battles, position, prior, strength, robust)
     size, names = len(rows.systems), [battles.systems[number] for number in rows.systems]
     counts = count_outcomes(battles)[rows.systems]
-    opponents, voters, freedom = _count_company(rows)
-    has = np.stack([counts.sum(axis=1), opponents, voters], axis=1)
+    met, voters, freedom = _count_company(rows)
+    has = np.stack([counts.sum(axis=1), met.sum(axis=0), voters], axis=1)
     needed = np.array([least if name != "opponents" else min(least, size - 1) for name, least in NEEDED.items()])
     ranked = np.all(has >= needed, axis=1)
     share = (ranked if ranked.any() else np.ones(size)) / max(1, ranked.sum() or size)
@@ -177,9 +177,7 @@ def rate(
     far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
     # Systems that the votes separate, and so the ranks.
     order = np.lexsort((-strengths, ~ranked))
-    member = _find_islands(rows.a, rows.b, size)
-    among = ranked[rows.a] & ranked[rows.b]
-    linked = _find_islands(rows.a[among], rows.b[among], size)
+    member, linked = _find_islands(met), _find_islands(met & ranked & ranked[:, None])
     comparable = (linked[:, None] == linked) & ranked & ranked[:, None]
     (apart,) = holm_pairs(np.where(comparable, _chance(strengths, errors, freedom), np.nan))
     beats = (strengths[:, None] > strengths) & apart
@@ -216,7 +214,9 @@ def _fit(
     fitted = fit(rows, prior)
     if not robust:
         return rows, fitted, ()
-    arrival = np.argsort(np.argsort(np.unique(battles.voter, return_index=True)[1]))
+    first = np.full(int(battles.voter.max()) + 1, -1)
+    first[battles.voter[::-1]] = np.arange(len(battles))[::-1]
+    arrival = np.argsort(np.argsort(first[first >= 0]))
     names = [battles.systems[number] for number in rows.systems]
     rows, lowered = weigh_votes(rows, fitted, names, arrival)
     return rows, fit(rows, prior) if lowered else fitted, lowered
@@ -255,12 +255,10 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     return math.ceil(max(0.0, information_needed - 1 / error**2) / brought) or 1
 
 
-def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+def _find_islands(met: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return for each system the number of its island: the systems that battles connect."""
-    from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
-    met = sparse.coo_array((np.ones(len(a)), (a, b)), shape=(size, size))
     return np.asarray(connected_components(met, directed=False)[1].astype(np.intp))
 
 
@@ -270,18 +268,18 @@ def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str
     return tuple(sorted(groups, key=len, reverse=True))
 
 
-def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-    """Return each system's numbers of opponents and voters, and the degrees of freedom of its strength.
+def _count_company(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.int64], Array]:
+    """Return who met whom, each system's number of voters, and the degrees of freedom of its strength.
 
-    These are one less than the equivalent number of voters who all judged it equally often.
+    The latter are one less than the equivalent number of voters who all judged it equally often.
     """
     size, voters = len(rows.systems), rows.voters
-    met = np.zeros((size, size))
-    met[rows.a, rows.b] = met[rows.b, rows.a] = 1
+    met = np.zeros((size, size), dtype=np.bool_)
+    met[rows.a, rows.b] = met[rows.b, rows.a] = True
     cells = np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2)
     judged = np.bincount(cells, np.tile(rows.weight, 2), size * voters).reshape(size, voters)
     shares = judged.sum(axis=1) ** 2 / np.einsum("ij,ij->i", judged, judged)
-    return np.count_nonzero(met, axis=0), np.count_nonzero(judged, axis=1), np.maximum(1.0, shares - 1)
+    return met, np.count_nonzero(judged, axis=1), np.maximum(1.0, shares - 1)
 
 
 def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing | None:

@@ -215,7 +215,7 @@ def _weigh_fans(
         for side, grouped_by in enumerate(_SIDES)
         for system in np.flatnonzero(lowering[side])
     )  # fmt: skip
-    weights = 1 - (lowering[:, judged.system] * chance).sum(axis=0)
+    weights = 1 - np.einsum("ij,ij->j", lowering[:, judged.system], chance)
     return weights, tuple(sorted(lowered, key=lambda one: one.weight))
 
 
@@ -251,7 +251,7 @@ def _estimate_fans(
 
 def _sum_by(group: NDArray[np.intp], values: NDArray[Any], groups: int) -> Array:
     """Return the sum of the values of each group, shape (groups,)."""
-    return np.bincount(group, values, groups).astype(np.float64)
+    return np.bincount(group, values, groups).astype(np.float64, copy=False)
 
 
 def _compare(
