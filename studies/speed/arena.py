@@ -2,12 +2,13 @@
 
 .venv/bin/python studies/speed/arena.py                        # 10,000 votes in a folder that is removed afterwards
 .venv/bin/python studies/speed/arena.py make FILE [VOTES]      # a million, written by SQL, then counted
-.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]
+.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]   # also again
 
 Figures are of the processor; the memory that a part needs is seen by measuring it in a process of its own.
 """
 
 import resource
+import secrets
 import statistics
 import sys
 import tempfile
@@ -19,8 +20,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
+from podeval.store.tables import Battle
 from podeval.store.vote_counts import recount
 from tests.fakes.small_arena import SmallArena
 
@@ -103,12 +105,16 @@ def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> None:
 
 def measure_battles(small: SmallArena) -> None:
     """Deal battles to voters that there are, and take a vote on each."""
+    # A day after the votes of another run.
+    small.clock.now = small.database.read(lambda session: session.scalar(select(func.max(Battle.expires_at))))
+    small.clock.on(86_400)
     with cost("the first battle after a start"):
         small.serve(f"p{0:024d}")
     dealt: list[Any] = []
     repeat("a battle", lambda number: dealt.append(small.serve(f"p{number + 1:024d}")))
     small.clock.on(60)
-    ballots = [small.ballot(battle) for battle in dealt]
+    run = secrets.token_hex(4)
+    ballots = [small.ballot(battle, id=f"{run}-{number:06}") for number, battle in enumerate(dealt)]
     repeat("a vote", lambda number: small.arena.vote(f"p{number + 1:024d}", ballots[number]))
 
 
@@ -128,8 +134,13 @@ def measure_ratings(small: SmallArena) -> None:
     """Compute the public ranking as the site does."""
     from podeval.arena.ranking import Rankings
 
-    with cost("the ranking"):
-        Rankings(small.arena).current()
+    rankings = Rankings(small.arena, share=1e9, quick=1e9)
+    with cost("the first ranking of a process"):
+        rankings.current()
+    for vote in small.arena.list_votes(limit=2)[1]:
+        small.arena.decide(vote["vote"], "excluded", "to be measured", "nobody")
+        with cost("the ranking after an operator's decision"):
+            rankings.current()
 
 
 def measure_sweep(small: SmallArena) -> None:

@@ -232,11 +232,13 @@ class VoteReader:
             self._columns = [_make_column(kind) for kind in self._kinds]
             self._erasures = erasures
         (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
-        missing = rated[np.isin(rated, self._columns[0], assume_unique=True, invert=True)]
+        known = self._columns[0]
+        missing = rated[np.isin(rated, known, assume_unique=True, invert=True)]
         if len(missing):
             # Of two simultaneous votes, the one with the lower number may become visible later.
-            kept = int(np.searchsorted(self._columns[0], missing[0]))
-            later = _read_later(session, self._kinds, int(missing[0]) if kept else None)
+            first = min(int(missing[0]), int(known.max(initial=0)) + 1)
+            kept = int(np.searchsorted(known, first))
+            later = _read_later(session, self._kinds, first if kept else None)
             self._columns = [np.append(old[:kept], new) for old, new in zip(self._columns, later, strict=True)]
         counts = np.isin(self._columns[0], rated, assume_unique=True)
         return _divide_by_protocol(session, self._kinds, [column[counts] for column in self._columns])
