@@ -8,7 +8,6 @@ Figures are of the processor; the memory that a part needs is seen by measuring 
 """
 
 import resource
-import secrets
 import statistics
 import sys
 import tempfile
@@ -66,8 +65,8 @@ def cost(what: str) -> Iterator[None]:
     """Print how much processor a block takes, and the most memory of the process so far."""
     began = time.process_time()
     yield
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{what}: {time.process_time() - began:.2f} s of processor, {memory:.2f} GB at most", flush=True)
+    took, memory = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{what}: {took:.2f} s of processor, {memory:.2f} GB at most", flush=True)
 
 
 def make(file: str, votes: int) -> None:
@@ -97,9 +96,10 @@ def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> None:
         began = time.process_time()
         ask(number)
         costs.append(1000 * (time.process_time() - began))
-    most = statistics.quantiles(costs, n=100)[-1]
     print(
-        f"{what}: median of {times} {statistics.median(costs):.2f} ms of processor, 99 % within {most:.2f}", flush=True
+        f"{what}: median of {times} {statistics.median(costs):.2f} ms of processor, 99 % within "
+        f"{statistics.quantiles(costs, n=100)[-1]:.2f}",
+        flush=True,
     )
 
 
@@ -113,8 +113,7 @@ def measure_battles(small: SmallArena) -> None:
     dealt: list[Any] = []
     repeat("a battle", lambda number: dealt.append(small.serve(f"p{number + 1:024d}")))
     small.clock.on(60)
-    run = secrets.token_hex(4)
-    ballots = [small.ballot(battle, id=f"{run}-{number:06}") for number, battle in enumerate(dealt)]
+    ballots = [small.ballot(battle, id=f"{small.clock.now:%Y%m%d}-{number:06}") for number, battle in enumerate(dealt)]
     repeat("a vote", lambda number: small.arena.vote(f"p{number + 1:024d}", ballots[number]))
 
 
@@ -135,12 +134,10 @@ def measure_ratings(small: SmallArena) -> None:
     from podeval.arena.ranking import Rankings
 
     rankings = Rankings(small.arena, share=1e9, quick=1e9)
-    with cost("the first ranking of a process"):
-        rankings.current()
-    for vote in small.arena.list_votes(limit=2)[1]:
-        small.arena.decide(vote["vote"], "excluded", "to be measured", "nobody")
-        with cost("the ranking after an operator's decision"):
+    for what in ("the first ranking of a process", "a following ranking", "another"):
+        with cost(what):
             rankings.current()
+        small.arena.decide(small.arena.list_votes(limit=1)[1][0]["vote"], "excluded", "to be measured", "nobody")
 
 
 def measure_sweep(small: SmallArena) -> None:

@@ -328,9 +328,10 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
         battles: the votes, at least one.
         dimensions: the dimension of each.
     """
-    if len(set(dimensions)) == 1:
-        return {dimensions[0]: compute_standings(battles)}
-    return compute_standings_by_dimension(battles, dimensions)
+    is_one = len(set(dimensions)) == 1
+    return (
+        {dimensions[0]: compute_standings(battles)} if is_one else compute_standings_by_dimension(battles, dimensions)
+    )
 
 
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:

@@ -5,6 +5,7 @@ and Bradley–Terry with ties and voter-clustered intervals as the ranking.
 """
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,8 +91,7 @@ class Standings:
     @property
     def coverage(self) -> float:
         """Share of the pairs of systems that met at least once, 0 to 1."""
-        size = len(self.tally.systems)
-        pairs = size * (size - 1) // 2
+        pairs = math.comb(len(self.tally.systems), 2)
         unmet = pairs - int(np.count_nonzero(self.tally.battles)) // 2
         return 1 - unmet / pairs
 
@@ -115,9 +115,8 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
         for better, worse in itertools.pairwise(ranked)
         if (needed := votes_needed(ratings, better.system, worse.system)) != 0
     )
-    by_strength = None
-    if battles.slight is not None and battles.slight.any():
-        by_strength = rate(battles, position=position, strength=True, robust=robust)
+    has_strength = battles.slight is not None and bool(battles.slight.any())
+    by_strength = rate(battles, position=position, strength=True, robust=robust) if has_strength else None
     return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 
@@ -215,9 +214,7 @@ class VoteReader:
     """
 
     def __init__(self) -> None:
-        self._erasures = -1
-        self._kinds: list[Any] = []
-        self._columns: list[NDArray[Any]] = []
+        self._kept: tuple[int, list[Any], list[NDArray[Any]]] = -1, [], []
 
     def read(self, session: Session) -> dict[str, RatedVotes]:
         """Return the rated votes by protocol.
@@ -225,23 +222,22 @@ class VoteReader:
         Args:
             session: session of the database.
         """
+        before, kinds, columns = self._kept
         erasures = session.scalar(select(func.count()).select_from(Erasure)) or 0
-        if erasures != self._erasures:
+        if erasures != before:
             voters, outcomes, preferences, protocols, dimensions, outputs = (_number_texts() for _ in range(6))
-            self._kinds = [int, voters, outcomes, preferences, float, float, protocols, dimensions, outputs, outputs]
-            self._columns = [_make_column(kind) for kind in self._kinds]
-            self._erasures = erasures
+            kinds = [int, voters, outcomes, preferences, float, float, protocols, dimensions, outputs, outputs]
+            columns = _read_later(session, kinds, None)
         (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
-        known = self._columns[0]
-        missing = rated[np.isin(rated, known, assume_unique=True, invert=True)]
+        missing = rated[np.isin(rated, columns[0], assume_unique=True, invert=True)]
         if len(missing):
             # Of two simultaneous votes, the one with the lower number may become visible later.
-            first = min(int(missing[0]), int(known.max(initial=0)) + 1)
-            kept = int(np.searchsorted(known, first))
-            later = _read_later(session, self._kinds, first if kept else None)
-            self._columns = [np.append(old[:kept], new) for old, new in zip(self._columns, later, strict=True)]
-        counts = np.isin(self._columns[0], rated, assume_unique=True)
-        return _divide_by_protocol(session, self._kinds, [column[counts] for column in self._columns])
+            first = min(int(missing[0]), int(columns[0].max(initial=0)) + 1)
+            later = _read_later(session, kinds, first)
+            columns = [np.append(old[columns[0] < first], new) for old, new in zip(columns, later, strict=True)]
+        self._kept = erasures, kinds, columns
+        counts = np.isin(columns[0], rated, assume_unique=True)
+        return _divide_by_protocol(session, kinds, [column[counts] for column in columns])
 
 
 def _read_later(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
@@ -281,12 +277,10 @@ def _divide_by_protocol(
     of_output = {
         row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
     }
-    systems = sorted({of_output[output].system for output in outputs})
-    place = {system: number for number, system in enumerate(systems)}
-    system = np.array([place[of_output[output].system] for output in outputs], dtype=np.intp)
+    systems, system = np.unique([of_output[output].system for output in outputs], return_inverse=True)
     seconds = np.array([of_output[output].seconds for output in outputs], dtype=np.float64)
     battles = Battles(
-        systems=tuple(systems),
+        systems=tuple(systems.tolist()),
         voters=tuple(sorted(voters)),
         first=system[sides[0]],
         second=system[sides[1]],
@@ -312,18 +306,13 @@ def _number_texts() -> defaultdict[str, int]:
     return defaultdict(itertools.count().__next__)
 
 
-def _make_column(kind: Any) -> NDArray[Any]:
-    """Return an empty column of numbers, or of texts by their numbers."""
-    return np.zeros(0, kind if isinstance(kind, type) else np.int32)
-
-
 def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) -> list[NDArray[Any]]:
     """Return the columns of a query as arrays; each kind is a type, or the numbers by which texts are replaced.
 
     The driver's cursor is used, because SQLAlchemy takes the same time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
-    parts = [[_make_column(kind)] for kind in kinds]
+    parts = [[np.zeros(0, kind if isinstance(kind, type) else np.int32)] for kind in kinds]
     cursor = session.connection().connection.cursor()
     cursor.execute(str(statement))
     while rows := cursor.fetchmany(_ROWS):
@@ -340,8 +329,7 @@ def build_rating_table(session: Session, dimension: str | None = None) -> pd.Dat
         session: session of the database.
         dimension: include only this dimension.
     """
-    query = _select_votes(COLUMNS).where(*RATED)
-    query = query if dimension is None else query.where(Battle.dimension == dimension)
+    query = _select_votes(COLUMNS).where(*RATED, *([] if dimension is None else [Battle.dimension == dimension]))
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
     return table.astype(dict.fromkeys(numbers, float))

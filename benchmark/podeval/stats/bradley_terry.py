@@ -193,7 +193,10 @@ def rate(
     )
     return Ratings(
         systems=systems,
-        effects=tuple(map(_make_effect, rows.covariates, effects, far)),
+        effects=tuple(
+            Effect(name, float(points), *_to_bounds(np.array([points - half, points + half])))
+            for name, points, half in zip(rows.covariates, effects, far, strict=True)
+        ),
         tie_odds=float(math.exp(fitted[-1])),
         votes=len(battles),
         voters=rows.voters,
@@ -320,10 +323,6 @@ def _errors(covariances: Array) -> Array:
     """Return the standard errors of all differences."""
     variances = np.diag(covariances)
     return np.asarray(np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances)))
-
-
-def _make_effect(name: str, points: float, far: float) -> Effect:
-    return Effect(name, float(points), *_to_bounds(np.array([points - far, points + far])))
 
 
 def _to_bounds(bounds: Array) -> tuple[float | None, float | None]:

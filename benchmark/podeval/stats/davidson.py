@@ -122,12 +122,12 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
-    # A prior makes the information of strengths regular.
-    solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
         # The full Newton step.
         uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[free, free]
-        step = solve(information, uphill)
+        # A prior makes the information of strengths regular; otherwise the shortest solution is taken.
+        is_regular = prior and not rows.covariates
+        step = np.linalg.solve(information, uphill) if is_regular else np.linalg.lstsq(information, uphill)[0]
         if float(uphill @ step) < _TOLERANCE:
             return at
         # Halve the step until the likelihood no longer falls.
@@ -141,11 +141,6 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
             return tried
         at, now = tried, value
     raise PodevalError("the ratings did not converge, because a covariate separates the systems: leave it out")
-
-
-def _solve_singular(matrix: Array, right: Array) -> Array:
-    """Return the shortest solution, or the nearest to one."""
-    return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
@@ -203,9 +198,8 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
     """Return Fisher's information about the difference of two strengths from one battle between them."""
-    up, down = math.exp(apart / 2), math.exp(-apart / 2)
-    total = up + down + tie_odds
-    return ((up + down) / total - ((up - down) / total) ** 2) / 4
+    odds = np.array([math.exp(apart / 2), math.exp(-apart / 2), tie_odds])
+    return float(_curvature(odds / odds.sum())[0])
 
 
 def _find_free_parameters(rows: Rows, fitted: Array) -> slice:

@@ -78,15 +78,15 @@ class LoweredVotes:
     def describe(self) -> str:
         """Return a sentence about the group and the weight of its votes."""
         if self.least is None:
-            way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} voters too many decide {way} {self.system} whatever it meets, by "
-                f"{abs(self.z):.1f} standard errors; votes on it count down to {self.weight:.0%}, by the chance that "
-                "the voter is one of them"
+                f"about {self.voters} voters too many decide {'for' if self.z > 0 else 'against'} {self.system} "
+                f"whatever it meets, by {abs(self.z):.1f} standard errors; votes on it count down to "
+                f"{self.weight:.0%}, by the chance that the voter is one of them"
             )
-        among = "numbers of votes" if self.grouped_by == "votes" else "places by first vote"
         return (
-            f"votes on {self.system} by {self.voters} voters with {among} {self.least} to {self.most} count "
+            f"votes on {self.system} by {self.voters} voters with "
+            f"{'numbers of votes' if self.grouped_by == 'votes' else 'places by first vote'} "
+            f"{self.least} to {self.most} count "
             f"{self.weight:.0%}, because they differ from those of other voters by {abs(self.z):.1f} standard errors"
         )
 
