@@ -312,7 +312,7 @@ def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) 
     The driver's cursor is used, because SQLAlchemy takes the same time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
-    parts = [[np.zeros(0, kind if isinstance(kind, type) else np.int32)] for kind in kinds]
+    parts: list[list[NDArray[Any]]] = [[np.zeros(0, kind if isinstance(kind, type) else np.int32)] for kind in kinds]
     cursor = session.connection().connection.cursor()
     cursor.execute(str(statement))
     while rows := cursor.fetchmany(_ROWS):
