@@ -75,9 +75,9 @@ def test_a_following_ranking_equals_one_that_reads_every_vote(
     small_arena: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = small_arena(systems=5, items=8, gold_share=0.2, gold_after=3)
-    operator, read_later = ArenaModeration(small.arena, small.clock), ratings._read_later
+    operator, read_votes = ArenaModeration(small.arena, small.clock), ratings.read_later_votes
     read: list[int | None] = []
-    monkeypatch.setattr(ratings, "_read_later", lambda *about: read.append(about[2]) or read_later(*about))
+    monkeypatch.setattr(ratings, "read_later_votes", lambda *about: read.append(about[2]) or read_votes(*about))
     following = Rankings(small.arena, share=1e9, quick=1e9)
 
     def change_and_compare(change: Callable[[], Any]) -> list[int | None]:

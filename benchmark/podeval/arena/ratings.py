@@ -227,20 +227,20 @@ class VoteReader:
         if erasures != before:
             voters, outcomes, preferences, protocols, dimensions, outputs = (_number_texts() for _ in range(6))
             kinds = [int, voters, outcomes, preferences, float, float, protocols, dimensions, outputs, outputs]
-            columns = _read_later(session, kinds, None)
+            columns = read_later_votes(session, kinds, None)
         (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
         missing = rated[np.isin(rated, columns[0], assume_unique=True, invert=True)]
         if len(missing):
             # Of two simultaneous votes, the one with the lower number may become visible later.
             first = min(int(missing[0]), int(columns[0].max(initial=0)) + 1)
-            later = _read_later(session, kinds, first)
+            later = read_later_votes(session, kinds, first)
             columns = [np.append(old[columns[0] < first], new) for old, new in zip(columns, later, strict=True)]
         self._kept = erasures, kinds, columns
         counts = np.isin(columns[0], rated, assume_unique=True)
         return _divide_by_protocol(session, kinds, [column[counts] for column in columns])
 
 
-def _read_later(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
+def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
     """Return the columns of the votes from one number on, or of all.
 
     Battles and votes are read one after the other, because a join in the database takes longer.
