@@ -2,7 +2,7 @@
 
 .venv/bin/python studies/speed/arena.py                        # 10,000 votes in a folder that is removed afterwards
 .venv/bin/python studies/speed/arena.py make FILE [VOTES]      # a million, written by SQL, then counted
-.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]
+.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]   # also again
 
 Figures are of the processor; the memory that a part needs is seen by measuring it in a process of its own.
 """
@@ -19,8 +19,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from sqlalchemy import text
+from sqlalchemy import select
 
+from podeval.store.tables import Battle
 from podeval.store.vote_counts import recount
 from tests.fakes.small_arena import SmallArena
 
@@ -64,8 +65,8 @@ def cost(what: str) -> Iterator[None]:
     """Print how much processor a block takes, and the most memory of the process so far."""
     began = time.process_time()
     yield
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{what}: {time.process_time() - began:.2f} s of processor, {memory:.2f} GB at most", flush=True)
+    took, memory = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{what}: {took:.2f} s of processor, {memory:.2f} GB at most", flush=True)
 
 
 def make(file: str, votes: int) -> None:
@@ -95,20 +96,24 @@ def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> None:
         began = time.process_time()
         ask(number)
         costs.append(1000 * (time.process_time() - began))
-    most = statistics.quantiles(costs, n=100)[-1]
     print(
-        f"{what}: median of {times} {statistics.median(costs):.2f} ms of processor, 99 % within {most:.2f}", flush=True
+        f"{what}: median of {times} {statistics.median(costs):.2f} ms of processor, 99 % within "
+        f"{statistics.quantiles(costs, n=100)[-1]:.2f}",
+        flush=True,
     )
 
 
 def measure_battles(small: SmallArena) -> None:
     """Deal battles to voters that there are, and take a vote on each."""
+    # A day after the votes of another run.
+    small.clock.now = small.database.read(lambda session: session.scalar(select(func.max(Battle.expires_at))))
+    small.clock.on(86_400)
     with cost("the first battle after a start"):
         small.serve(f"p{0:024d}")
     dealt: list[Any] = []
     repeat("a battle", lambda number: dealt.append(small.serve(f"p{number + 1:024d}")))
     small.clock.on(60)
-    ballots = [small.ballot(battle) for battle in dealt]
+    ballots = [small.ballot(battle, id=f"{small.clock.now:%Y%m%d}-{number:06}") for number, battle in enumerate(dealt)]
     repeat("a vote", lambda number: small.arena.vote(f"p{number + 1:024d}", ballots[number]))
 
 
@@ -128,8 +133,11 @@ def measure_ratings(small: SmallArena) -> None:
     """Compute the public ranking as the site does."""
     from podeval.arena.ranking import Rankings
 
-    with cost("the ranking"):
-        Rankings(small.arena).current()
+    rankings = Rankings(small.arena, share=1e9, quick=1e9)
+    for what in ("the first ranking of a process", "a following ranking", "another"):
+        with cost(what):
+            rankings.current()
+        small.arena.decide(small.arena.list_votes(limit=1)[1][0]["vote"], "excluded", "to be measured", "nobody")
 
 
 def measure_sweep(small: SmallArena) -> None:

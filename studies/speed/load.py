@@ -46,6 +46,8 @@ from studies.speed.arena import make
 
 SPACE = Path(__file__).parents[2] / "space"
 RATE = 24_000
+SETTLING = 10
+"""Seconds after the start in which a vote may be late."""
 
 
 def prepare(runs: Path, database: str, systems: int, items: int, seconds: float) -> None:
@@ -64,8 +66,8 @@ def prepare(runs: Path, database: str, systems: int, items: int, seconds: float)
     for system in range(systems):
         for item in range(items):
             file = sounds / f"{system}-{item}.flac"
-            pitch = 150 + 11 * system + 3 * item
-            voice = sum(np.sin(2 * np.pi * pitch * part * time_axis) / part for part in (1, 2, 3, 5))
+            turns = 2 * np.pi * (150 + 11 * system + 3 * item) * time_axis
+            voice = sum(np.sin(turns * part) / part for part in (1, 2, 3, 5))
             soundfile.write(file, 0.1 * voice * np.clip(np.sin(2 * np.pi * 3 * time_axis), 0.05, 1), RATE)
             outputs.append(OutputEntry(system=f"s{system}", item=f"i{item}", audio=str(file)))
     entries = [ItemEntry(id=f"i{item}", dimension=("semantic", "ambient")[item % 2]) for item in range(items)]
@@ -130,14 +132,8 @@ def serve(runs: Path, port: int, database: str, told: Path) -> None:
     # uvicorn sends itself the signal again when it has ended: there is something left to tell then.
     signal.signal(signal.SIGTERM, lambda *_: None)
     server.run()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seen = {
-        "times": times,
-        "statuses": statuses,
-        "cpu": used.ru_utime + used.ru_stime,
-        "memory_mb": used.ru_maxrss / 1024,
-    }
-    told.write_text(json.dumps(seen), encoding="utf-8")
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    told.write_text(json.dumps({"times": times, "statuses": statuses, "memory_mb": used}), encoding="utf-8")
 
 
 def route(method: str, path: str) -> str:
@@ -160,6 +156,8 @@ def signed_in(address: str, provider: Any, count: int) -> list[str]:
         provider.person = {"sub": f"listener-{number:05}", "preferred_username": f"listener{number}"}
         jar = http.cookiejar.CookieJar()
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        # Everybody has an address of their own: the site bounds how often one address signs in.
+        opener.addheaders = [("X-Forwarded-For", f"10.0.{number // 250}.{number % 250 + 1}")]
         opener.open(f"{address}/sign-in?next=/health", timeout=60).close()
         cookies.append(next(cookie.value for cookie in jar if cookie.name == "podeval"))
     return cookies
@@ -188,12 +186,9 @@ class Crowd:
         self.addresses, self.cookies, self.seconds, self.period = address.split(","), cookies, seconds, period
         self.times: dict[str, list[float]] = defaultdict(list)
         self.acknowledged: dict[str, str] = {}
-        self.battles = 0
-        self.sent_twice = 0
-        self.late = 0
-        """Votes that were not given because the one before took longer than a period."""
+        self.battles = self.sent_twice = self.late = 0
+        """`late`: votes after the first ten seconds that were not given, because the one before took over a period."""
         self.trouble: Counter[str] = Counter()
-        self.seed = 9
 
     async def go(self) -> None:
         """Listen and vote until the time is over."""
@@ -202,9 +197,8 @@ class Crowd:
         # The site closes what was idle for 10 s: a request on a connection that is being closed is not answered.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
         self.unanswered = (aiohttp.ClientError, OSError, TimeoutError)
-        timeout = aiohttp.ClientTimeout(total=60)
         async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+            connector=connector, timeout=aiohttp.ClientTimeout(total=60), cookie_jar=aiohttp.DummyCookieJar()
         ) as web:
             self.web = web
             self.end = time.monotonic() + self.seconds
@@ -230,14 +224,14 @@ class Crowd:
         return answer.status, content
 
     async def _listener(self, number: int, cookie: str) -> None:
-        chance = random.Random(f"{self.seed}:{number}")
+        chance = random.Random(f"9:{number}")
         # Everyone has moments of their own: a wait that all had to sit out does not make all come at once ever after.
         start = time.monotonic() + self.period * chance.random()
         while start < self.end - self.period:
             await asyncio.sleep(max(0.0, start - time.monotonic()))
             await self._judge(cookie, chance)
             missed = (time.monotonic() - start) // self.period
-            self.late += int(missed)
+            self.late += int(missed) if start > self.end - self.seconds + SETTLING else 0
             start += self.period * (1 + missed)
 
     async def _judge(self, cookie: str, chance: random.Random) -> None:
@@ -316,6 +310,7 @@ def site(folder: Path, own: Path, database: str, provider: str) -> Iterator[tupl
         "PODEVAL_SECRET": "a secret of the load test and of none else",
         "PODEVAL_COOKIE_SECRET": "another secret of the load test and of none else",
         "PODEVAL_CACHE": str(folder / "cache"),
+        "PODEVAL_TRUSTED_PROXY": "1",
         "GRADIO_ANALYTICS_ENABLED": "False",
     }
     command = [
@@ -472,17 +467,13 @@ def main() -> None:
             folder, database, listeners=given.listeners, seconds=given.seconds, period=given.period, sound=given.sound,
             votes=given.votes, sites=given.sites, rehearsed=given.rehearsed,
         )  # fmt: skip
-    kind = "PostgreSQL" if given.postgresql else "SQLite"
     print(
-        f"{kind}, {given.listeners} listeners, a vote per {given.period:g} s, {given.seconds:g} s; the machine's load "
-        f"before {busy_before:.1f}, after {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores"
-    )
-    print(
+        f"{'PostgreSQL' if given.postgresql else 'SQLite'}, {given.listeners} listeners, "
+        f"a vote per {given.period:g} s, {given.seconds:g} s; the machine's load "
+        f"before {busy_before:.1f}, after {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n"
         f"{found['battles']} battles, {found['acknowledged']} votes acknowledged ({found['sent_twice']} sent twice, "
         f"{found['late']} not given for lateness), "
-        f"{len(found['lost'])} lost, {found['doubled']} doubled, {found['not_told']} there without an acknowledgement"
-    )
-    print(
+        f"{len(found['lost'])} lost, {found['doubled']} doubled, {found['not_told']} there without an acknowledgement\n"
         f"processor: site {found['server_cpu_share']:.0%} of a core, listeners {found['generator_cpu_share']:.0%}; "
         f"memory of the site {found['server_memory_mb']:.0f} MB; statuses {found['statuses']}"
     )

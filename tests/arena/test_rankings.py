@@ -1,16 +1,22 @@
 """What a ranking is made of changes: it is made anew, beside those who ask, and the last one is kept."""
 
+import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from podeval.arena import ranking as ranking_module
+from podeval.arena import ratings
+from podeval.arena.import_votes import make_output_id
 from podeval.arena.kept_ranking import find_file, read_ranking
+from podeval.arena.moderation import ArenaModeration
 from podeval.arena.ranking import Ranking, Rankings
-from podeval.arena.ratings import build_rating_table, make_battles, read_battles
+from podeval.arena.ratings import VoteReader, build_rating_table, make_battles
 from podeval.errors import StoreUnusable
 from podeval.store.tables import ArenaSystem
 from tests.fakes.databases import ON_SQLITE, Make
@@ -40,7 +46,7 @@ def test_votes_are_read_as_numbers_as_they_are_in_the_table(small_arena: Make) -
         battle = small.serve(f"voter{number % 3}", protocol=("excerpts", "whole")[number % 2])
         small.vote(f"voter{number % 3}", outcome, battle=battle, preference="slight" if number % 5 < 2 else "")
     with small.database.reading() as session:
-        read, table = read_battles(session), build_rating_table(session)
+        read, table = VoteReader().read(session), build_rating_table(session)
     assert list(read) == ["excerpts", "whole"]
     for protocol, votes in read.items():
         part, battles = table[table["protocol"] == protocol], votes.battles
@@ -56,6 +62,63 @@ def test_votes_are_read_as_numbers_as_they_are_in_the_table(small_arena: Make) -
             assert [texts[n] for n in getattr(battles, name)] == [names[n] for n in getattr(expected, name)]
         assert np.array_equal(battles.outcome, expected.outcome)
         assert np.array_equal(battles.slight, expected.slight)
+
+
+def number_vote(small: Any, old: int, new: int) -> None:
+    """Give a vote another number, as if its writer had begun at another time."""
+    with small.database.writing() as session:
+        for table in ("votes", "rated_votes"):
+            session.execute(text(f"update {table} set number = :new where number = :old"), {"new": new, "old": old})
+
+
+def test_a_following_ranking_equals_one_that_reads_every_vote(
+    small_arena: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = small_arena(systems=5, items=8, gold_share=0.2, gold_after=3)
+    operator, read_votes = ArenaModeration(small.arena, small.clock), ratings.read_later_votes
+    read: list[int | None] = []
+    monkeypatch.setattr(ratings, "read_later_votes", lambda *about: read.append(about[2]) or read_votes(*about))
+    following = Rankings(small.arena, share=1e9, quick=1e9)
+
+    def change_and_compare(change: Callable[[], Any]) -> list[int | None]:
+        """Return from which number on the following ranking reads votes."""
+        change()
+        read.clear()
+        kept = following.current()
+        what = read.copy()
+        new = Rankings(small.arena, share=1e9, quick=1e9).current()
+        assert json.dumps(kept.document() | {"made_at": ""}) == json.dumps(new.document() | {"made_at": ""})
+        assert kept.heard == new.heard
+        assert kept.table().equals(new.table())
+        return what
+
+    about = {"reason": "to be compared", "by": "operator"}
+    assert change_and_compare(lambda: vote_often(small)) == [None]
+    votes = small.arena.list_votes(limit=100)[1]
+    last, ids = votes[-1]["number"], [vote["vote"] for vote in votes]
+    assert change_and_compare(lambda: vote_often(small, 12)) == [last + 1]
+    # Decisions and the pool change what counts, not what is read.
+    assert change_and_compare(lambda: operator.count_vote(ids[0], False, **about)) == []
+    assert change_and_compare(lambda: operator.count_voter("voter1", False, **about)) == []
+    assert change_and_compare(lambda: operator.count_vote(ids[0], True, **about)) == []
+    assert change_and_compare(lambda: operator.pool_system("s0", False, **about)) == []
+    assert change_and_compare(lambda: small.arena.retire(make_output_id("s1", "i0"), "another file")) == []
+    # A vote that was excluded before it was read counts again.
+    small.vote("late")
+    newest = small.arena.list_votes(limit=100, after=last)[1][-1]
+    small.arena.decide(newest["vote"], "excluded", "to be compared", "operator")
+    vote_often(small, 3)
+    assert len(change_and_compare(lambda: None)) == 1
+    assert change_and_compare(lambda: operator.count_vote(newest["vote"], True, **about)) == []
+    # A vote becomes visible after one with a higher number.
+    number_vote(small, small.arena.list_votes(limit=100)[1][-1]["number"], 1000)
+    change_and_compare(lambda: None)
+    small.vote("early")
+    (early,) = (vote for vote in small.arena.list_votes(limit=100)[1] if vote["voter"] == "early")
+    number_vote(small, early["number"], 500)
+    assert change_and_compare(lambda: None) == [500]
+    # A new vote may have the number of an erased one.
+    assert change_and_compare(lambda: [small.arena.erase(pseudonym="voter3"), small.vote("new")]) == [None]
 
 
 @ON_SQLITE

@@ -21,7 +21,6 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from podeval import benchmarks
 from podeval.arena.settings import EXCERPTS, PROTOCOLS, WHOLE, ArenaSettings
 from podeval.store.tables import Battle
 
@@ -130,12 +129,8 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
 
 def _fitting_share(a: RecordingLength, b: RecordingLength, first: int, last: int, seconds: float) -> float:
     """Return the share of the last turn, from its beginning, that fits into an excerpt on both sides."""
-    fits = 1.0
-    for side in (a, b):
-        begin, end = side.turns[last]
-        if end > begin:
-            fits = min(fits, (side.turns[first][0] + seconds - begin) / (end - begin))
-    return max(0.0, fits)
+    sides = ((side.turns[first][0] + seconds, *side.turns[last]) for side in (a, b))
+    return max(0.0, min([1.0, *((stop - begin) / (end - begin) for stop, begin, end in sides if end > begin)]))
 
 
 def _at(side: RecordingLength, position: float, seconds: float) -> Span:

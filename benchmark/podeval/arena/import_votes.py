@@ -167,8 +167,10 @@ def _standing(session: Session, record: StandingRecord) -> str:
         .order_by(Flag.made_at.desc())
         .limit(1)
     )
-    decision = {"kind": record.standing, "detail": record.reason, "made_by": record.by, "made_at": record.at}
-    session.add(Flag(id=record.id, vote=record.vote, **decision))
+    session.add(Flag(
+        id=record.id, vote=record.vote, kind=record.standing, detail=record.reason, made_by=record.by,
+        made_at=record.at,
+    ))  # fmt: skip
     if newest is None or record.at >= newest:
         count_votes(session, Vote.id == vote.id, -1)
         vote.standing, vote.standing_reason, vote.standing_by = record.standing, record.reason, record.by

@@ -130,12 +130,11 @@ class Matchmaker:
             ArenaRefused: the voter has judged everything, or there is nothing to judge.
         """
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
-        settings = self._settings
         wish = _BattleWish(voter, seed, protocol, dimension)
         battle = self._repeated(session, wish) or self._fresh_battle(session, wish)
         battle.id = secrets.token_hex(16)
         battle.served_at = now
-        battle.expires_at = now + time_open(battle, settings)
+        battle.expires_at = now + time_open(battle, self._settings)
         return battle
 
     def count(self, battle: Battle) -> None:

@@ -20,10 +20,10 @@ from podeval.arena.ratings import (
     POOLED,
     HeardRatings,
     Standings,
+    VoteReader,
     compute_standings,
     compute_standings_by_dimension,
     rate_by_heard,
-    read_battles,
 )
 from podeval.arena.service import Arena
 from podeval.arena.settings import PROTOCOLS
@@ -195,6 +195,7 @@ class Rankings:
         self._arena, self._runs = arena, runs
         self._share = share
         self._quick = quick
+        self._reader = VoteReader()
         self._lock = threading.Lock()
         self._state: tuple[object, ...] | None = None
         self._ranking: Ranking | None = None
@@ -304,7 +305,7 @@ class Rankings:
 
     def _make(self, session: Session) -> Ranking:
         newest = session.execute(select(Vote.number, Vote.battle).order_by(Vote.number.desc()).limit(1)).one_or_none()
-        status, votes = report_status(session, self._arena.settings), read_battles(session)
+        status, votes = report_status(session, self._arena.settings), self._reader.read(session)
         protocols = {name: rate_dimensions(part.battles, part.dimensions) for name, part in votes.items()}
         heard = tuple(
             rate_by_heard(name, part, next(iter(protocols[name].values())).ratings) for name, part in votes.items()
@@ -327,9 +328,10 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
         battles: the votes; must not be empty.
         dimensions: the dimension of each vote.
     """
-    if len(set(dimensions)) == 1:
-        return {dimensions[0]: compute_standings(battles)}
-    return compute_standings_by_dimension(battles, dimensions)
+    is_one = len(set(dimensions)) == 1
+    return (
+        {dimensions[0]: compute_standings(battles)} if is_one else compute_standings_by_dimension(battles, dimensions)
+    )
 
 
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:

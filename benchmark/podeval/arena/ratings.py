@@ -5,6 +5,7 @@ Bradley–Terry with ties and voter-clustered intervals for the ranking.
 """
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import ClauseElement, Select, bindparam, select
+from sqlalchemy import ClauseElement, Select, bindparam, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
 from podeval.stats.battles import OUTCOMES, Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
-from podeval.store.tables import ArenaOutput, Battle, Vote
+from podeval.store.tables import ArenaOutput, Battle, Erasure, Vote
 from podeval.store.vote_counts import RATED, RATED_VOTES
 
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
@@ -41,6 +42,16 @@ PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds
 
 _ROWS = 100
 """Number of votes that are read at a time."""
+
+_RATED_NUMBERS = select(RATED_VOTES.c.number).order_by(RATED_VOTES.c.number)
+_BATTLES = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(RATED[0])
+_JUDGED = (
+    select(Vote.battle, Vote.number, Vote.voter, Vote.outcome, Vote.preference)
+    .add_columns(Vote.heard_seconds_a, Vote.heard_seconds_b)
+    .where(Vote.outcome != "skip")
+    .order_by(Vote.number)
+)
+"""The votes that are rated if their battle repeats no other and they are not excluded."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
@@ -80,8 +91,7 @@ class Standings:
     @property
     def coverage(self) -> float:
         """Share of all pairs of systems that met at least once, 0 to 1."""
-        size = len(self.tally.systems)
-        pairs = size * (size - 1) // 2
+        pairs = math.comb(len(self.tally.systems), 2)
         unmet = pairs - int(np.count_nonzero(self.tally.battles)) // 2
         return 1 - unmet / pairs
 
@@ -106,9 +116,8 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
         for better, worse in itertools.pairwise(ranked)
         if (needed := votes_needed(ratings, better.system, worse.system)) != 0
     )
-    by_strength = None
-    if battles.slight is not None and battles.slight.any():
-        by_strength = rate(battles, position=position, strength=True, robust=robust)
+    has_strength = battles.slight is not None and bool(battles.slight.any())
+    by_strength = rate(battles, position=position, strength=True, robust=robust) if has_strength else None
     return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 
@@ -197,47 +206,95 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
-def read_battles(session: Session) -> dict[str, RatedVotes]:
-    """Return the rated votes by protocol: the votes of `build_rating_table`, read in parts as numbers.
+class VoteReader:
+    """Reads the rated votes by protocol as numbers: those of `build_rating_table`; for one thread at a time.
 
-    Battles and votes are read separately, because a join in the database takes twice as long.
+    The content of a vote never changes, so each is read once and kept; which of them are rated is read every time.
+    After an erasure everything is read again, because a new vote may get the number of an erased one. Nothing is kept
+    on the disk, where erasures would not reach it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[int, list[Any], list[NDArray[Any]]] = -1, [], []
+
+    def read(self, session: Session) -> dict[str, RatedVotes]:
+        """Return the rated votes by protocol.
+
+        Args:
+            session: session of the database.
+        """
+        before, kinds, columns = self._kept
+        erasures = session.scalar(select(func.count()).select_from(Erasure)) or 0
+        if erasures != before:
+            voters, outcomes, preferences, protocols, dimensions, outputs = (_number_texts() for _ in range(6))
+            kinds = [int, voters, outcomes, preferences, float, float, protocols, dimensions, outputs, outputs]
+            columns = read_later_votes(session, kinds, None)
+        (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
+        missing = rated[np.isin(rated, columns[0], assume_unique=True, invert=True)]
+        if len(missing):
+            # Of two simultaneous votes, the one with the lower number may become visible later.
+            first = min(int(missing[0]), int(columns[0].max(initial=0)) + 1)
+            later = read_later_votes(session, kinds, first)
+            columns = [np.append(old[columns[0] < first], new) for old, new in zip(columns, later, strict=True)]
+        self._kept = erasures, kinds, columns
+        counts = np.isin(columns[0], rated, assume_unique=True)
+        return _divide_by_protocol(session, kinds, [column[counts] for column in columns])
+
+
+def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
+    """Return the columns of the votes from one number on, or of all.
+
+    Battles and votes are read one after the other, because a join in the database takes longer.
 
     Args:
         session: session of the database.
+        kinds: the kinds of the columns.
+        first: the lowest number; None for all.
     """
-    of_battle, *of_vote = RATED
-    ids, protocols, dimensions, outputs, voters, outcomes, preferences = (_number_texts() for _ in range(7))
-    rated = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(of_battle)
-    _, protocol, dimension, *sides = _read_columns(session, rated, (ids, protocols, dimensions, outputs, outputs))
-    judged = select(Vote.battle, Vote.voter, Vote.outcome, Vote.preference, Vote.heard_seconds_a, Vote.heard_seconds_b)
-    votes = judged.where(*of_vote).order_by(Vote.number)
-    columns = _read_columns(session, votes, (ids, voters, outcomes, preferences, None, None))
+    ids, battles, votes = _number_texts(), _BATTLES, _JUDGED
+    if first is not None:
+        votes = votes.where(Vote.number >= first)
+        battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
+    _, *of_battles = _read_columns(session, battles, [ids, *kinds[-4:]])
+    battle, *of_votes = _read_columns(session, votes, [ids, *kinds[:-4]])
     # Battles that were not read are repetitions of others.
-    battle, voter, outcome, preference, *heard = (column[columns[0] < len(protocol)] for column in columns)
+    read = battle < len(of_battles[0])
+    return [*(column[read] for column in of_votes), *(column[battle[read]] for column in of_battles)]
+
+
+def _divide_by_protocol(
+    session: Session, kinds: Sequence[Any], columns: Sequence[NDArray[Any]]
+) -> dict[str, RatedVotes]:
+    """Return votes by protocol.
+
+    Args:
+        session: session of the database.
+        kinds: the kinds of the columns: a type, or the number of each text.
+        columns: the columns.
+    """
+    _, voters, outcomes, preferences, _, _, protocols, dimensions, outputs, _ = kinds
+    _, voter, outcome, preference, heard_a, heard_b, protocol, dimension, *sides = columns
     # Number systems and voters in the order of their names.
     of_output = {
         row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
     }
-    systems = sorted({of_output[output].system for output in outputs})
-    place = {system: number for number, system in enumerate(systems)}
-    system = np.array([place[of_output[output].system] for output in outputs], dtype=np.intp)
+    systems, system = np.unique([of_output[output].system for output in outputs], return_inverse=True)
     seconds = np.array([of_output[output].seconds for output in outputs], dtype=np.float64)
     battles = Battles(
-        systems=tuple(systems),
+        systems=tuple(systems.tolist()),
         voters=tuple(sorted(voters)),
-        first=system[sides[0]][battle],
-        second=system[sides[1]][battle],
+        first=system[sides[0]],
+        second=system[sides[1]],
         outcome=np.array([OUTCOMES.index(text) for text in outcomes], dtype=np.intp)[outcome],
         voter=np.argsort(np.argsort(np.array(list(voters), dtype=object)))[voter],
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
     # Compute the part that was heard of both sides, in seconds or as a share.
-    whole = protocol != protocols[EXCERPTS]
-    units = (np.where(whole, np.maximum(seconds[side], 1e-9), 1.0)[battle] for side in sides)
-    least = np.min([amount / unit for amount, unit in zip(heard, units, strict=True)], axis=0)
-    names = np.array(list(dimensions), dtype=object)[dimension[battle]]
-    masks = {name: protocol[battle] == protocols[name] for name in PROTOCOLS}
+    units = [np.where(protocol != protocols[EXCERPTS], np.maximum(seconds[side], 1e-9), 1.0) for side in sides]
+    least = np.minimum(heard_a / units[0], heard_b / units[1])
+    names = np.array(list(dimensions), dtype=object)[dimension]
+    masks = {name: protocol == protocols[name] for name in PROTOCOLS}
     return {
         name: RatedVotes(battles.only(mask), names[mask].tolist(), least[mask])
         for name, mask in masks.items()
@@ -250,20 +307,18 @@ def _number_texts() -> defaultdict[str, int]:
     return defaultdict(itertools.count().__next__)
 
 
-def _read_columns(
-    session: Session, query: ClauseElement, numbers: Sequence[Mapping[str, int] | None]
-) -> list[NDArray[Any]]:
-    """Return the columns of a query as arrays: texts as their numbers, other values as floats.
+def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) -> list[NDArray[Any]]:
+    """Return the columns of a query as arrays; each kind is a type, or the numbers by which texts are replaced.
 
     The driver's cursor is used, because SQLAlchemy needs the same time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
-    parts: list[list[NDArray[Any]]] = [[np.zeros(0, float if texts is None else np.int32)] for texts in numbers]
+    parts: list[list[NDArray[Any]]] = [[np.zeros(0, kind if isinstance(kind, type) else np.int32)] for kind in kinds]
     cursor = session.connection().connection.cursor()
     cursor.execute(str(statement))
     while rows := cursor.fetchmany(_ROWS):
-        for part, texts, column in zip(parts, numbers, zip(*rows, strict=True), strict=True):
-            values = column if texts is None else map(texts.__getitem__, column)
+        for part, kind, column in zip(parts, kinds, zip(*rows, strict=True), strict=True):
+            values = column if isinstance(kind, type) else map(kind.__getitem__, column)
             part.append(np.fromiter(values, part[0].dtype, len(rows)))
     return [np.concatenate(part) for part in parts]
 
@@ -275,8 +330,7 @@ def build_rating_table(session: Session, dimension: str | None = None) -> pd.Dat
         session: session of the database.
         dimension: the only dimension to include; all by default.
     """
-    query = _select_votes(COLUMNS).where(*RATED)
-    query = query if dimension is None else query.where(Battle.dimension == dimension)
+    query = _select_votes(COLUMNS).where(*RATED, *([] if dimension is None else [Battle.dimension == dimension]))
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
     return table.astype(dict.fromkeys(numbers, float))

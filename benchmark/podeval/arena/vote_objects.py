@@ -135,11 +135,6 @@ def _whole(file: Path) -> Any:
     """Return the content of an object; None if it is incomplete or its voter was just erased."""
     try:
         text = file.read_bytes()
-    except FileNotFoundError:
-        return None
-    if not text.endswith(b"\n"):
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
+        return json.loads(text) if text.endswith(b"\n") else None
+    except (FileNotFoundError, ValueError):
         return None

@@ -190,12 +190,18 @@ def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datet
     flagged = {tuple(row) for row in session.execute(seen)}
     session.add_all(
         Flag(
-            id=secrets.token_hex(16), vote=vote, kind="signal", rule=rule, points=points, detail=detail,
-            made_by=RULES, made_at=now,
+            id=secrets.token_hex(16),
+            vote=vote,
+            kind="signal",
+            rule=rule,
+            points=points,
+            detail=detail,
+            made_by=RULES,
+            made_at=now,
         )
         for vote, rule, points, detail in part.signals
         if vote in votes and (vote, rule) not in flagged
-    )  # fmt: skip
+    )
     standings = dict.fromkeys(part.excluded, "excluded") | dict.fromkeys(part.restored, "counted")
     decisions = [
         (vote, standings[id], findings.excluded.get(id, _NOT_SEEN))
@@ -241,25 +247,27 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
     """Return the latest signals and decisions, newest first; only those of one vote if it is given."""
-    query = select(Flag).where(Flag.vote.is_not(None)).order_by(Flag.number.desc()).limit(newest)
-    return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
+    which = Flag.vote.is_not(None) if vote is None else Flag.vote == vote
+    return list(session.scalars(select(Flag).where(which).order_by(Flag.number.desc()).limit(newest)))
 
 
 def count_votes(session: Session) -> Counts:
     """Count battles and votes."""
-    numbers = session.execute(select(*(func.count().filter(Vote.outcome == outcome) for outcome in OUTCOMES))).one()
+    numbers = select(*(func.count().filter(Vote.outcome == outcome) for outcome in OUTCOMES))
     return Counts(
         battles=session.scalar(select(func.count()).select_from(Battle)) or 0,
-        outcomes={outcome: count for outcome, count in zip(OUTCOMES, numbers, strict=True) if count},
+        outcomes={
+            outcome: count for outcome, count in zip(OUTCOMES, session.execute(numbers).one(), strict=True) if count
+        },
     )
 
 
 def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts and the current alarms."""
     counted = count_votes(session)
-    newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
+    newest = select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip")
     # Read excluded votes and those of the last day; all others are already counted.
-    last_day = (newest or datetime.now(UTC)) - timedelta(days=1)
+    last_day = (session.scalar(newest) or datetime.now(UTC)) - timedelta(days=1)
     is_out, is_recent = Vote.standing == "excluded", Vote.recorded_at > last_day
     about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)
     numbers = select(*(func.count().filter(which) for which in about)).select_from(Vote)

@@ -98,10 +98,11 @@ class Personals:
         # Read the voter's preferences, and the subset that counts.
         mine: _Preferences = Counter()
         preferences: _Preferences = Counter()
-        everybody: _Preferences = Counter()
-        for row in rows:
-            pair = row.protocol, row.dimension, row.low, row.high
-            everybody[*pair, row.low], everybody[*pair, row.high] = row.low_won or 0, row.high_won or 0
+        everybody = {
+            (row.protocol, row.dimension, row.low, row.high, system): count or 0
+            for row in rows
+            for system, count in ((row.low, row.low_won), (row.high, row.high_won))
+        }
         for standing, side, count in _sides(rows):
             mine[side] += count
             preferences[side] += count if standing == "counted" else 0

@@ -164,8 +164,8 @@ def rate(
     rows, fitted, lowered = _fit(battles, position, prior, strength, robust)
     size, names = len(rows.systems), [battles.systems[number] for number in rows.systems]
     counts = count_outcomes(battles)[rows.systems]
-    opponents, voters, freedom = _count_company(rows)
-    has = np.stack([counts.sum(axis=1), opponents, voters], axis=1)
+    met, voters, freedom = _count_company(rows)
+    has = np.stack([counts.sum(axis=1), met.sum(axis=0), voters], axis=1)
     needed = np.array([least if name != "opponents" else min(least, size - 1) for name, least in NEEDED.items()])
     ranked = np.all(has >= needed, axis=1)
     share = (ranked if ranked.any() else np.ones(size)) / max(1, ranked.sum() or size)
@@ -179,9 +179,7 @@ def rate(
     far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
     # The systems that the votes separate, which determine the ranks.
     order = np.lexsort((-strengths, ~ranked))
-    member = _find_islands(rows.a, rows.b, size)
-    among = ranked[rows.a] & ranked[rows.b]
-    linked = _find_islands(rows.a[among], rows.b[among], size)
+    member, linked = _find_islands(met), _find_islands(met & ranked & ranked[:, None])
     comparable = (linked[:, None] == linked) & ranked & ranked[:, None]
     (apart,) = holm_pairs(np.where(comparable, _chance(strengths, errors, freedom), np.nan))
     beats = (strengths[:, None] > strengths) & apart
@@ -197,7 +195,10 @@ def rate(
     )
     return Ratings(
         systems=systems,
-        effects=tuple(map(_make_effect, rows.covariates, effects, far)),
+        effects=tuple(
+            Effect(name, float(points), *_to_bounds(np.array([points - half, points + half])))
+            for name, points, half in zip(rows.covariates, effects, far, strict=True)
+        ),
         tie_odds=float(math.exp(fitted[-1])),
         votes=len(battles),
         voters=rows.voters,
@@ -218,7 +219,9 @@ def _fit(
     fitted = fit(rows, prior)
     if not robust:
         return rows, fitted, ()
-    arrival = np.argsort(np.argsort(np.unique(battles.voter, return_index=True)[1]))
+    first = np.full(int(battles.voter.max()) + 1, -1)
+    first[battles.voter[::-1]] = np.arange(len(battles))[::-1]
+    arrival = np.argsort(np.argsort(first[first >= 0]))
     names = [battles.systems[number] for number in rows.systems]
     rows, lowered = weigh_votes(rows, fitted, names, arrival)
     return rows, fit(rows, prior) if lowered else fitted, lowered
@@ -257,12 +260,10 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     return math.ceil(max(0.0, information_needed - 1 / error**2) / brought) or 1
 
 
-def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+def _find_islands(met: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the number of each system's island: the systems that battles connect."""
-    from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
-    met = sparse.coo_array((np.ones(len(a)), (a, b)), shape=(size, size))
     return np.asarray(connected_components(met, directed=False)[1].astype(np.intp))
 
 
@@ -272,18 +273,18 @@ def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str
     return tuple(sorted(groups, key=len, reverse=True))
 
 
-def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-    """Return each system's numbers of opponents and voters, and the degrees of freedom of its strength.
+def _count_company(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.int64], Array]:
+    """Return who met whom, each system's number of voters, and the degrees of freedom of its strength.
 
-    These are one less than the equivalent number of voters who all judged it equally often.
+    The latter are one less than the equivalent number of voters who all judged it equally often.
     """
     size, voters = len(rows.systems), rows.voters
-    met = np.zeros((size, size))
-    met[rows.a, rows.b] = met[rows.b, rows.a] = 1
+    met = np.zeros((size, size), dtype=np.bool_)
+    met[rows.a, rows.b] = met[rows.b, rows.a] = True
     cells = np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2)
     judged = np.bincount(cells, np.tile(rows.weight, 2), size * voters).reshape(size, voters)
     shares = judged.sum(axis=1) ** 2 / np.einsum("ij,ij->i", judged, judged)
-    return np.count_nonzero(met, axis=0), np.count_nonzero(judged, axis=1), np.maximum(1.0, shares - 1)
+    return met, np.count_nonzero(judged, axis=1), np.maximum(1.0, shares - 1)
 
 
 def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing | None:
@@ -324,10 +325,6 @@ def _errors(covariances: Array) -> Array:
     """Return the standard errors of all differences."""
     variances = np.diag(covariances)
     return np.asarray(np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances)))
-
-
-def _make_effect(name: str, points: float, far: float) -> Effect:
-    return Effect(name, float(points), *_to_bounds(np.array([points - far, points + far])))
 
 
 def _to_bounds(bounds: Array) -> tuple[float | None, float | None]:

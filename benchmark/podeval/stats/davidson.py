@@ -13,6 +13,7 @@ The parameters form one vector: strengths as natural log odds, with the average 
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ class Rows:
     x: Array
     counts: Array
 
-    @property
+    @cached_property
     def weight(self) -> Array:
         """The number of votes that a row represents, shape (rows,)."""
         return np.asarray(self.counts.sum(axis=0), dtype=np.float64)
@@ -57,6 +58,15 @@ class Rows:
     def ties(self) -> bool:
         """Whether there are ties; without them, v is zero and not a parameter."""
         return bool(self.counts[2].any())
+
+    @cached_property
+    def by_pair(self) -> "Rows":
+        """The votes of all voters combined by pair; these rows if there are covariates."""
+        if self.covariates:
+            return self
+        cells, counts = _count_together(self.a * len(self.systems) + self.b, self.counts)
+        a, b = np.divmod(cells, len(self.systems))
+        return replace(self, voters=1, a=a, b=b, voter=np.zeros_like(a), x=np.zeros((len(a), 0)), counts=counts)
 
 
 def group_into_rows(battles: Battles, position: bool, strength: bool = False) -> Rows:
@@ -106,19 +116,18 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     Raises:
         PodevalError: the fit did not converge, for example because covariates alone identify the systems.
     """
-    if not rows.covariates:
-        rows = _group_by_pair(rows)
+    rows = rows.by_pair
     size, effects = len(rows.systems), len(rows.covariates)
     # From equal strengths.
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
-    # With a prior, the information matrix of the strengths is regular.
-    solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
         # The full Newton step.
         uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[free, free]
-        step = solve(information, uphill)
+        # A prior makes the information of strengths regular; otherwise the shortest solution is taken.
+        is_regular = prior and not rows.covariates
+        step = np.linalg.solve(information, uphill) if is_regular else np.linalg.lstsq(information, uphill)[0]
         if float(uphill @ step) < _TOLERANCE:
             return at
         # Halve the step until the likelihood no longer falls.
@@ -134,15 +143,9 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     raise PodevalError("the ratings did not converge, because a covariate separates the systems: leave it out")
 
 
-def _solve_singular(matrix: Array, right: Array) -> Array:
-    """Return the shortest solution, or the closest approximation to a solution."""
-    return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
-
-
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance if every vote came from a different voter: the inverse of the information."""
-    if not rows.covariates:
-        rows = _group_by_pair(rows)
+    rows = rows.by_pair
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
     try:
@@ -169,9 +172,10 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
         judged = parameters[parameters < len(inverse)]
         information = information_matrix(theirs, fitted[parameters], 0.0)[: len(judged), : len(judged)]
         scores[voter, judged] = _stretch(scores[voter, judged], information, inverse[np.ix_(judged, judged)])
-    influence = scores @ inverse
+    # Every score has the sum 0, so this changes only rounding.
+    inverse[: len(rows.systems)] -= inverse[: len(rows.systems)].mean(axis=0)
     full = np.zeros((fitted.size, fitted.size))
-    full[free, free] = influence.T @ influence
+    full[free, free] = inverse.T @ (scores.T @ scores) @ inverse
     return full
 
 
@@ -194,17 +198,8 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
     """Return the Fisher information that one battle between two systems has about the difference of their strengths."""
-    up, down = math.exp(apart / 2), math.exp(-apart / 2)
-    total = up + down + tie_odds
-    return ((up + down) / total - ((up - down) / total) ** 2) / 4
-
-
-def _group_by_pair(rows: Rows) -> Rows:
-    """Combine the votes of all voters by pair."""
-    size = len(rows.systems)
-    cells, counts = _count_together(rows.a * size + rows.b, rows.counts)
-    a, b = np.divmod(cells, size)
-    return replace(rows, voters=1, a=a, b=b, voter=np.zeros_like(a), x=np.zeros((len(a), 0)), counts=counts)
+    odds = np.array([math.exp(apart / 2), math.exp(-apart / 2), tie_odds])
+    return float(_curvature(odds / odds.sum())[0])
 
 
 def _find_free_parameters(rows: Rows, fitted: Array) -> slice:
@@ -245,12 +240,14 @@ def _scores(rows: Rows, fitted: Array) -> Array:
     """Return the gradient of each voter's log likelihood, shape (voters, parameters)."""
     size, parameters = len(rows.systems), fitted.size
     difference, tie = _pull(rows, _chances(rows, fitted))
-    entries = [(rows.a, difference), (rows.b, -difference), (np.full_like(rows.a, parameters - 1), tie)]
+    entries = [(rows.a, difference), (rows.b, -difference)]
     entries += [(np.full_like(rows.a, size + k), difference * rows.x[:, k]) for k in range(rows.x.shape[1])]
     columns, values = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     places = np.tile(rows.voter * parameters, len(entries)) + columns
-    scores = np.bincount(places, weights=values, minlength=rows.voters * parameters)
-    return np.asarray(scores, dtype=np.float64).reshape(rows.voters, parameters)
+    flat = np.bincount(places, weights=values, minlength=rows.voters * parameters)
+    scores = flat.astype(np.float64, copy=False).reshape(rows.voters, parameters)
+    scores[:, -1] = np.bincount(rows.voter, weights=tie, minlength=rows.voters)
+    return scores
 
 
 def gradient(rows: Rows, fitted: Array, prior: float) -> Array:

@@ -81,15 +81,15 @@ class LoweredVotes:
     def describe(self) -> str:
         """Return a sentence about the group and the weight of its votes."""
         if self.least is None:
-            way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} voters too many decide {way} {self.system} whatever its opponent, by "
-                f"{abs(self.z):.1f} standard errors; votes on it count for as little as {self.weight:.0%}, depending "
-                "on the chance that the voter is one of them"
+                f"about {self.voters} voters too many decide {'for' if self.z > 0 else 'against'} {self.system} "
+                f"whatever its opponent, by {abs(self.z):.1f} standard errors; votes on it count for as little as "
+                f"{self.weight:.0%}, depending on the chance that the voter is one of them"
             )
-        among = "numbers of votes" if self.grouped_by == "votes" else "places by first vote"
         return (
-            f"votes on {self.system} by {self.voters} voters with {among} {self.least} to {self.most} count "
+            f"votes on {self.system} by {self.voters} voters with "
+            f"{'numbers of votes' if self.grouped_by == 'votes' else 'places by first vote'} "
+            f"{self.least} to {self.most} count "
             f"{self.weight:.0%}, because they differ from those of other voters by {abs(self.z):.1f} standard errors"
         )
 
@@ -212,13 +212,18 @@ def _weigh_fans(
     lowering = np.where(number >= FEWEST, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
     lowered = (
         LoweredVotes(
-            names[system], grouped_by, None, None, round(number[side, system]),
-            float(1 - lowering[side, system]), float((1 - 2 * side) * z[side, system]),
+            names[system],
+            grouped_by,
+            None,
+            None,
+            round(number[side, system]),
+            float(1 - lowering[side, system]),
+            float((1 - 2 * side) * z[side, system]),
         )
         for side, grouped_by in enumerate(_SIDES)
         for system in np.flatnonzero(lowering[side])
-    )  # fmt: skip
-    weights = 1 - (lowering[:, judged.system] * chance).sum(axis=0)
+    )
+    weights = 1 - np.einsum("ij,ij->j", lowering[:, judged.system], chance)
     return weights, tuple(sorted(lowered, key=lambda one: one.weight))
 
 
@@ -254,7 +259,7 @@ def _estimate_fans(
 
 def _sum_by(group: NDArray[np.intp], values: NDArray[Any], groups: int) -> Array:
     """Return the sum of the values of each group, shape (groups,)."""
-    return np.bincount(group, values, groups).astype(np.float64)
+    return np.bincount(group, values, groups).astype(np.float64, copy=False)
 
 
 def _compare(
