@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from sqlalchemy import select
+from sqlalchemy import func, select, text
 
 from podeval.store.tables import Battle
 from podeval.store.vote_counts import recount

@@ -21,6 +21,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from podeval import benchmarks
 from podeval.arena.settings import EXCERPTS, PROTOCOLS, WHOLE, ArenaSettings
 from podeval.store.tables import Battle
 
