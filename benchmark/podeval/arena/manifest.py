@@ -89,7 +89,7 @@ def read_manifest(file: Path) -> Manifest:
     """Read a manifest and make the paths of its audio absolute.
 
     Raises:
-        BadInput: the manifest cannot be read, or a field is missing or invalid; the message names the place.
+        BadInput: the manifest cannot be read, or a field is missing or invalid; the message says where.
     """
     content = read_yaml_file(file, trusted=True)
     # Check the fields, and name the first invalid one.
@@ -164,7 +164,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
                     f"listeners heard; give a new version of a system another id"
                 )
                 if output.audio == values["audio"]:
-                    retire(session, [output.id], "its file is not the one that was added", now)
+                    retire(session, [output.id], "its file has changed since it was added", now)
                 continue
             new["outputs"] += _put(session, ArenaOutput, values, now)
         return Added(new, left_out)

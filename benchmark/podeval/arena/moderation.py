@@ -91,7 +91,7 @@ class BoardModeration:
         """Return the votes with a signal or a decision, newest flag first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.vote, newest)
-            # Read the votes, with the systems that met.
+            # Read the votes, with the systems that they compare.
             a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
             query = (
                 select(Vote, Battle.dimension, first.title, second.title)

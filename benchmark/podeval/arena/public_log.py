@@ -45,8 +45,8 @@ configs:
 ---
 # Votes of a podeval arena
 
-One JSON record a line: votes, decisions about votes, and pseudonyms whose persons asked to be forgotten. Files are
-added and never changed. Leave out the votes of an erased voter; the newest decision about a vote is its standing.
+One JSON record per line: votes, decisions about votes, and pseudonyms of people who asked to be forgotten. Files are
+added and never changed. Leave out the votes of an erased voter; the newest decision about a vote applies.
 """
 
 

@@ -251,7 +251,7 @@ class Rankings:
             vote_row, battle, *sides = judged
             counts = vote_row.standing == "counted" and vote_row.outcome != "skip" and battle.purpose == "rating"
             between = count_between(session, battle, sides[0]) if counts else None
-        # A voter does not have to wait for the first ranking of many votes.
+        # A voter does not wait for the first ranking if there are many votes.
         ranking = self._look(self._quick)
         part = ranking.protocols.get(battle.protocol, {}).get(battle.dimension) if ranking is not None else None
         rated = {row.system: row for row in part.ratings.systems} if part else {}

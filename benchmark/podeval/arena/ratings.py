@@ -43,7 +43,7 @@ _ROWS = 100
 """Number of votes that are read at a time."""
 
 POOLED = "pooled"
-"""The rating over the votes of all dimensions together."""
+"""The rating from the votes of all dimensions together."""
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -91,7 +91,7 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
-        position: whether to estimate the effect of being shown first as well.
+        position: whether to estimate the effect of being shown first, too.
         robust: whether to give less weight to cohorts who differ from all other voters, and to a system's surplus of
             fans.
 
@@ -120,7 +120,7 @@ def compute_standings_by_dimension(
     Args:
         battles: all battles.
         dimensions: the dimension of each battle.
-        position: whether to estimate the effect of being shown first as well.
+        position: whether to estimate the effect of being shown first, too.
 
     Raises:
         BadInput: the numbers of battles and dimensions differ, a dimension is named `pooled`, or there are no battles.
@@ -131,7 +131,7 @@ def compute_standings_by_dimension(
         )
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
-        raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")
+        raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the name of the rating over all dimensions")
     by_dimension = {POOLED: compute_standings(battles, position=position)}
     for dimension in sorted(set(dimensions)):
         part = battles.only(np.asarray(labels == dimension, dtype=bool))
@@ -141,7 +141,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes with a heard part of at least `least` and below `most`: seconds of an excerpt, or shares of a whole."""
+    """The votes whose heard part, in seconds of an excerpt or as a share of a whole, is in [`least`, `most`)."""
 
     least: float
     most: float
@@ -232,7 +232,7 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
-    # Compute the part that was heard of both sides, in seconds or as a share.
+    # Compute the part of both sides that was heard, in seconds or as a share.
     whole = protocol != protocols[EXCERPTS]
     units = (np.where(whole, np.maximum(seconds[side], 1e-9), 1.0)[battle] for side in sides)
     least = np.min([amount / unit for amount, unit in zip(heard, units, strict=True)], axis=0)

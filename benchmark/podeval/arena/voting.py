@@ -1,4 +1,4 @@
-"""Accept a vote: make all checks in order, and record the vote in a single step."""
+"""Accept a vote: run all checks in order, and record the vote in a single step."""
 
 import math
 import re
@@ -74,7 +74,7 @@ class Acknowledgement:
     recorded_at: datetime
     comment_cut: bool
     system_a: str | None
-    """Title, if the arena may reveal it; also `system_b`."""
+    """Title, if the arena may reveal it; the same applies to `system_b`."""
     system_b: str | None
 
 
