@@ -15,7 +15,7 @@ from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
 """Position of one value relative to another: `higher` and `lower` if no direction is better, `in range` if both are in
-the best range, `unclear` if the interval contains both, empty if one of them is missing."""
+the ideal range, `unclear` if the interval covers both, empty if one of them is missing."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ReferenceFigure:
     sure: bool = False
 
     def describe(self, texts: Mapping[str, Any]) -> str:
-        """Describe the comparison in the words of the page `compare`; empty if there is nothing to say."""
+        """Describe the comparison in the words of the page `compare`; empty if nothing can be compared."""
         if not self.word:
             return ""
         phrase = str(texts["stands"][self.word])
@@ -40,7 +40,7 @@ class Paired:
     Attributes:
         a, b: means of the two systems.
         difference: a minus b, with its interval.
-        to_b: comparison of a with b. For a key with a best range, the distances from that range are compared.
+        to_b: comparison of a with b. For a key with an ideal range, the distances from that range are compared.
     """
 
     a: float
@@ -60,7 +60,7 @@ class ReportFigure:
         others: the values of those systems.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None if they share no item.
-        to_median: comparison of the system with the median; with a single other system, over common items.
+        to_median: comparison of the system with the median; if there is only one other system, over the common items.
         to_person: comparison of the system with people.
     """
 
@@ -241,8 +241,8 @@ def set_against(
         value: value of the system.
         other: the value to compare it with.
         of: the column, with its direction.
-        low: lower bound of the interval of the difference; None if there is no interval.
-        high: upper bound. The values are considered equal if `other` is within the bounds.
+        low: lower bound of the value's interval; None if there is no interval.
+        high: its upper bound. If `other` is within the bounds, the comparison is unclear.
     """
     if value is None or other is None:
         return ReferenceFigure()
@@ -284,7 +284,7 @@ def _verdict(
         of: the column.
         values: the two values.
         badness: the badness of both, which determines the better one; for means over items, the mean badness.
-        alike: whether the interval of the difference includes both; None if there is no interval.
+        alike: whether an interval leaves open which value is better; None if there is no interval.
     """
     sure = alike is not None
     if _has_ideal_range(of) and not any(badness):

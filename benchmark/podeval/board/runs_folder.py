@@ -188,7 +188,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """The way that each row's outputs were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
+        """How each row's outputs were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -318,7 +318,7 @@ def _names(board: str) -> tuple[str, ...]:
 
 
 class RunsFolder:
-    """The tables of a folder of runs (`runs` if it is another), and values derived from them; cached, thread-safe."""
+    """The tables in a folder, from the runs in it or in `runs`, and values derived from them; cached, thread-safe."""
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path

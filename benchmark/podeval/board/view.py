@@ -32,7 +32,7 @@ PLOTS = ("rtf", "size", "intervals", "radar", "distribution", "time", "density")
 MOST_PINNED = 6
 BY_VIEW = "view"
 FALSE_COLUMNS = 0.05
-"""Largest share of the columns of equal systems that have any false place."""
+"""Maximum expected share of columns with a false rank if all systems are equally good."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class ResolvedView:
 
     @property
     def expected_false(self) -> float:
-        """Maximum expected number of columns with a false place if all systems are equally good."""
+        """Maximum expected number of columns with a false rank if all systems are equally good."""
         return FALSE_COLUMNS * (1 if self.view.correction else self.ranked_columns)
 
     @property
@@ -231,7 +231,7 @@ def _pick_board(wish: BoardView, index: Index) -> str:
 
 
 def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
-    """Return the columns of a dimension, of a group of dimensions, of all, or of the overview."""
+    """Return the columns of a dimension, of a group of dimensions, of all dimensions, or of the overview."""
     if dimension == OVERVIEW:
         return tuple(choose_headlines(columns))
     return tuple(
