@@ -1,4 +1,4 @@
-"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and offline.
+"""The leaderboard as JSON for `static/board.js`, which draws it in the tab, before Gradio loads, and in exported sites.
 
 It contains all rows and columns of one place (board, profile, dimension, slice), measured and reported, with all texts
 in the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have intervals, rank

@@ -33,7 +33,7 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark
 from podeval.validation.human_scores import average_figures
 
 FEWEST = 5
-"""Minimum number of outputs with both figures for which an agreement is reported."""
+"""Minimum number of outputs with both values for reporting an agreement."""
 ENOUGH_SYSTEMS = 12
 """Number of systems from which 80 % of tests detect that a key correlates at .8 (docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
@@ -41,7 +41,7 @@ FEWEST_CLUSTERS = 3
 MOST_OUTPUTS = 300
 """Number of outputs above which the variance over single outputs is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""Maximum number of systems whose orders are all counted for the result of chance; otherwise, number of random orders.
+"""Maximum number of systems for which chance is computed from all orders, and number of random orders for more systems.
 """
 
 Array = NDArray[np.float64]
@@ -216,7 +216,7 @@ def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float
 
 
 def to_badness(key: Key, value: float) -> float:
-    """Convert a value so that more is better: negate it, or take minus the distance from a best range."""
+    """Convert a value so that more is better: negate it, or take minus the distance from an ideal range."""
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
         return -max(low - value, value - high, 0.0)

@@ -67,7 +67,7 @@ class KeyAgreement(Validity):
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Share of choices between two outputs that a key orders as people do, without people's ties; its own count half.
+    """Share of choices between two outputs that a key orders as people do, without people's ties; its ties count half.
 
     Attributes:
         accuracy: the share, with an interval over items, or over pairs of systems if items are not named.

@@ -356,7 +356,7 @@ def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
     for row, values in _split(rows, "dimension"):
         name = f"{row['printed']}, {row['variant']}"
         if values.keys() != CRITERIA.keys():
-            yield _build(row, name, why_not=f"the text at hand has {len(values)} of the three dimensions")
+            yield _build(row, name, why_not=f"the available text has {len(values)} of the three dimensions")
         elif row["module"] == "arena":
             yield _build(row, f"{name}, mean of three", fmean(values.values()))
         else:

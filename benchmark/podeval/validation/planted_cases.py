@@ -34,7 +34,7 @@ from podeval.text.script import Script, Turn
 WEAKNESSES = {
     "position": "prefers a position even if both scripts are the same",
     "padding": "prefers a script for turns that say nothing",
-    "injection": "obeys what the material says",
+    "injection": "obeys instructions in the material",
     "self": "prefers a script that claims to be by its own model",
 }
 CASES = 20

@@ -293,7 +293,7 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
         gaps = [gap for gap in compared.gaps if gap.system in compared.differing]
         apart = ", ".join(f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in gaps) or "none"
         of, alike = f"{one} and {other}", compared.agreement
-        says = f"{of}: SRCC {format_estimate(alike)} over {alike.count} systems; rated apart: {apart}"
+        says = f"{of}: SRCC {format_estimate(alike)} over {alike.count} systems; rated differently: {apart}"
         lines.append(AnalysisLine("groups of raters", of, says, asdict(compared)))
     return lines
 
@@ -306,11 +306,11 @@ def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
     lines = []
     for rater, by_measure in zip(raters, leave_one_out(table), strict=True):
         words = ", ".join(f"{measure} {format_estimate(figure)}" for measure, figure in by_measure.items())
-        says = f"{name}: {rater} against the mean of the others: {words}, {by_measure['SRCC'].count} things"
+        says = f"{name}: {rater} against the mean of the others: {words}, {by_measure['SRCC'].count} ratings"
         data = {"rater": rater} | {measure.lower(): asdict(figure) for measure, figure in by_measure.items()}
         lines.append(AnalysisLine("leave one out", name, says, data))
     for (one, other), figure in correlate_raters(marks).items():
-        says = f"{name}: {one} and {other}: PLCC {format_estimate(figure)}, {figure.count} things"
+        says = f"{name}: {one} and {other}: PLCC {format_estimate(figure)}, {figure.count} ratings"
         lines.append(AnalysisLine("pairs of raters", name, says, {"raters": [one, other], "plcc": asdict(figure)}))
     return lines
 
@@ -327,6 +327,6 @@ def read_votes(path: Path) -> list[Mapping[str, Any]]:
         return list(rows)
     except BadInput as refusal:
         raise BadInput(
-            f"{path} is neither a CSV of scores (system, item, score and perhaps rater and measure) nor of votes "
+            f"{path} is neither a CSV of scores (system, item, score and optionally rater and measure) nor of votes "
             f"(first, second, outcome; also as JSON lines): {refusal}"
         ) from None
