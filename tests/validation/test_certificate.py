@@ -110,7 +110,7 @@ def test_the_command_prints_the_sentence(tmp_path: Path) -> None:
     run = write(tmp_path, "aria")
     result = CliRunner().invoke(app, ["report", "certificate", str(run.path), "--printed", "1.30"])
     assert result.exit_code == 0, result.output
-    assert "The paper's 1.3 lies outside" in result.output
+    assert "The paper's 1.3 is outside" in result.output
 
 
 def test_the_error_rates_of_runs_are_compared_with_people(tmp_path: Path) -> None:

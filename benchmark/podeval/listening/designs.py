@@ -181,7 +181,7 @@ class Design(FactSheet):
             *(fault for item in self.items for fault in self._check(item)),
             (kind in PAIRED and len(self.systems) < 2, "a comparison in pairs needs at least two systems"),
             (self.trials > 1 and kind != "abx", f"a {kind} test has one page for each item; trials are for abx tests"),
-            (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}; a {kind} test does without"),
+            (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}, not for a {kind} test"),
             *self._check_headphones(),
             (unknown, f"there is no scale {unknown!r}; choose from {', '.join(questionnaire.SCALES)}"),
             ((kind == "mos") != bool(self.scales), "a mos test must name its scales, and no other kind has any"),

@@ -29,8 +29,8 @@ TIDY_COLUMNS = (
     "test", "kind", "listener", "page", "item", "stimulus", "compared_with", "scale", "mark", "reason", "heard",
     "seconds", "saved_at", "counted", "headphones",
 )  # fmt: skip
-"""Columns of `tabulate_marks_of_test`: `page` counts from 1 in the listener's order; `seconds` are of the page;
-`headphones` are right answers."""
+"""Columns of `tabulate_marks_of_test`: `page` counts from 1 in the listener's order; `seconds` is the time spent on the
+page; `headphones` is the number of correct answers to the headphone check."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def read_session_answers(
 
 
 def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]:
-    """Count what the finished, counted listeners stated about themselves, by question and label.
+    """Count what the listeners of finished, counted sessions stated about themselves, by question and label.
 
     Raises:
         BadInput: the test does not exist.
