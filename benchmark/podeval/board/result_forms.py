@@ -358,7 +358,7 @@ class ResultForm:
 def _write_every_eval_ever(export: Export) -> Iterator[str]:
     for run in export.chosen:
         for record in every_eval_ever.write_records(run, export.out, profile=export.profile):
-            yield f"{record.path}: {record.results} results, {record.rows} lines of single items"
+            yield f"{record.path}: {record.results} results, {record.rows} lines of items"
             if record.left_out:
                 columns = ", ".join(record.left_out)
                 yield f"left out, because the format requires a direction and they have none: {columns}"

@@ -242,7 +242,7 @@ def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
 
 
 def _get(client: HfApi, url: str, **headers: str) -> Any:
-    """Return the response to a request of our own, because the client has no method that makes it with limits."""
+    """Return the response to a request of our own, because the client's methods do not limit the size."""
     about = build_hf_headers(token=client.token) | headers
     response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
     hf_raise_for_status(response)
@@ -255,7 +255,7 @@ def translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
     try:
         yield
     except GatedRepoError:
-        raise NotReadable(f"{repo} is gated; its owner has to grant access") from None
+        raise NotReadable(f"{repo} is gated; its owner must grant access") from None
     except RepositoryNotFoundError:
         raise NotThere(f"there is no {kind} repo {repo}, or it is private") from None
     except RevisionNotFoundError:

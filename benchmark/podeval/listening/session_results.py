@@ -260,7 +260,7 @@ def _read_counted(session: Session, test: str, table: type[Answered], *only: Any
 
 
 def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
-    """Return the marks from finished sessions of every listening test of single outputs, by test."""
+    """Return the marks from finished sessions of every listening test of individual outputs, by test."""
     single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
     return {test: read_session_marks(database, test) for test in database.list_rows(single)}
 

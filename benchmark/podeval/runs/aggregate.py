@@ -48,7 +48,7 @@ def summarise(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance={**describe_provenance(profile), **({"judge_usage": usage} if usage else {})},
         protocols={
-            # A judge's refusals are noted next to the content; they do not change the id.
+            # Parameters that a judge refused are noted next to the content; they do not change the id.
             protocol.id: {**protocol.to_json(), **unsent.get(protocol.metric, {})}
             for protocol in current.values()
         },

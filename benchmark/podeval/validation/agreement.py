@@ -4,8 +4,8 @@ A metric's value for an output (system, item) is compared with the mean human sc
 lower is better are inverted, and those that are best in a range are converted to the distance from it, so a positive
 correlation means agreement; keys without a direction are omitted. Both systems and items are samples, because a metric
 is meant for systems that have not been measured yet. The variance is the one over systems plus the one over items minus
-the one over single outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t has
-the degrees of freedom of the smaller of the two. With a paper's six systems, the interval is wide, as it should be.
+the one over individual outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t
+has the degrees of freedom of the smaller of the two. With a paper's six systems, the interval is wide, as it should be.
 
 In addition, there is the agreement on the few whole systems, also without each of them in turn, and the result that the
 best of this many keys reaches by chance.
@@ -39,7 +39,7 @@ ENOUGH_SYSTEMS = 12
 FEWEST_CLUSTERS = 3
 """Number of systems, or of items, below which there is no interval."""
 MOST_OUTPUTS = 300
-"""Number of outputs above which the variance over single outputs is not subtracted."""
+"""Number of outputs above which the variance over individual outputs is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
 """Maximum number of systems for which chance is computed from all orders, and number of random orders for more systems.
 """

@@ -104,7 +104,7 @@ def rank_without_items(
     draws: int = 5000,
     seed: int = 0,
 ) -> list[Exclusion]:
-    """Measure how much the ranking depends on single rubric items, by ranking on random subsets (MTalk-Bench Fig. 9).
+    """Measure how much a ranking depends on individual rubric items, with random subsets (MTalk-Bench Fig. 9).
 
     Args:
         scores: score of each system on every item, in the same order.
