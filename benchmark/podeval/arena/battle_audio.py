@@ -28,7 +28,7 @@ class BattleAudio:
 
     Args:
         arena: the arena that made the names of the audio.
-        playback: creator and cache of the copies.
+        playback: makes and caches the copies.
     """
 
     def __init__(self, arena: Arena, playback: Playback) -> None:

@@ -26,7 +26,7 @@ from podeval.arena.settings import EXCERPTS, PROTOCOLS, WHOLE, ArenaSettings
 from podeval.store.tables import Battle
 
 SECONDS = 30.0
-"""Default length of the longest excerpt of one side."""
+"""Default maximum length of an excerpt, in seconds."""
 
 SHORTEST_SHARE = 2 / 3
 """If whole turns fill less than this share of the longest excerpt, the next turn is started too, even if it must be

@@ -185,7 +185,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     audio = decode(file)
     for start, end in entry.turns:
         if not start <= end <= audio.seconds + 0.5:
-            raise BadInput(f"{file}: the turn {start:g} to {end:g} s is outside its {audio.seconds:.1f} s")
+            raise BadInput(f"{file}: the turn from {start:g} to {end:g} s is outside its {audio.seconds:.1f} s")
     try:
         level: float | None = loudness.measure(audio.samples, audio.rate, audio.layout).integrated
     except CannotScore:

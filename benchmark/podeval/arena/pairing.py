@@ -2,8 +2,8 @@
 
 `closest`: among the pairs with the closest ratings, the least compared comes first. New systems take part in up to half
 of the battles, so they soon have ratings while listeners still hear the others. Its opponents are dealt: it first meets
-the systems with which it has the fewest votes. The voter and the number of their votes determine whether they meet it
-next, and against which system. A voter who skips or leaves such a battle gets the same pair again.
+the systems with which it has the fewest votes. The voter and the number of their votes determine whether they hear the
+new system next, and against which opponent. A voter who skips or leaves such a battle gets the same pair again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. Everything else follows from one seed,
 which is recorded with the battle.
 
@@ -70,7 +70,7 @@ class MetBefore:
     """The voter's earlier meetings.
 
     Args:
-        meetings: pairs and items.
+        meetings: pairs of systems, each with the item on which they met.
         again: whether the voter may hear a system again on the same item, with a new opponent.
     """
 
@@ -291,7 +291,8 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 
 
 def _deal(field: PairingField, deal: Deal) -> int:
-    """Return one of the pairs with the fewest votes, chosen by the voter and the number of their votes on new systems.
+    """Return one of the pairs with the fewest votes; it depends on the voter and the number of their votes on new
+    systems.
 
     Each pair has its own number in each turn, and the smallest number wins, so other voters' votes on other pairs do
     not change the choice.

@@ -58,7 +58,7 @@ _SYSTEMS_OF_VOTE = (
 
 @dataclass(frozen=True)
 class Known:
-    """The public facts of a system: title, and kind (`system`, `human`, `control`)."""
+    """The public facts about a system: title, and kind (`system`, `human`, `control`)."""
 
     title: str
     kind: str
@@ -238,7 +238,7 @@ class Rankings:
             return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
-        """Return the two systems of a battle that this voter judged; None if it is another voter's or must stay secret.
+        """Return the two systems of a battle that this voter judged; None if it is not theirs or must stay secret.
 
         Args:
             voter: a pseudonym.

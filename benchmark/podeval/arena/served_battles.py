@@ -59,7 +59,7 @@ class Audio:
     compared: "tuple[Audio, Audio] | None" = None
     """The excerpts of this side and of the other side; their loudness is compared."""
     seconds: float | None = None
-    """Length as played, including the silence that hides the exact length; None if nothing must be hidden."""
+    """Length as played, including the silence that hides the exact length; None if nothing needs to be hidden."""
     is_excerpt: bool = False
     """Whether it is one of two excerpts that have the same length and size."""
 

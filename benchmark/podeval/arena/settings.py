@@ -18,7 +18,7 @@ class IntegrityLimits:
 
     exclude_at: float = 3.0
     alarm_share: float = 0.2
-    """Share of excluded votes that triggers the alarm, of all votes and of those of the last day."""
+    """Share of excluded votes, among all votes or among those of the last day, that triggers the alarm."""
     alarm_votes: int = 20
     """Minimum number of votes for an alarm."""
     fastest_seconds: float = 2.0
@@ -67,7 +67,7 @@ class ArenaSettings:
     vote_within: float = 3600.0
     """Seconds after which a battle expires."""
     heard_share: float = 0.9
-    """Share of each whole recording that must be heard before a judgement; a skip needs none."""
+    """Share of each whole recording that must be heard before a judgement; a battle can be skipped at any time."""
     heard_seconds: float = 10.0
     """Seconds of each excerpt that must be heard, or fewer if its `heard_share` is less."""
     fastest_playback: float = 2.0
@@ -82,8 +82,8 @@ class ArenaSettings:
     most_an_hour: int = 120
     """Maximum number of battles per voter and hour."""
     loudness: float | None = -18.0
-    """LUFS of both excerpts (-18: speech, AES TD1008), or less if one of them would clip; None plays both unchanged,
-    which an arena about loudness itself needs."""
+    """Loudness of both excerpts in LUFS (-18: speech, AES TD1008), or less if one would clip; None plays both
+    unchanged, which an arena about loudness itself needs."""
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
 
     @classmethod

@@ -266,7 +266,7 @@ class RuleFindings:
     signals: pd.DataFrame
     """Columns `vote`, `rule`, `points`, `detail`; a row for each finding."""
     excluded: dict[str, str]
-    """Vote and reason."""
+    """The excluded votes, each with the reason."""
     alarms: list[str]
 
 

@@ -183,7 +183,7 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out part of a plan, except where a person or another review has decided since; needs a writing session."""
+    """Carry out part of a plan, except where a person or another review has decided since; use a writing session."""
     ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))

@@ -74,7 +74,7 @@ _MINE = (
     .where(Vote.voter == bindparam("voter"))
     .group_by(*_WHAT, *_ALL_VOTES)
 )
-"""The votes of a voter, with the number of votes that are equal in all these columns."""
+"""A voter's votes, grouped by all these columns, with the number of votes in each group."""
 
 
 class Personals:

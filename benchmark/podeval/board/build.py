@@ -41,7 +41,7 @@ from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
 
 PRINTED_ORDER = "printed_order.csv"
-"""File next to the documents that ship: the systems of each paper in the order of its tables."""
+"""File next to the shipped documents, with the systems of each paper in the order of its tables."""
 
 
 def build(runs: Path) -> None:

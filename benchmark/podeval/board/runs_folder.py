@@ -371,7 +371,7 @@ class RunsFolder:
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
             return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:
-            sentence = f"the tables of the board cannot be read ({error}); `podeval report show` makes them again"
+            sentence = f"the tables of the board cannot be read ({error}); `podeval report show` rebuilds them"
             raise BadInput(sentence) from error
 
     def read_items(self, columns: list[str], filters: Mapping[str, str], more: tuple[str, str, Any]) -> Any:

@@ -199,7 +199,7 @@ def draft_design(
 
     Args:
         kind: one of `KINDS`.
-        systems: a folder for each system, with the system's name.
+        systems: the folder of each system, by the system's name.
         out: the file of the design; recordings are named relative to its folder.
         anchors: folders of anchors for a MUSHRA test, by their names in `ANCHORS`.
         scales: scales of a MOS test.

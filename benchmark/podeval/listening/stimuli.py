@@ -31,7 +31,7 @@ class StimulusAudio:
 
     Args:
         listening: the service that manages the sessions.
-        playback: creator and cache of the copies.
+        playback: makes and caches the copies.
         folder: base folder for relative paths in the design.
     """
 

@@ -75,7 +75,7 @@ class Backup:
 
 
 class _Hashed:
-    """A reader that computes the digest of the bytes that pass."""
+    """A reader that computes the digest of the bytes that it reads."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self.digest, self._source = hashlib.sha256(), source
@@ -290,7 +290,7 @@ def _name(path: Path, runs: Path) -> str:
 
 
 def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
-    """Give the recordings that are outside the runs names that no earlier restore used."""
+    """Return new names, unused by earlier restores, for the recordings outside the folder of runs."""
     outside = [path for path in sorted(paths) if runs is None or not (runs / path).resolve().is_relative_to(runs)]
     return {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
 

@@ -27,7 +27,8 @@ VARIABLE = "PODEVAL_RUNS_GB"
 """Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
 
 STORE = "PODEVAL_RUNS_STORE"
-"""Environment variable with the folder or object storage that recordings are moved to; without it they are deleted."""
+"""Environment variable with the folder or object storage to which recordings are moved; if it is not set, they are
+deleted."""
 
 LOG = "retention.jsonl"
 

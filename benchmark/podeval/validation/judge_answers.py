@@ -29,7 +29,7 @@ class JudgeReply:
 
     Args:
         prompt: id of the prompt; `name` is the part before the version.
-        inputs: the hash of the text or clip and its size, by placeholder (characters or seconds).
+        inputs: the hash and the size (in characters or seconds) of the text or clip, by placeholder.
         seed: seed of the request.
         value: the typed answer.
         leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices among words.

@@ -33,8 +33,7 @@ def compute_pseudo_agreement(first: float, second: float) -> float:
     """Return the probability that two independent evaluators prefer the same system of a pair: p q + (1 - p)(1 - q).
 
     Source: MTalk-Bench App. F.3; p and q are their win rates for the first system. It does not measure agreement on the
-    same
-    item: two raters who always agree, with win rates of one half, give one half.
+    same item: two raters who always agree, with win rates of one half, give one half.
 
     Raises:
         BadInput: a win rate is not between 0 and 1.
