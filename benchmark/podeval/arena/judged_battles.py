@@ -110,7 +110,7 @@ def read_sides(
         if not path.is_dir():
             one = read_dialogue(path)
             if not one.system:
-                raise BadInput(f"{path} does not say which system gave these answers; name the `system`")
+                raise BadInput(f"{path} does not say which system gave these answers; add the field `system`")
             yield one
             continue
         run = open_run(path)

@@ -291,8 +291,7 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 
 
 def _deal(field: PairingField, deal: Deal) -> int:
-    """Return one of the pairs with the fewest votes; it depends on the voter and the number of their votes on new
-    systems.
+    """Return one of the pairs with the fewest votes, given the voter and the number of their votes on new systems.
 
     Each pair has its own number in each turn, and the smallest number wins, so other voters' votes on other pairs do
     not change the choice.

@@ -238,7 +238,7 @@ class Rankings:
             return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
-        """Return the two systems of a battle that this voter judged; None if it is not theirs or must stay secret.
+        """Return the two systems of a battle that this voter judged; None if the voter may not see them.
 
         Args:
             voter: a pseudonym.

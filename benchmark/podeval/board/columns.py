@@ -34,9 +34,9 @@ MISSING = "–"
 JUDGED = "dialogue"
 """Column group of ratings from battles that judges decided; the arena's metric is `dialogue_arena` in it."""
 PERCENT = -1
-"""Mark in place of a number of decimals: in percent, with one decimal."""
+"""Special number of decimals: percent with one decimal."""
 ALIKE = "{0} of {0}"
-"""Text in place of an interval if every item is at the same bound."""
+"""Text shown instead of an interval if every item is at the same bound."""
 Row = Mapping[Any, Any]
 
 

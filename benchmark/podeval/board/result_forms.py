@@ -313,7 +313,7 @@ def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
     return (
         f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# Results of podeval\n\n"
         "Every number of a board of podeval, with its protocol. Compare numbers only if their benchmark, split, "
-        "profile, slice and protocol are the same. A rank is a range, and differences within it do not count. "
+        "profile, slice and protocol are the same. A rank is a range, and differences within it are not meaningful. "
         "Ranks are corrected separately in each column: if all systems were equally good, a false rank would be "
         f"expected in at most {FALSE_COLUMNS * ranked_columns:.2g} of the {ranked_columns} ranked columns (5 % of "
         f"them).\n\n{about}\n\nWritten by podeval {__version__}: `podeval report export --form dataset`.\n"

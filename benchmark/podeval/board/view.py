@@ -322,7 +322,7 @@ class TableRow:
 def format_scored(rows: Iterable[Row]) -> str:
     """Format the numbers of scored and of all measurements of some rows, `306/306`; `–` if a paper does not state them.
 
-    Each metric counts once, by its key with the most gaps.
+    Each metric is counted once, by its key with the most gaps.
     """
     stated = [row for row in rows if to_number(row["scored"]) is not None]
     by_metric = {row["metric"]: row for row in sorted(stated, key=count_unscored)}

@@ -31,7 +31,7 @@ _ROOM_SECONDS = 900.0
 """Seconds to wait while no process runs, because a cluster may be adding machines."""
 
 LOCAL = "local"
-"""The address that stands for a cluster started on this machine."""
+"""The address that means a cluster started on this machine."""
 
 _ANSWER_SECONDS = 5.0
 
@@ -316,7 +316,7 @@ def _require_answer(address: str) -> None:
 
 
 def _require_outer_answer(address: str) -> None:
-    """Check whether the head also listens on this machine's outer address, which Ray uses in place of a loopback one.
+    """Check whether the head also listens on this machine's outer address, which Ray uses instead of a loopback one.
 
     Raises:
         BadInput: it does not, and Ray would try to connect for minutes.

@@ -66,7 +66,7 @@ class Voicing:
 
 
 def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
-    """Have a system speak one item; a failure of the system is its output.
+    """Have a system speak one item; a failure of the system is recorded as its output.
 
     Raises:
         ModelMissing: the system is not installed here.

@@ -282,7 +282,7 @@ class RunFolder:
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
-        """Read the finished measurements by (item, protocol id); the latest one counts."""
+        """Read the finished measurements by (item, protocol id); the latest one is used."""
         path = self.locate_measured(profile) / "results.jsonl"
         try:
             return {(line["item"], line["protocol"]): parse_result(line["result"]) for line in read_lines(path)}

@@ -195,7 +195,7 @@ def _choose_protocol(run: RunFolder, profile: str, metric: str) -> str | None:
 
 
 def _values(run: RunFolder, profile: str, key: str) -> dict[str, float]:
-    """Return the values of a key by item, under its metric's protocol that counts."""
+    """Return the values of a key by item, under the chosen protocol of its metric."""
     metric, _, name = key.partition(".")
     chosen = _choose_protocol(run, profile, metric)
     results = ((item, one) for (item, by), one in run.results(profile).items() if _is_of(by, metric, chosen))

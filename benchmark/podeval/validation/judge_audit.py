@@ -230,7 +230,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
         for preferred in pair.preferences.values()
         if preferred
     ]
-    # Lengths of texts and of recordings are not pooled; the more frequent kind counts.
+    # Lengths of texts and of recordings are not pooled; only the more frequent kind is used.
     unit = Counter(pair.unit for pair in pairs).most_common(1)[0][0]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:

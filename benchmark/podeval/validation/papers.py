@@ -266,7 +266,7 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         )
         figure = PaperFigure("podeval", "Table 9", name, printed, rounding=rounding, of_system=True)
         if values:
-            material = f"{len(values)} public clips of about 17 s in place of whole episodes"
+            material = f"{len(values)} public clips of about 17 s instead of whole episodes"
             yield replace(figure, recomputed=fmean(values), material=material)
         elif of_system:
             yield replace(figure, why_not="the public clips contain only dialogue, without the music that it needs")
