@@ -98,7 +98,7 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides, from the same turn on; if they are short, add part of the next.
+    """Choose as many whole turns as fit on both sides, starting at the same turn; if short, add part of the next.
 
     The latest start is the one from which the longer side still fills an excerpt, so the end is played as often as any
     other part, and never as a short fragment.

@@ -161,7 +161,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
             if output is not None and is_other and session.scalar(battles.limit(1)) is not None:
                 left_out.append(
                     f"{values['audio']} is not the recording of {values['system']} on {values['item']} that "
-                    f"listeners heard; give a new version of a system another id"
+                    f"listeners heard; give a new version of a system its own id"
                 )
                 if output.audio == values["audio"]:
                     retire(session, [output.id], "its file has changed since it was added", now)

@@ -157,8 +157,8 @@ class PairingField:
     Args:
         pool: the systems and items that can be compared.
         ratings: ratings of systems on any interval scale; a system without a rating is new.
-        votes: numbers of votes by pair.
-        served: numbers of battles by pair.
+        votes: number of votes on each pair.
+        served: number of served battles of each pair.
         provisional: systems that have too few opponents or voters, however many votes they have.
     """
 

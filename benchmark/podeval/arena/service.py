@@ -136,7 +136,7 @@ class Arena:
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
-            # A new name of the account is also stored.
+            # If the account has a new name, that is stored too.
             if name and issuer and pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name) != pseudonym:
                 pseudonym = None
 

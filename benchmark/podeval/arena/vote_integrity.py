@@ -351,6 +351,6 @@ def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
 
 
 def _format_details(template: str, *columns: pd.Series) -> Seen:
-    """Fill the template for each row, with the index of the first column; the columns may be empty."""
+    """Fill the template for each row, indexed like the first column; the columns may be empty."""
     rows = zip(*columns, strict=True)
     return pd.Series([template.format(*row) for row in rows], index=columns[0].index, dtype=str)

@@ -164,7 +164,7 @@ def build_figures(
         folder: the folder of runs.
         system: its id.
         where: `benchmark/split/profile`.
-        slice_: "" for all items, or the board's name of one slice, which does not apply to `groups`.
+        slice_: "" for all items, or the board's name for one slice, which does not apply to `groups`.
         wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
     """
     here = select_rows(folder.board(), where)
@@ -340,7 +340,7 @@ def _figure(
 
     beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
-    # With a single other system there is no median, so the two systems are compared directly.
+    # With only one other system, there is no median, so the two systems are compared directly.
     alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)

@@ -122,7 +122,7 @@ class RunComparison:
         columns: columns in the order of the board.
         apart: columns without a shared protocol, which are not compared.
         tested_items: whether items were tested separately.
-        seeds_for_items: number of seeds that testing items separately needs here.
+        seeds_for_items: number of seeds needed to test these items separately.
         quarantined: items that do not affect the verdict.
     """
 

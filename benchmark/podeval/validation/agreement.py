@@ -249,7 +249,7 @@ def correlate(
     if value is None or fewest < FEWEST_CLUSTERS:
         return Estimate(value, None, None, count)
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    # Omitted if it is expensive and small, which only widens the interval.
+    # This is omitted if it is expensive and small; the interval is then only wider.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
     if any(part is None for part in parts):

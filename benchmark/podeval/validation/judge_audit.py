@@ -317,7 +317,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """Return the agreement of every two judges on their common questions, by prompt and measure.
+    """Return the agreement of each pair of judges on their common questions, by prompt and measure.
 
     To compare two versions of one judge, pass the answers of both; `difference` is then the drift.
     """

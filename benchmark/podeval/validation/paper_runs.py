@@ -171,7 +171,7 @@ CV = "reverb_consistency.reverb_consistency_cv"
 
 
 def list_printed_agreements() -> list[dict[str, Any]]:
-    """Return the agreements with people that the papers print: paper, table, who, about, statistic, value and count."""
+    """Return the printed agreements with people: `paper`, `table`, `who`, `about`, `statistic`, `value` and `count`."""
     rows = read_table(TABLES / "human_agreement.csv")
     return [{**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None} for row in rows]
 

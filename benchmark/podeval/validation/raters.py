@@ -298,7 +298,7 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
 
 
 def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
-    """Return the agreement of each rater with the mean of the others (leave one out), and of every two raters."""
+    """Return the agreement of each rater with the mean of the others (leave one out), and of each pair of raters."""
     raters, table = tabulate_marks(marks)
     if len(raters) < 2:
         return []

@@ -91,7 +91,7 @@ class Layout:
         where: the source of the data.
         scales: columns with marks, each with the name of its scale; missing ones are skipped.
         locate: function that returns the system, the item and the recording's name of a line.
-        counts: column that marks the lines that count, with the reason why others do not.
+        counts: column that marks the lines to use, with the reason why others are left out.
         read: function that reads a file that is not a list of marks by line.
         archive: address of the published archive; empty if a program cannot fetch it.
     """
@@ -385,7 +385,7 @@ _LIST = (
     ),
     Layout(
         "order",
-        "an order of systems by place, or a score of each as a whole",
+        "an order of systems, or a score of each system as a whole",
         _columns("system, place", "system, score"),
         "a table of your own, for studies that do not print marks by item",
         read=_read_order,
