@@ -29,8 +29,7 @@ SECONDS = 30.0
 """Default maximum length of an excerpt, in seconds."""
 
 SHORTEST_SHARE = 2 / 3
-"""If whole turns fill less than this share of the longest excerpt, the next turn is started too, even if it must be
-cut."""
+"""Minimum share of the longest excerpt that whole turns must fill; otherwise, part of the next turn is added."""
 
 _TIMES_HEARD = 3
 """Number of times that both sides can be played before a battle expires."""

@@ -2,7 +2,7 @@
 
 Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
 is deleted, and ratings change immediately. The services for listeners and submissions handle their own decisions. Each
-decision has a reason and a name, and is recorded on the trail in the transaction that carries it out.
+decision has a reason and its author's name, and is recorded on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable

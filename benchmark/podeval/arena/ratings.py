@@ -255,7 +255,7 @@ def _read_columns(
 ) -> list[NDArray[Any]]:
     """Return the columns of a query as arrays: texts as their numbers, other values as floats.
 
-    The driver's cursor is used, because SQLAlchemy needs the same time again to convert the driver's rows.
+    The driver's cursor is used, because SQLAlchemy takes as much time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
     parts: list[list[NDArray[Any]]] = [[np.zeros(0, float if texts is None else np.int32)] for texts in numbers]

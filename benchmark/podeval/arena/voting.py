@@ -258,7 +258,7 @@ def _refuse_unfetched(
 
 
 def _measure_both(ballot: Ballot, lengths: list[float], protocol: str) -> list[float]:
-    """Return how many seconds of each side were played at least once; raises the same errors as `_measure_heard`."""
+    """Return how many seconds of each side were played at least once; raise the same errors as `_measure_heard`."""
     played, others = (ballot.played_a, ballot.played_b), reversed(lengths)
     return [
         _measure_heard(side, spans, length, compute_played_seconds(length, other, protocol))

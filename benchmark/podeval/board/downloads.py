@@ -88,8 +88,8 @@ _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
 def write_columns(board: pd.DataFrame, folder: Path) -> str:
     """Write a row for each system, split, profile, language and error-rate protocol; return a sentence about the file.
 
-    `wer` is the word error rate in percent, in Chinese the character error rate; `sim` is a cosine from −1 to 1; `rtfx`
-    is seconds of speech per second of work. A value that was not measured is empty.
+    `wer` is the word error rate in percent or, in Chinese, the character error rate; `sim` is a cosine from −1 to 1;
+    `rtfx` is seconds of speech per second of work. A value that was not measured is empty.
 
     Args:
         board: the rows of the board.
@@ -126,7 +126,7 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
 # files; the same data is next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
-"""Languages of the pages, each with what precedes the extension in their file names."""
+"""Languages of the pages, each with the suffix that its file names have before the extension."""
 EXCERPT = 20.0
 """Length of a playable excerpt, in seconds."""
 MOST_EXCERPTS = 60

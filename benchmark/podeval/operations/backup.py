@@ -118,7 +118,7 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
             raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
 
     def unpack(self, folder: Path | None) -> None:
-        """Compare every file with the manifest, and write them below a folder, synced.
+        """Compare every file with the manifest, write the files below a folder, and sync them.
 
         Args:
             folder: the existing folder; None writes nothing.

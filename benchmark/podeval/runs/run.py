@@ -106,7 +106,7 @@ Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Reports how many pieces, out of how many, of the step with this title are finished."""
+"""Reports the number of finished pieces, and of all pieces, of the step with this title."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:

@@ -269,7 +269,7 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             material = f"{len(values)} public clips of about 17 s instead of whole episodes"
             yield replace(figure, recomputed=fmean(values), material=material)
         elif of_system:
-            yield replace(figure, why_not="the public clips contain only dialogue, without the music that it needs")
+            yield replace(figure, why_not="the public clips contain only dialogue, not the music that the metric needs")
         else:
             yield replace(figure, why_not="no audio of this system is published")
 
