@@ -118,7 +118,7 @@ def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path
         done = add(database, make_manifest(runs), strict=False)
         assert done.new == {"systems": 1, "items": 1, "outputs": 4}
         assert len(done.left_out) == 3
-        assert sum("give a new version of a system another id" in sentence for sentence in done.left_out) == 2
+        assert sum("give a new version of a system its own id" in sentence for sentence in done.left_out) == 2
         with database.reading() as session:
             states = {(row.system, row.item): row.active for row in session.scalars(select(ArenaOutput))}
             noted = [row.subject for row in operator_settings.read_trail(session)]

@@ -101,7 +101,7 @@ def test_who_has_no_token_or_no_access_is_told(api: Any, hub_client: Any, monkey
 
 def test_what_is_there_is_never_changed(repo: AppendOnly) -> None:
     repo.add({"a": b"one"}, "first")
-    with pytest.raises(Conflict, match="contains another a; files in it are never changed"):
+    with pytest.raises(Conflict, match="already contains a different a; files in it are never changed"):
         repo.add({"a": b"other", "b": b"new"}, "second")
     assert "b" not in repo.files()[1]
 

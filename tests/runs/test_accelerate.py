@@ -148,7 +148,7 @@ def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
 
 def test_a_process_that_does_not_see_the_first_ones_folder_says_so(tiny: ModuleType, tmp_path: Path) -> None:
     request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / "elsewhere")
-    with pytest.raises(BadInput, match=r"is not there for process 1; all processes .* need the same --out, on a disk"):
+    with pytest.raises(BadInput, match=r"process 1 cannot see .*; all processes .* need the same --out, on a disk"):
         speak_share(tiny.Singer(), request, ProcessGroup(1, 2, here))
     assert not (tmp_path / "elsewhere").exists()
 

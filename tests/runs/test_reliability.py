@@ -97,7 +97,7 @@ def test_what_is_useless_is_counted_with_its_reason(tmp_path: Path) -> None:
     assert figures.figures["catastrophic"].mean == pytest.approx(3 / 12)
     assert figures.catastrophic == {
         ITEMS[1].id: ("seed 0: a WER of 0.40",),
-        ITEMS[2].id: ("seed 0: nothing was heard (the recording is silent)",),
+        ITEMS[2].id: ("seed 0: no speech was recognised (the recording is silent)",),
         ITEMS[3].id: ("seed 1: no output (the model failed)",),
     }
 

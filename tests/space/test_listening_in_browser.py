@@ -282,7 +282,7 @@ def _operator(page: Any, site: Site) -> None:
     assert page.locator("#tests tbody tr").count() == 8
     shot(page, "tests", widths=(360,))
     page.goto(f"{site.address}/listening/questionnaire")
-    assert "heard 2 speakers where 1 speak" in page.inner_text("#attention")
+    assert "heard 2 speakers instead of 1" in page.inner_text("#attention")
     page.get_by_label("Why?").fill(f"test {HOSTILE}")
     page.get_by_role("button", name="Leave out").click()
     page.get_by_role("button", name="Take back").wait_for()

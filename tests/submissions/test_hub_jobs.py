@@ -233,7 +233,7 @@ def test_a_job_that_the_hub_forgot_is_charged_and_started_anew(
     worker = tiny.worker(queue, tmp_path, hub=hub)
     worker.once()
     assert queue.get(row.id).state == "queued"
-    assert "the Hub has no record of it" in queue.get(row.id).reason
+    assert "the Hub has no record of the job" in queue.get(row.id).reason
     worker.once()
     assert queue.get(row.id).state == "published", queue.get(row.id).reason
     assert [(kept.stage, kept.spent) for kept in hub.ledger.of(row.id)] == [("GONE", 1.5), ("COMPLETED", 0.025)]

@@ -120,5 +120,5 @@ def test_clips_and_episodes_have_no_difference() -> None:
     assert result.exit_code == 0
     table = [line for line in result.stdout.splitlines() if "Table 9" in line and "podeval" in line]
     assert any("15 figures are not compared: measured on" in line for line in table)
-    assert "17 s in place of whole episodes (values: --json)" in result.stdout
+    assert "17 s instead of whole episodes (values: --json)" in result.stdout
     assert "recomputed on" not in result.stdout

@@ -1,4 +1,4 @@
-"""Play the sounds of a battle as copies that do not reveal their origin, at equal loudness if that is set."""
+"""Serve the audio of a battle as copies that do not reveal their origin, at equal loudness if so configured."""
 
 import logging
 from collections.abc import Callable
@@ -15,20 +15,20 @@ from podeval.texts import write_sentence
 Found = TypeVar("Found")
 
 LONG = 60.0
-"""Seconds from which a sound counts as long."""
+"""Minimum length of a long sound, in seconds."""
 
 _SIZES = 64 * 2**10
-"""The bytes of an excerpt are a multiple of this."""
+"""The size of an excerpt in bytes is a multiple of this."""
 
 _LOG = logging.getLogger(__name__)
 
 
 class BattleAudio:
-    """The playable copies of an arena's sounds.
+    """The playable copies of an arena's audio.
 
     Args:
-        arena: the arena whose names are resolved.
-        playback: creator and cache of the copies.
+        arena: the arena that made the names of the audio.
+        playback: makes and caches the copies.
     """
 
     def __init__(self, arena: Arena, playback: Playback) -> None:
@@ -42,8 +42,9 @@ class BattleAudio:
         nor the waiting time reveals which system already had a copy.
 
         Args:
-            name: opaque name of audio.
-            opus: return Ogg Opus instead if the sound is `LONG` or longer, because its size follows from its length.
+            name: opaque name of the audio.
+            opus: return Ogg Opus if the sound is at least `LONG` seconds long, because its size then depends only on
+                its length.
 
         Raises:
             ArenaRefused: the name does not belong to this arena, its battle ended long ago, or the recording no longer
@@ -65,7 +66,7 @@ class BattleAudio:
         return self._playback.pad(copy, _SIZES * (max(sizes) // _SIZES + 1))
 
     def peaks(self, name: str) -> list[float]:
-        """Return the peaks of that file, 0 to 1; raises the same errors as `file`."""
+        """Return the peaks of that file, from 0 to 1; raise the same errors as `file`."""
         return self._of(self._arena.sounds.find(name), self._playback.peaks)
 
     def _of(self, audio: Audio, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
@@ -75,7 +76,7 @@ class BattleAudio:
             _LOG.error("%s; the arena no longer plays it", error)
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
-                    self._arena.retire(side.output, "its file is not the one that was added")
+                    self._arena.retire(side.output, "its file has changed since it was added")
             raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
             # The error names the file, and therefore the system; it is meant for the operator, not for the listener.
@@ -83,7 +84,7 @@ class BattleAudio:
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gains(self, audio: Audio) -> tuple[float, float]:
-        """Return the gains in dB of a sound and of the other side's sound; 0 if nothing is compared."""
+        """Return the gains in dB of a sound and of the other side's sound; 0 if their loudness is not matched."""
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
             return 0.0, 0.0

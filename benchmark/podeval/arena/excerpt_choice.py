@@ -26,16 +26,16 @@ from podeval.arena.settings import EXCERPTS, PROTOCOLS, WHOLE, ArenaSettings
 from podeval.store.tables import Battle
 
 SECONDS = 30.0
-"""Default length of the longest excerpt of one side."""
+"""Default maximum length of an excerpt, in seconds."""
 
 SHORTEST_SHARE = 2 / 3
-"""Share of the longest excerpt below which the next turn is begun too, even if it must be cut."""
+"""Minimum share of the longest excerpt that whole turns must fill; otherwise, part of the next turn is added."""
 
 _TIMES_HEARD = 3
-"""Number of times that both sides can be played before a battle lapses."""
+"""Number of times that both sides can be played before a battle expires."""
 
 Span = tuple[float, float]
-"""Begin and end in seconds."""
+"""Start and end in seconds."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class RecordingLength:
 class Excerpts:
     """The excerpt of each side, and the rule that chose them: `whole`, `same turns` or `same position`.
 
-    `turns` are the first and last of the turns that both sides play.
+    `turns` contains the first and the last of the turns that both sides play.
     """
 
     a: Span
@@ -97,7 +97,7 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides from the same turn on; if they are short, add part of the next.
+    """Choose as many whole turns as fit on both sides, starting at the same turn; if short, add part of the next.
 
     The latest start is the one from which the longer side still fills an excerpt, so the end is played as often as any
     other part, and never as a short fragment.
@@ -162,7 +162,7 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
 
 
 def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return the time in which a battle can be judged; a long one is rounded to whole hours to hide exact lengths."""
+    """Return the time limit for judging a battle; long limits are rounded to whole hours to hide exact lengths."""
     (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
     hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
     return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))
@@ -183,6 +183,6 @@ def compute_played_seconds(length: float, other: float, protocol: str) -> float:
 
 
 def round_up_seconds(length: float) -> float:
-    """Round a length up to whole seconds, at least one: the exact length of a recording would identify it."""
+    """Round a length up to whole seconds, at least one, because the exact length of a recording would identify it."""
     # A share slightly above a whole second is a rounding error.
     return float(max(1, math.ceil(round(length, 3))))

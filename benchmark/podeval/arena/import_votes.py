@@ -142,7 +142,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
 
 
 def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str]]) -> None:
-    """Add the systems, the item and the outputs of a vote that do not exist."""
+    """Add those of a vote's systems, item and outputs that do not exist yet."""
     common = {"active": False, "added_at": record.recorded_at}
     item = {name: getattr(record, name) for name in ("benchmark", "dimension", "capability", "language")}
     _make_sure(session, here, ArenaItem, record.item, {**item, **common})

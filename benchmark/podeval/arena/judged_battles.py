@@ -100,7 +100,7 @@ def read_sides(
     Args:
         sources: the folders and files.
         data: folder of the runs' dataset; by default the folder named `data` in the working directory.
-        tell: function that receives the number of items that a run's system did not answer.
+        tell: function that receives a sentence about the items that a run's system did not answer.
 
     Raises:
         BadInput: a source contains no dialogues, a dialogue does not name its system, or a run answered items that are
@@ -110,7 +110,7 @@ def read_sides(
         if not path.is_dir():
             one = read_dialogue(path)
             if not one.system:
-                raise BadInput(f"{path} does not say which system gave these answers; name the `system`")
+                raise BadInput(f"{path} does not say which system gave these answers; add the field `system`")
             yield one
             continue
         run = open_run(path)
@@ -124,7 +124,7 @@ def read_sides(
         answered = list(read_dialogues(run, dataset.items))
         if missing := len(dataset.items) - len(answered):
             tell(
-                f"{plan.system} gave no answer to {missing} of {len(dataset.items)} dialogues, and has no "
+                f"{plan.system} gave no answer to {missing} of {len(dataset.items)} dialogues, so it has no "
                 f"battles on them"
             )
         yield from answered

@@ -53,7 +53,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None if it has none or this version cannot read it.
+    """Return the ranking in a file; None if there is none or this version cannot read it.
 
     Args:
         file: the file.

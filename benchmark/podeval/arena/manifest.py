@@ -89,7 +89,7 @@ def read_manifest(file: Path) -> Manifest:
     """Read a manifest and make the paths of its audio absolute.
 
     Raises:
-        BadInput: the manifest cannot be read, or a field is missing or invalid; the message names the place.
+        BadInput: the manifest cannot be read, or a field is missing or invalid; the message says where.
     """
     content = read_yaml_file(file, trusted=True)
     # Check the fields, and name the first invalid one.
@@ -161,10 +161,10 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
             if output is not None and is_other and session.scalar(battles.limit(1)) is not None:
                 left_out.append(
                     f"{values['audio']} is not the recording of {values['system']} on {values['item']} that "
-                    f"listeners heard; give a new version of a system another id"
+                    f"listeners heard; give a new version of a system its own id"
                 )
                 if output.audio == values["audio"]:
-                    retire(session, [output.id], "its file is not the one that was added", now)
+                    retire(session, [output.id], "its file has changed since it was added", now)
                 continue
             new["outputs"] += _put(session, ArenaOutput, values, now)
         return Added(new, left_out)
@@ -185,7 +185,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     audio = decode(file)
     for start, end in entry.turns:
         if not start <= end <= audio.seconds + 0.5:
-            raise BadInput(f"{file}: the turn {start:g} to {end:g} s is outside its {audio.seconds:.1f} s")
+            raise BadInput(f"{file}: the turn from {start:g} to {end:g} s is outside its {audio.seconds:.1f} s")
     try:
         level: float | None = loudness.measure(audio.samples, audio.rate, audio.layout).integrated
     except CannotScore:

@@ -43,13 +43,13 @@ _FRESH_SECONDS = 30.0
 """Seconds for which ratings and counts are used before they are computed again."""
 
 _GOLD_APART = 5
-"""Fewest votes between a battle and its repetition."""
+"""Minimum number of votes between a battle and its repetition."""
 
 
 _MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
     Battle.voter == bindparam("voter"), Battle.purpose == "rating"
 )
-"""The meetings of a voter, which the database reads off an index without looking at a battle."""
+"""The meetings of a voter; the database reads them from an index, without reading any battle."""
 _JUDGED_BY_VOTER = (
     select(Battle.protocol, Battle.dimension, Battle.low, Battle.high)
     .join(Vote, Vote.battle == Battle.id)
@@ -81,7 +81,7 @@ class _Snapshot:
     fields: dict[_Kind, PairingField] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Return whether such a battle could be created now, with an open dimension and outputs in the pool."""
+        """Return whether such a battle could be created now: its dimension is open and its outputs are in the pool."""
         compared = self.fields.get(_kind(battle))
         return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
 
@@ -266,7 +266,7 @@ class Matchmaker:
                 if self._snapshot is old:
                     self._snapshot = snapshot
         except PodevalError as error:
-            _LOG.warning("battles are chosen by older ratings: %s", error)
+            _LOG.warning("battles are still chosen by older ratings: %s", error)
         finally:
             self._renewing = False
 
@@ -295,7 +295,7 @@ def _find_open(
 
     Args:
         fields: the systems that can be compared, by protocol and dimension.
-        avoidable: meetings to avoid if others remain; the last ones are always avoided.
+        avoidable: sets of meetings to avoid, the strictest first; the first that leaves something to judge is used.
     """
     for protocol in PROTOCOLS:
         for before in avoidable:

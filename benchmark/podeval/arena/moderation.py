@@ -2,7 +2,7 @@
 
 Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
 is deleted, and ratings change immediately. The services for listeners and submissions handle their own decisions. Each
-decision has a reason and a name, and is recorded on the trail in the transaction that carries it out.
+decision has a reason and its author's name, and is recorded on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable
@@ -91,7 +91,7 @@ class BoardModeration:
         """Return the votes with a signal or a decision, newest flag first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.vote, newest)
-            # Read the votes, with the systems that met.
+            # Read the votes, with the systems that they compare.
             a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
             query = (
                 select(Vote, Battle.dimension, first.title, second.title)

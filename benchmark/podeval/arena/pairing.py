@@ -1,9 +1,9 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
-`closest`: among the pairs with the closest ratings, the least compared comes first. A new system takes part in at most
-half of the battles, so it soon has a rating, and listeners still hear the others. Its opponents are dealt: it first
-meets the systems with which it has the fewest votes. The voter and the number of their votes determine whether they
-meet it next, and against which system. A voter who skips or leaves such a battle gets the same pair again.
+`closest`: among the pairs with the closest ratings, the least compared comes first. New systems take part in up to half
+of the battles, so they soon have ratings while listeners still hear the others. Its opponents are dealt: it first meets
+the systems with which it has the fewest votes. The voter and the number of their votes determine whether they hear the
+new system next, and against which opponent. A voter who skips or leaves such a battle gets the same pair again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. Everything else follows from one seed,
 which is recorded with the battle.
 
@@ -26,18 +26,18 @@ Rule = Literal["closest", "mtalk"]
 """The name of a rule, which is recorded with each battle."""
 
 CLOSEST_SHARE = 1 / 3
-"""Share of the possible pairs that count as the closest; never fewer than `CLOSEST_PAIRS`."""
+"""Share of the possible pairs that are considered closest; there are always at least `CLOSEST_PAIRS` of them."""
 
 CLOSEST_PAIRS = 3
 
 SETTLED_VOTES = 30
-"""Number of votes from which a system's rating counts as settled."""
+"""Number of votes at which a system's rating is considered settled."""
 
 NEWCOMERS_SHARE = 0.5
-"""Largest share of battles with unsettled systems, while two others are settled."""
+"""Maximum share of battles with unsettled systems if at least two systems are settled."""
 
 Pair = tuple[str, str]
-"""Two systems in order of their names."""
+"""Two systems, sorted by name."""
 
 Kind = TypeVar("Kind", bound=Hashable)
 
@@ -70,7 +70,7 @@ class MetBefore:
     """The voter's earlier meetings.
 
     Args:
-        meetings: pairs and items.
+        meetings: pairs of systems, each with the item on which they met.
         again: whether the voter may hear a system again on the same item, with a new opponent.
     """
 
@@ -106,7 +106,7 @@ class PairingPool:
             together[np.ix_(self._members[systems], self._members[systems])] += count
         self.low, self.high = (side.astype(np.intp) for side in np.nonzero(np.triu(together, 1)))
         self.common = together[self.low, self.high]
-        """Number of items on which each pair can meet; pairs are ordered by their names."""
+        """Number of items on which each pair can meet; pairs are sorted by name."""
         self._position = np.full((size, size), -1, dtype=np.intp)
         self._position[self.low, self.high] = np.arange(len(self.low))
 
@@ -122,7 +122,7 @@ class PairingPool:
         return self.systems[self.low[position]], self.systems[self.high[position]]
 
     def spread(self, counts: Mapping[Pair, int]) -> NDArray[np.int64]:
-        """Return the counts of pairs by their positions; those that cannot meet are left out."""
+        """Return the counts of pairs by position; pairs that cannot meet are left out."""
         values = np.zeros(len(self.low), dtype=np.int64)
         low, high = (np.array([self.number.get(met[side], -1) for met in counts], dtype=np.intp) for side in (0, 1))
         position = np.where((low < 0) | (high < 0), -1, self._position[low, high])
@@ -157,8 +157,8 @@ class PairingField:
     Args:
         pool: the systems and items that can be compared.
         ratings: ratings of systems on any interval scale; a system without a rating is new.
-        votes: numbers of votes by pair.
-        served: numbers of battles by pair.
+        votes: number of votes on each pair.
+        served: number of served battles of each pair.
         provisional: systems that have too few opponents or voters, however many votes they have.
     """
 
@@ -205,7 +205,7 @@ class PairingField:
         return self.find_closest(self.settled)
 
     def find_closest(self, settled: Positions) -> Positions:
-        """Return the pairs that count as the closest, sorted by their difference."""
+        """Return the pairs that are considered closest, sorted by their difference."""
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
@@ -291,7 +291,7 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 
 
 def _deal(field: PairingField, deal: Deal) -> int:
-    """Return one of the pairs with the fewest votes, chosen by the voter and the number of their votes on new systems.
+    """Return one of the pairs with the fewest votes, given the voter and the number of their votes on new systems.
 
     Each pair has its own number in each turn, and the smallest number wins, so other voters' votes on other pairs do
     not change the choice.

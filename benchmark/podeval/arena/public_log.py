@@ -2,7 +2,7 @@
 
 A file's name and records are fixed before it is sent. After a crash or a missing response, the sender finds the file on
 the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database lacks are
-read back; this also tells a database restored from an old backup which records it had sent.
+read back; this also recovers the list of sent records if the database was restored from an old backup.
 (`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
 """
 
@@ -45,8 +45,8 @@ configs:
 ---
 # Votes of a podeval arena
 
-One JSON record a line: votes, decisions about votes, and pseudonyms whose persons asked to be forgotten. Files are
-added and never changed. Leave out the votes of an erased voter; the newest decision about a vote is its standing.
+One JSON record per line: votes, decisions about votes, and pseudonyms of people who asked to be forgotten. Files are
+added and never changed. Leave out the votes of an erased voter; the newest decision about a vote applies.
 """
 
 
@@ -103,7 +103,7 @@ class PublicLog:
         """
         head, files = self._log.files()
         if _README not in files:
-            self._log.add({_README: _CARD.encode()}, "what this log is")
+            self._log.add({_README: _CARD.encode()}, "Describe this log")
         done = Pushed(others=self._read_back(head, files))
         while paths := self._database.write(self._plan):
             for path in paths:
@@ -185,7 +185,7 @@ class PublicLog:
         session.get_one(MirrorFile, (path, self._repo)).commit = commit
 
     def _take_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
-        """Import the records of a file that came from elsewhere, or that was sent without a response."""
+        """Import the records of a file from another deployment, or of one whose upload was never confirmed."""
         done = take_in(session, records)
         file = session.get(MirrorFile, (path, self._repo))
         if file is None:

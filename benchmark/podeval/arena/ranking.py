@@ -58,7 +58,7 @@ _SYSTEMS_OF_VOTE = (
 
 @dataclass(frozen=True)
 class Known:
-    """The public facts of a system: title, and kind (`system`, `human`, `control`)."""
+    """The public facts about a system: title, and kind (`system`, `human`, `control`)."""
 
     title: str
     kind: str
@@ -239,7 +239,7 @@ class Rankings:
             return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
-        """Return the two systems of a battle that this voter judged; None if it is another voter's or must stay secret.
+        """Return the two systems of a battle that this voter judged; None if the voter may not see them.
 
         Args:
             voter: a pseudonym.
@@ -252,7 +252,7 @@ class Rankings:
             vote_row, battle, *sides = judged
             counts = vote_row.standing == "counted" and vote_row.outcome != "skip" and battle.purpose == "rating"
             between = count_between(session, battle, sides[0]) if counts else None
-        # A voter does not have to wait for the first ranking of many votes.
+        # A voter does not wait for the first ranking if there are many votes.
         ranking = self._look(self._quick)
         part = ranking.protocols.get(battle.protocol, {}).get(battle.dimension) if ranking is not None else None
         rated = {row.system: row for row in part.ratings.systems} if part else {}

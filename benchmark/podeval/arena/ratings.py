@@ -54,7 +54,7 @@ _JUDGED = (
 """The votes that are rated if their battle repeats no other and they are not excluded."""
 
 POOLED = "pooled"
-"""The rating over the votes of all dimensions together."""
+"""The rating from the votes of all dimensions together."""
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -101,7 +101,7 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
-        position: whether to estimate the effect of being shown first as well.
+        position: whether to estimate the effect of being shown first, too.
         robust: whether to give less weight to cohorts who differ from all other voters, and to a system's surplus of
             fans.
 
@@ -129,7 +129,7 @@ def compute_standings_by_dimension(
     Args:
         battles: all battles.
         dimensions: the dimension of each battle.
-        position: whether to estimate the effect of being shown first as well.
+        position: whether to estimate the effect of being shown first, too.
 
     Raises:
         BadInput: the numbers of battles and dimensions differ, a dimension is named `pooled`, or there are no battles.
@@ -140,7 +140,7 @@ def compute_standings_by_dimension(
         )
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
-        raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")
+        raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the name of the rating over all dimensions")
     by_dimension = {POOLED: compute_standings(battles, position=position)}
     for dimension in sorted(set(dimensions)):
         part = battles.only(np.asarray(labels == dimension, dtype=bool))
@@ -150,7 +150,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes with a heard part of at least `least` and below `most`: seconds of an excerpt, or shares of a whole."""
+    """The votes whose heard part, in seconds of an excerpt or as a share of a whole, is in [`least`, `most`)."""
 
     least: float
     most: float
@@ -290,7 +290,7 @@ def _divide_by_protocol(
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
-    # Compute the part that was heard of both sides, in seconds or as a share.
+    # Compute the part of both sides that was heard, in seconds or as a share.
     units = [np.where(protocol != protocols[EXCERPTS], np.maximum(seconds[side], 1e-9), 1.0) for side in sides]
     least = np.minimum(heard_a / units[0], heard_b / units[1])
     names = np.array(list(dimensions), dtype=object)[dimension]
@@ -310,7 +310,7 @@ def _number_texts() -> defaultdict[str, int]:
 def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) -> list[NDArray[Any]]:
     """Return the columns of a query as arrays; each kind is a type, or the numbers by which texts are replaced.
 
-    The driver's cursor is used, because SQLAlchemy needs the same time again to convert the driver's rows.
+    The driver's cursor is used, because SQLAlchemy takes as much time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
     parts: list[list[NDArray[Any]]] = [[np.zeros(0, kind if isinstance(kind, type) else np.int32)] for kind in kinds]

@@ -57,9 +57,9 @@ class Audio:
     output: str = ""
     """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
-    """Excerpts of a side and of the other side, whose loudness is compared."""
+    """The excerpts of this side and of the other side; their loudness is compared."""
     seconds: float | None = None
-    """Length as played, including the silence that hides the exact length; None if nothing must be hidden."""
+    """Length as played, including the silence that hides the exact length; None if nothing needs to be hidden."""
     is_excerpt: bool = False
     """Whether it is one of two excerpts that have the same length and size."""
 
@@ -81,7 +81,7 @@ class AudioTokens:
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
         """Rows of `_SOUNDS_OF_BATTLE` by battle."""
         self._fetched: dict[str, list[float]] = {}
-        """Shares of both sides that were sent but are not saved with their battle yet."""
+        """Shares of both sides that were sent but are not yet saved with their battle."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
         """Make the opaque name of a sound for a person who is allowed to hear it.
@@ -112,7 +112,7 @@ class AudioTokens:
             return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
 
     def count_fetched(self, name: str, share: float) -> None:
-        """Count the bytes sent of a sound that a vote needs; ignore other sounds.
+        """Count the bytes sent of a sound that must be heard before a vote; ignore other sounds.
 
         Args:
             name: the opaque name under which it was fetched.
@@ -188,7 +188,7 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 class BattleSide:
     """One side as a listener sees it: the opaque name of its audio, its length, and the required part, in seconds.
 
-    The length, and that of the sound itself, is a whole number of seconds, because an exact length would identify the
+    This length and that of the sound itself are whole numbers of seconds, because an exact length would identify the
     recording.
     """
 

@@ -84,7 +84,7 @@ class Arena:
         self._objects = objects
         self._matchmaker = Matchmaker(database, self.settings)
         self.sounds = AudioTokens(database, self._secret, clock)
-        """Names sounds opaquely, and finds them by their names."""
+        """Gives sounds opaque names, and finds them by these names."""
         self._lock = threading.Lock()
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
         """Pseudonyms by identity and name."""
@@ -103,13 +103,13 @@ class Arena:
             return None
         if self._objects is None:
             return CodedSentence(
-                "votes are not taken here, because this Space would lose them at its next restart; "
+                "votes are not accepted here, because this Space would lose them at its next restart; "
                 "its owner can set DATABASE_URL or mount a bucket",
                 code="votes-would-be-lost",
             )
         if not self._secret_lasts:
             return CodedSentence(
-                "votes are not taken here, because this Space would not recognise its voters after a restart; "
+                "votes are not accepted here, because this Space would not recognise its voters after a restart; "
                 "its owner can set PODEVAL_SECRET",
                 code="voters-would-be-lost",
             )
@@ -117,7 +117,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def why_frozen(self) -> str | None:
-        """Return the operator's explanation of why no votes are accepted; None if they are, or were a second ago."""
+        """Return the operator's explanation, at most a second old, of why no votes are accepted; None if they are."""
         with self.database.reading(one_state=False) as session:
             sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:
@@ -136,7 +136,7 @@ class Arena:
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
-            # A new name of the account is also stored.
+            # If the account has a new name, that is stored too.
             if name and issuer and pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name) != pseudonym:
                 pseudonym = None
 
@@ -276,7 +276,7 @@ class Arena:
         return done
 
     def retire(self, output: str, reason: str) -> None:
-        """Retire an output whose file is not the one that was added; its votes stay."""
+        """Retire an output whose file has changed since it was added; its votes stay."""
         now = self._clock()
         self.database.write(lambda session: operator_settings.retire(session, [output], reason, now))
         self.changed()
@@ -310,7 +310,7 @@ class Arena:
             return False
         done = self.sweep()
         _LOG.info(
-            "%d votes were looked at: %d excluded, %d count again", done.votes, len(done.excluded), len(done.restored)
+            "%d votes were reviewed: %d excluded, %d count again", done.votes, len(done.excluded), len(done.restored)
         )
         for alarm in done.alarms:
             _LOG.error("ALARM: %s", alarm)

@@ -18,13 +18,13 @@ class IntegrityLimits:
 
     exclude_at: float = 3.0
     alarm_share: float = 0.2
-    """Share of excluded votes that triggers the alarm, of all votes and of those of the last day."""
+    """Share of excluded votes, among all votes or among those of the last day, that triggers the alarm."""
     alarm_votes: int = 20
-    """Fewest votes for an alarm."""
+    """Minimum number of votes for an alarm."""
     fastest_seconds: float = 2.0
     heard_share: float = 0.5
     side_votes: int = 20
-    """Number of decided battles from which a preference for one side is examined."""
+    """Minimum number of decided battles for examining a preference for one side."""
     side_share: float = 0.85
     side_chance: float = 1e-5
     undecided_share: float = 0.95
@@ -32,12 +32,12 @@ class IntegrityLimits:
     """Share of known answers that an attentive listener contradicts."""
     gold_chance: float = 0.005
     comment_votes: int = 4
-    """Number of votes with the same comment from which it counts as copied."""
+    """Number of votes with the same comment at which it is considered copied."""
     comment_letters: int = 12
-    """Letters below which a comment ("A is better") is common and does not count as copied; a Chinese character counts
-    as three, and comments shared by voters must be three times as long."""
+    """Minimum number of letters in a copied comment, because short ones ("A is better") are common; a Chinese character
+    counts as three letters, and comments shared by voters must be three times as long."""
     origin_voters: int = 4
-    """Most voters from one origin within a day."""
+    """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
     """Surplus of a voter for one system over the expectation from all votes, in standard deviations."""
@@ -49,7 +49,7 @@ class IntegrityLimits:
     burst_votes: int = 15
     burst_z: float = 4.5
     newcomer_votes: int = 10
-    """Largest number of votes of a newcomer."""
+    """Maximum number of votes of a newcomer."""
 
 
 PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
@@ -67,23 +67,23 @@ class ArenaSettings:
     vote_within: float = 3600.0
     """Seconds after which a battle expires."""
     heard_share: float = 0.9
-    """Share of each whole recording that must be heard before a judgement; a skip needs none."""
+    """Share of each whole recording that must be heard before a judgement; a battle can be skipped at any time."""
     heard_seconds: float = 10.0
     """Seconds of each excerpt that must be heard, or fewer if its `heard_share` is less."""
     fastest_playback: float = 2.0
-    """Fastest playback rate; a vote that is sooner than it allows is refused."""
+    """Fastest playback rate; a vote that arrives sooner than it allows is refused."""
     comment_required: bool = False
     gold_share: float = 0.05
     """Share of a voter's battles that repeat an earlier one."""
     gold_after: int = 10
-    """Votes of a voter before the first repeated battle."""
+    """Number of votes that a voter casts before the first repeated battle."""
     most_open: int = 5
-    """Most open battles of one voter; the oldest lapses for a further one."""
+    """Maximum number of open battles per voter; the oldest expires when another is served."""
     most_an_hour: int = 120
-    """Most battles for one voter in an hour."""
+    """Maximum number of battles per voter and hour."""
     loudness: float | None = -18.0
-    """LUFS of both excerpts (-18: speech, AES TD1008), or less if one of them would clip; None plays both unchanged,
-    which an arena about loudness itself needs."""
+    """Loudness of both excerpts in LUFS (-18: speech, AES TD1008), or less if one would clip; None plays both
+    unchanged, which an arena about loudness itself needs."""
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
 
     @classmethod

@@ -36,11 +36,11 @@ COLUMNS = (
 seconds in which the required parts can be heard. `heard`: the share of the required part that was heard, on the side
 with the smaller share. `gold`: 1 if the answer is known and correct, 0 if it is known and the opposite was given, NaN
 if no answer is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are
-not looked at.
+ignored.
 """
 
 _SURE = 0.05
-"""No result is expected with more than 95 %: a person's taste is not that predictable."""
+"""No result is expected with a probability above 95 %, because a person's taste is not that predictable."""
 
 _NOT_SAID = re.compile(r"[\W_]+")
 _WIDE = "[\u2e80-\uffff]"
@@ -48,7 +48,7 @@ _RESULT = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
 
 Votes: TypeAlias = pd.DataFrame
 Seen: TypeAlias = pd.Series
-"""Observations of a rule, as sentences by the index of the votes."""
+"""Findings of a rule: sentences, indexed by vote."""
 
 
 _LIMITS = IntegrityLimits()
@@ -70,7 +70,7 @@ class VoteRule:
 def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
     needed = votes["needed"].clip(lower=limits.fastest_seconds)
     fast = votes["elapsed"] < needed
-    return _format_details("after {:.1f} s of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
+    return _format_details("after {:.1f} s instead of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
 
 
 def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
@@ -112,7 +112,7 @@ def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
-    return _format_details("{} voters from one place in a day", voters[voters > limits.origin_voters])
+    return _format_details("{} voters from one network address in a day", voters[voters > limits.origin_voters])
 
 
 def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
@@ -152,7 +152,7 @@ def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
     # Approximate the Poisson count by a normal distribution, with twice the variance to allow for differing tastes.
     by_chance = poisson.sf(table["allies"] - 1, 2 * norm.sf(limits.ally_z) * table["asked"])
     table = table[by_chance < limits.ally_chance]
-    ring = _format_details("one of {} of {} voters who favour ", table["allies"], table["asked"])
+    ring = _format_details("among the {} of {} voters who favour ", table["allies"], table["asked"])
     return _spread_to_votes(sides, ring + _describe_favourite(table))
 
 
@@ -240,14 +240,14 @@ RULES: tuple[VoteRule, ...] = (
         "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener.",
         _find_contradictions,
     ),
-    VoteRule("same origin", 1.5, "Many voters from one place in a day.", _find_same_origin),
+    VoteRule("same origin", 1.5, "Many voters from one network address in a day.", _find_same_origin),
     VoteRule(
         "partisan", 1.5, "Favours one system far beyond what everyone's votes imply.",
         _find_partisans,
         compares=True,
     ),
     VoteRule(
-        "campaign", 3.0, "Too many voters favour the same system more than what everyone's votes imply.",
+        "campaign", 3.0, "Too many voters favour the same system more than everyone's votes imply.",
         _find_rings,
         compares=True,
     ),
@@ -266,7 +266,7 @@ class RuleFindings:
     signals: pd.DataFrame
     """Columns `vote`, `rule`, `points`, `detail`; a row for each finding."""
     excluded: dict[str, str]
-    """Vote and reason."""
+    """The excluded votes, each with the reason."""
     alarms: list[str]
 
 
@@ -314,7 +314,7 @@ def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIM
 
 
 def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
-    """Describe the alarms that follow from numbers of votes.
+    """Describe the alarms that follow from the numbers of votes.
 
     Args:
         all_votes: the number of excluded votes, and the number of votes that could count.
@@ -323,7 +323,7 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
     """
     return [
         f"{excluded} of {votes} ({100 * excluded / votes:.0f} %) of {name} are excluded, more than "
-        f"{100 * limits.alarm_share:.0f} %: the arena is attacked, or something in it is broken"
+        f"{100 * limits.alarm_share:.0f} %: the arena is under attack, or something in it is broken"
         for name, (excluded, votes) in (("all votes", all_votes), ("the votes of the last day", last_day))
         if votes >= limits.alarm_votes and excluded > limits.alarm_share * votes
     ]
@@ -351,6 +351,6 @@ def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
 
 
 def _format_details(template: str, *columns: pd.Series) -> Seen:
-    """Fill the template for each row, with the index of the first column; the columns may be empty."""
+    """Fill the template for each row, indexed like the first column; the columns may be empty."""
     rows = zip(*columns, strict=True)
     return pd.Series([template.format(*row) for row in rows], index=columns[0].index, dtype=str)

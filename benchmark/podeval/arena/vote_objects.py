@@ -1,4 +1,4 @@
-"""A second copy of every vote in a bucket: one object for each, written before the vote is acknowledged.
+"""A second copy of every vote in a bucket: one object per vote, written before the vote is acknowledged.
 
 A Space loses its disk at a restart, and SQLite is not safe on a mounted bucket, but files that are written once and
 never changed are. Each voter has a folder of objects, which also contains people's decisions on their votes, so a

@@ -184,7 +184,7 @@ _OF_VOTE = (
 _OF_BATTLE = (
     "dimension", "capability", "protocol", "purpose", "repeats", "seed", "pairing", "served_at", "expires_at",
 )  # fmt: skip
-"""Fields that a row of the database has by the same name."""
+"""Fields that a row of the database has under the same name."""
 
 
 def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
@@ -273,7 +273,7 @@ def read_record(data: Any, where: str) -> Record:
     kinds: dict[Any, type[Record]] = {"vote": VoteRecord, "standing": StandingRecord, "erasure": ErasureRecord}
     kind = kinds.get(data.get("record")) if isinstance(data, dict) else None
     if kind is None:
-        raise BadInput(f"{where} is not a record of votes written by podeval")
+        raise BadInput(f"{where} is not a vote record written by podeval")
     try:
         return kind.model_validate(data)
     except ValidationError as error:

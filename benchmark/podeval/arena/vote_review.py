@@ -24,11 +24,11 @@ RULES = "rules"
 
 _NOT_SEEN = "no rule applies to it any longer"
 AT_ONCE = 20
-"""Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
+"""Maximum number of votes changed in one transaction, for which voters wait at most a few hundredths of a second."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 _IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED[0]).exists()
-"""Condition on a vote that its battle repeats no other; a join would begin with all battles."""
+"""Condition that a vote's battle repeats no other; a join would start from all battles."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out part of a plan, except where a person or another review has decided since; needs a writing session."""
+    """Carry out part of a plan, except where a person or another review has decided since; use a writing session."""
     ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))

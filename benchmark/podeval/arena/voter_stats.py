@@ -14,12 +14,12 @@ from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.store.vote_counts import PAIR_COUNTS
 
 BOARD_FROM = 5
-"""Number of votes from which a voter has a ranking of their own."""
+"""Number of votes at which a voter gets a ranking of their own."""
 
 
 @dataclass(frozen=True)
 class PersonalRow:
-    """One system by one voter's choices: its battles, wins (a tie counts half), and strength on the Elo scale."""
+    """The results of one system with one voter: battles, wins (a tie counts half), and strength on the Elo scale."""
 
     system: str
     title: str
@@ -61,7 +61,7 @@ _WHAT = (
     Vote.outcome,
 )
 _ALL_VOTES = (PAIR_COUNTS.c.low_won, PAIR_COUNTS.c.high_won)
-"""Numbers of votes by everybody for each of the two."""
+"""Numbers of all voters' votes for each of the two systems."""
 
 _MINE = (
     select(*_WHAT, *_ALL_VOTES, func.count().label("votes"))
@@ -74,7 +74,7 @@ _MINE = (
     .where(Vote.voter == bindparam("voter"))
     .group_by(*_WHAT, *_ALL_VOTES)
 )
-"""Number of equal votes of a voter."""
+"""A voter's votes, grouped by all these columns, with the number of votes in each group."""
 
 
 class Personals:
@@ -143,7 +143,7 @@ class Personals:
 
 
 def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str, str], int]]:
-    """Yield the standing, preferred side and count of rows that concern a rating and prefer a side."""
+    """Yield standing, preferred side and count of the rows that count towards ratings and prefer a side."""
     for purpose, standing, protocol, dimension, low, high, on_a, outcome, *_, count in rows:
         if purpose == "rating" and outcome in ("a", "b"):
             preferred = on_a if outcome == "a" else high if on_a == low else low

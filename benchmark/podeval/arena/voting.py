@@ -1,4 +1,4 @@
-"""Accept a vote: make all checks in order, and record the vote in a single step."""
+"""Accept a vote: run all checks in order, and record the vote in a single step."""
 
 import math
 import re
@@ -74,7 +74,7 @@ class Acknowledgement:
     recorded_at: datetime
     comment_cut: bool
     system_a: str | None
-    """Title, if the arena may reveal it; also `system_b`."""
+    """Title, if the arena may reveal it; the same applies to `system_b`."""
     system_b: str | None
 
 
@@ -258,7 +258,7 @@ def _refuse_unfetched(
 
 
 def _measure_both(ballot: Ballot, lengths: list[float], protocol: str) -> list[float]:
-    """Return how many seconds of each side were played at least once; raises the same errors as `_measure_heard`."""
+    """Return how many seconds of each side were played at least once; raise the same errors as `_measure_heard`."""
     played, others = (ballot.played_a, ballot.played_b), reversed(lengths)
     return [
         _measure_heard(side, spans, length, compute_played_seconds(length, other, protocol))

@@ -1,4 +1,4 @@
-"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and standalone.
+"""The leaderboard as JSON for `static/board.js`, which draws it in the tab, before Gradio loads, and in exported sites.
 
 It contains all rows and columns of one place (board, profile, dimension, slice), measured and reported, with all texts
 in the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have intervals, rank
@@ -33,14 +33,15 @@ from podeval.plots.svg import format_value
 from podeval.runs.board_tables import KIND_MARKS, read_object
 
 FEW_DRAWS = 20
-"""Number of independent draws below which readers are warned: intervals of strongly skewed values are too narrow."""
+"""Number of independent draws below which readers are warned that intervals of strongly skewed values are too
+narrow."""
 PLACE = ("board", "profile", "dimension", "slice", "judge", "correction")
-"""Choices that need other numbers."""
+"""Choices that require different numbers from the server."""
 LOCAL = (
     *(*FACTS, "provenance", "spoken", "controls", "q", "pins"),
     *("columns", "sort", "rows", "column_page", "plot", "of"),
 )
-"""Choices that need no other numbers."""
+"""Choices that apply to the numbers already sent."""
 SCRIPT_TEXTS = (
     *("title", "intro", "go_vote", "go_score", "go_submit", "choices", "benchmark", "view", "columns"),
     *("reset", "status", "table", "system", "place", "place_by", "no_place", "pin", "unpin"),
@@ -48,7 +49,7 @@ SCRIPT_TEXTS = (
     *("plots", "of", "as_table", "cite", "loading", "offline", "retry", "compare", "hear", "card"),
     *("protocols_of", "hide_controls", "meanings"),
 )
-"""Texts of the page that are the script's."""
+"""Texts of the page that the script needs."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
     Args:
         wish: the view in an address; only its choices of place and picture are used.
         index: the board.
-        folder: the folder of results of single items, for samples and distributions.
+        folder: the folder with per-item results, for samples and distributions.
         words: the page's texts in one language.
         to: the addresses of systems and samples.
     """
@@ -127,7 +128,7 @@ def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> Re
 
 
 def _join_columns(settled: ResolvedView, printed: ResolvedView | None) -> list[Column]:
-    """Join the columns of both; in the overview, papers add columns only for dimensions without measurements."""
+    """Join measured and printed columns; in the overview, papers add only dimensions without measurements."""
     measured = settled.choices.columns
     ids = {column.id for column in measured}
     dimensions = {column.dimension for column in measured} if settled.view.dimension == OVERVIEW else ()
@@ -331,7 +332,7 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """Describe the independent draws behind the ranks, and how many columns may be false; empty without ranks."""
+    """Describe the draws behind the ranks, and how many columns may have false ranks; empty without ranks."""
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]

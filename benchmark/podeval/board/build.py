@@ -37,7 +37,7 @@ from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
 
 PRINTED_ORDER = "printed_order.csv"
-"""File next to the documents that ship: the systems of each paper in the order of its tables."""
+"""File next to the shipped documents, with the systems of each paper in the order of its tables."""
 
 
 def build(runs: Path) -> None:
@@ -47,7 +47,7 @@ def build(runs: Path) -> None:
 
 
 def write_tables(runs: Path, into: Path) -> None:
-    """Write the tables of a folder of runs into the same or another folder; no one else may write there meanwhile."""
+    """Write the tables of a folder of runs into the same or another folder; nothing else may write to it meanwhile."""
     runs_read = list(read_runs(runs))
     shipped = list(load_all(locate_hub_source("submissions")).values())
     judged = [row for log in read_judged_logs(runs) for row in _rating_rows(log, runs_read)]
@@ -224,7 +224,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """Return the dimension of a figure without a metric of ours: that of the benchmark's composite, or the paper's."""
+    """Return the dimension of a figure for which we have no metric: the benchmark's composite's, or the paper's."""
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
             return f"{composite.track}.{composite.name}"

@@ -28,17 +28,17 @@ from podeval.stats.intervals import Interval
 from podeval.texts import CAUSES, find_kinds, translate_reason
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
-"""Mark in a header for the direction that is better."""
+"""Mark in a header for the better direction."""
 
 MISSING = "–"
 OVERVIEW, EVERYTHING = "overview", "all"
 """Choices of columns other than a dimension: the headlines, and all."""
 JUDGED = "dialogue"
-"""Column group of the ratings by battles before judges, which the arena's metric gives for people: `dialogue_arena`."""
+"""Column group of ratings from battles that judges decided; the arena's metric is `dialogue_arena` in it."""
 PERCENT = -1
-"""Mark in place of a number of decimals: in percent, with one decimal."""
+"""Special number of decimals: percent with one decimal."""
 ALIKE = "{0} of {0}"
-"""Text in place of an interval if every item is at the same bound."""
+"""Text shown instead of an interval if every item is at the same bound."""
 Row = Mapping[Any, Any]
 
 
@@ -54,7 +54,7 @@ class Column:
     unit: str
     ideal: tuple[float, float] | None
     order: tuple[int, int]
-    """Place of the metric among all metrics, and of the key within its metric."""
+    """Position of the metric among all metrics, and of the key within its metric."""
     bounds: tuple[float | None, float | None] = (None, None)
     percent: bool = False
 
@@ -230,7 +230,7 @@ def format_standing(row: Row) -> str:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:
             return ""
-        # Write a range if the data does not separate the places.
+        # Write a range if the data does not separate the ranks.
         return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""

@@ -89,7 +89,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class SystemComparison:
-    """Two systems at one place.
+    """The comparison of two systems at one place.
 
     Attributes:
         a, b: the two systems.
@@ -141,8 +141,8 @@ def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemCo
         folder: the folder of runs.
         a: id of one system.
         b: id of the other.
-        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first shared place that begins with
-            it is used. Empty for the first shared place.
+        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first shared place whose name begins
+            with it is used. Empty for the first shared place.
 
     Raises:
         UnknownSystem: the system does not exist, or the two were not both measured at that place.

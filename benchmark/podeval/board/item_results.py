@@ -41,7 +41,7 @@ DEFECTS = "defects"
 """Name of the note that lists defects, with times."""
 
 MOST_KEYS = 4
-"""Most keys in a timeline."""
+"""Maximum number of keys in a timeline."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
 
 
 def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
-    """Return the faults of an item, in order of time; None if no metric detects faults."""
+    """Return the faults of an item in chronological order; None if no metric detects faults."""
     listened = [result for result in results.values() if isinstance(result, Score) and DEFECTS in result.notes]
     try:
         return collect_defects(listened) if listened else None
@@ -329,7 +329,7 @@ def _plain(value: Any) -> str:
 def read_item_values(
     folder: RunsFolder, filters: Mapping[str, str], key: str, systems: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return the values of single items by system, in ascending order; only the necessary table rows are read.
+    """Return the per-item values of each system, in ascending order; only the necessary table rows are read.
 
     Args:
         folder: the folder of runs.

@@ -52,7 +52,7 @@ from podeval.plots.svg import SERIES, Axis, shorten
 
 MOST_WHISKERS, FEW = 24, 40
 TABLE = 60
-"""Most rows of a picture's table; the board's own table has all."""
+"""Maximum number of rows in a picture's table; the board's own table has all of them."""
 
 
 def get_kind(row: Row) -> str:
@@ -78,7 +78,7 @@ def draw(
     Args:
         settled: the view.
         order: the rows of the view, in table order.
-        folder: the folder of runs, for results of single items.
+        folder: the folder of runs, for per-item results.
         words: the section `plot` of the board's texts, with its `breakdowns`.
         title: function that returns the title of a column.
         size: the size of the picture.
@@ -259,7 +259,7 @@ def _radar(scene: Scene) -> Drawn:
 
 MOST_SPREADS = 8
 FEWEST_ITEMS = 4
-"""Fewest items that have a density."""
+"""Minimum number of items for a density."""
 HEADS = ("system", "items", "least", "quartile1", "median", "quartile3", "most")
 
 
@@ -288,7 +288,7 @@ def draw_distribution(scene: Scene) -> Drawn:
 def draw_density(scene: Scene) -> Drawn:
     """Draw the density of item values, with a curve for each of the first systems, as in PodEval's Figure 5.
 
-    The best range of a figure is shown behind the curves.
+    If the metric has an ideal range, it is shaded behind the curves.
     """
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     items = {system: of for system, of in _read_items(scene, points, len(SERIES)).items() if len(of) >= FEWEST_ITEMS}
@@ -314,7 +314,7 @@ def _read_items(scene: Scene, points: Sequence[Point], most: int) -> dict[str, l
 
 
 def _select_items(settled: ResolvedView, metric: str) -> dict[str, str]:
-    """Return the filters for a view's items; of the slices, only those by category are available for items."""
+    """Return the filters for a view's items; among the slices, only those by category are available for items."""
     view, protocol = settled.view, settled.protocols[metric]
     benchmark, _, split = view.board.partition("/")
     filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": metric, "protocol": protocol}

@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlayableTurn:
-    """The words of one speaker, from `start` to `end` seconds; None if the output does not contain times."""
+    """The words of one speaker, from `start` to `end` seconds; both are None if the output does not contain times."""
 
     speaker: str
     start: float | None
@@ -71,7 +71,7 @@ class Recordings:
 
     Args:
         runs: the folder of runs.
-        playback: creator and cache of the copies.
+        playback: makes and caches the copies.
     """
 
     def __init__(self, runs: Path, playback: Playback) -> None:

@@ -1,4 +1,4 @@
-"""A system's analysis report: all the board's data about it, in the style of PodEval's Figure 14.
+"""A system's analysis report: all data that the board has about it, in the style of PodEval's Figure 14.
 
 There is one chapter per place (benchmark, split, profile): summary by dimension, radar, distributions compared with
 people, drift over the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. This

@@ -15,7 +15,7 @@ from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
 """Position of one value relative to another: `higher` and `lower` if no direction is better, `in range` if both are in
-the best range, `unclear` if the interval contains both, empty if one of them is missing."""
+the ideal range, `unclear` if the interval covers both, empty if one of them is missing."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ReferenceFigure:
     sure: bool = False
 
     def describe(self, texts: Mapping[str, Any]) -> str:
-        """Describe the comparison in the words of the page `compare`; empty if there is nothing to say."""
+        """Describe the comparison in the words of the page `compare`; empty if nothing can be compared."""
         if not self.word:
             return ""
         phrase = str(texts["stands"][self.word])
@@ -40,7 +40,7 @@ class Paired:
     Attributes:
         a, b: means of the two systems.
         difference: a minus b, with its interval.
-        to_b: comparison of a with b. For a key with a best range, the distances from that range are compared.
+        to_b: comparison of a with b. For a key with an ideal range, the distances from that range are compared.
     """
 
     a: float
@@ -60,7 +60,7 @@ class ReportFigure:
         others: the values of those systems.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None if they share no item.
-        to_median: comparison of the system with the median; with a single other system, over common items.
+        to_median: comparison of the system with the median; if there is only one other system, over the common items.
         to_person: comparison of the system with people.
     """
 
@@ -164,7 +164,7 @@ def build_figures(
         folder: the folder of runs.
         system: its id.
         where: `benchmark/split/profile`.
-        slice_: "" for all items, or the board's name of one slice, which does not apply to `groups`.
+        slice_: "" for all items, or the board's name for one slice, which does not apply to `groups`.
         wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
     """
     here = select_rows(folder.board(), where)
@@ -241,8 +241,8 @@ def set_against(
         value: value of the system.
         other: the value to compare it with.
         of: the column, with its direction.
-        low: lower bound of the interval of the difference; None if there is no interval.
-        high: upper bound. The values are considered equal if `other` is within the bounds.
+        low: lower bound of the value's interval; None if there is no interval.
+        high: its upper bound. If `other` is within the bounds, the comparison is unclear.
     """
     if value is None or other is None:
         return ReferenceFigure()
@@ -284,7 +284,7 @@ def _verdict(
         of: the column.
         values: the two values.
         badness: the badness of both, which determines the better one; for means over items, the mean badness.
-        alike: whether the interval of the difference includes both; None if there is no interval.
+        alike: whether an interval leaves open which value is better; None if there is no interval.
     """
     sure = alike is not None
     if _has_ideal_range(of) and not any(badness):
@@ -340,7 +340,7 @@ def _figure(
 
     beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
-    # With a single other system there is no median, so the two systems are compared directly.
+    # With only one other system, there is no median, so the two systems are compared directly.
     alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)

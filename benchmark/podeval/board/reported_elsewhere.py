@@ -28,7 +28,7 @@ class FigureSource(FactSheet):
     name: str
     by: str
     date: str
-    """Date of the version that was read; for a paper, of its submission."""
+    """Date of the version that was read; for a paper, the date of its submission."""
     table: str
     address: str
     read_at: str = ""

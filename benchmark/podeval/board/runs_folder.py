@@ -188,7 +188,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """The way that each row's outputs were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
+        """How each row's outputs were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -318,7 +318,7 @@ def _names(board: str) -> tuple[str, ...]:
 
 
 class RunsFolder:
-    """The tables of a folder of runs (`runs` if it is another), and values derived from them; cached, thread-safe."""
+    """The tables in a folder, from the runs in it or in `runs`, and values derived from them; cached, thread-safe."""
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path
@@ -371,7 +371,7 @@ class RunsFolder:
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
             return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:
-            sentence = f"the tables of the board cannot be read ({error}); `podeval report show` makes them again"
+            sentence = f"the tables of the board cannot be read ({error}); `podeval report show` rebuilds them"
             raise BadInput(sentence) from error
 
     def read_items(self, columns: list[str], filters: Mapping[str, str], more: tuple[str, str, Any]) -> Any:

@@ -18,7 +18,7 @@ Point = tuple[Key, Row, float]
 
 @dataclass(frozen=True)
 class PictureSize:
-    """Sizes of pictures: the width in units, the height of a plot area with two axes, the letters, and the radar."""
+    """Sizes in pictures: the width in units, the height of a plot area with two axes, the letters, and the radar."""
 
     width: int
     field: int
@@ -116,12 +116,12 @@ class Scene:
 # The axes of a radar: columns between fixed ends, so that outward is better and equal values are drawn equally.
 #
 # The ends are the bounds of the metric's own scale and never depend on the displayed systems. An error rate ends at 1,
-# where everything is wrong; a figure with a best range ends far from that range.
+# where everything is wrong; a figure with an ideal range ends far from that range.
 
 FEWEST_AXES, MOST_AXES = 3, 12
-"""Fewest and most axes of a radar."""
+"""Minimum and maximum number of axes of a radar."""
 MOST_SERIES = 6
-"""Most systems on a radar."""
+"""Maximum number of systems on a radar."""
 ERROR_RATES = ("wer", "cer", "wer_raw", "cer_raw", "cpwer", "cpcer")
 FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
 """Distance of a value at the centre from its ideal range, by unit."""

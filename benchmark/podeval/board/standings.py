@@ -283,7 +283,7 @@ def _explain_column(key: Key, values: Collection[str]) -> str:
 
 
 def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
-    """Return the reason why a system is not compared with others, and the owner of the missing results."""
+    """Return the reason why a system is not compared with others, and say whose results are missing."""
     sizes = shared.diagonal().tolist()
     least = min(range(len(sizes)), key=lambda other: shared[index, other] / max(sizes[index], sizes[other]))
     whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"

@@ -27,7 +27,7 @@ SIZES: tuple[tuple[str, float], ...] = (
     ("10b_to_40b", 40e9),
     ("40b_and_more", float("inf")),
 )
-"""Buckets of the number of parameters, each with the number it ends below."""
+"""Buckets of the number of parameters, each with its upper limit (exclusive)."""
 
 FACTS = ("openness", "size", "licence", "language")
 """Facts of submission documents that can be used to filter systems."""

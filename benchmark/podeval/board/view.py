@@ -34,7 +34,7 @@ PLOTS = ("rtf", "size", "intervals", "radar", "distribution", "time", "density")
 MOST_PINNED = 6
 BY_VIEW = "view"
 FALSE_COLUMNS = 0.05
-"""Largest share of the columns of equal systems that have any false place."""
+"""Maximum expected share of columns with a false rank if all systems are equally good."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class ResolvedView:
 
     @property
     def expected_false(self) -> float:
-        """Maximum expected number of columns with a false place if all systems are equally good."""
+        """Maximum expected number of columns with a false rank if all systems are equally good."""
         return FALSE_COLUMNS * (1 if self.view.correction else self.ranked_columns)
 
     @property
@@ -238,7 +238,7 @@ def _pick_board(wish: BoardView, index: Index) -> str:
 
 
 def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
-    """Return the columns of a dimension, of a group of dimensions, of all, or of the overview."""
+    """Return the columns of a dimension, of a group of dimensions, of all dimensions, or of the overview."""
     if dimension == OVERVIEW:
         return tuple(choose_headlines(columns))
     return tuple(
@@ -329,7 +329,7 @@ class TableRow:
 def format_scored(rows: Iterable[Row]) -> str:
     """Format the numbers of scored and of all measurements of some rows, `306/306`; `–` if a paper does not state them.
 
-    Each metric counts once, by its key with the most gaps.
+    Each metric is counted once, by its key with the most gaps.
     """
     stated = [row for row in rows if to_number(row["scored"]) is not None]
     by_metric = {row["metric"]: row for row in sorted(stated, key=count_unscored)}

@@ -85,7 +85,7 @@ def explain(of: Column, language: str = "en") -> dict[str, str]:
     """Return the facts about a column in a language of the site; missing texts are empty.
 
     The keys are `metric` (with a card), `about` (the value), `of_metric` (the purpose of the metric), `range`, `ideal`
-    (the best range, if there is one), `people` and `systems` (their values), `source` (the origin of these),
+    (the ideal range, if there is one), `people` and `systems` (their values), `source` (the origin of these),
     `unreached` (the reason why there are no comparable values), and `agreement` (its agreement with people, or a note
     that this was never measured).
     """

@@ -167,7 +167,7 @@ class AppendOnly:
             raise BadInput(f"the Hub does not show {self.repo}; check that the token may read it")
         for path in paths & files.keys():
             if self.read(path, head) != files[path]:
-                raise Conflict(f"{self.repo} contains another {path}; files in it are never changed")
+                raise Conflict(f"{self.repo} already contains a different {path}; files in it are never changed")
         return head, {path: data for path, data in files.items() if path not in paths}
 
 
@@ -182,7 +182,7 @@ def push_folder(
     Args:
         folder: the folder.
         repo: `owner/name`.
-        kind: the kind of repo; a Space becomes a static one.
+        kind: the kind of repo; a Space is created as a static one.
         message: the message of the commit.
         private: whether a newly created repo is private.
         options: further options of `HfApi.upload_folder`, such as patterns.

@@ -82,7 +82,7 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
     """Return the rows of a dataset's leaderboard on the Hub that come from podeval's files, by rank.
 
     Raises:
-        BadInput: the Hub does not have this dataset, or no leaderboard for it.
+        BadInput: the Hub does not have this dataset, or has no leaderboard for it.
         HubUnavailable: the Hub does not respond.
     """
     client = api or HfApi()

@@ -61,7 +61,7 @@ def find_user_id(name: str) -> str | None:
 # 74,000 in 9.1 MB.
 
 HEADER_MOST = 12 * 2**20
-"""Maximum bytes of a header."""
+"""Maximum size of a header, in bytes."""
 
 _VALUES_MOST = 1_000_000
 _DIMENSIONS_MOST = 64
@@ -103,7 +103,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
 Kind = Literal["model", "dataset"]
 
 CONFIG_MOST = 2 * 2**20
-"""Maximum bytes of a config that is read; a larger file is not a config."""
+"""Maximum size in bytes of a config that is read; a larger file is not a config."""
 
 SHARDS_MOST = 300
 """Maximum number of weight files whose headers are read; a repo with more is refused unread."""
@@ -112,7 +112,7 @@ CONFIGS_MOST = 50
 """Maximum number of configs that are read; a repo with more is refused unread."""
 
 HEADERS_MOST = 64 * 2**20
-"""Maximum bytes of all headers of a repo together."""
+"""Maximum total size of all headers of a repo, in bytes."""
 
 CONFIG_VALUES_MOST = 300_000
 """Maximum number of values in all configs of a repo together; a tokenizer's config has some 40,000."""
@@ -242,7 +242,7 @@ def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
 
 
 def _get(client: HfApi, url: str, **headers: str) -> Any:
-    """Return the response to a request of our own, because the client has no method that makes it with limits."""
+    """Return the response to a request of our own, because the client's methods do not limit the size."""
     about = build_hf_headers(token=client.token) | headers
     response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
     hf_raise_for_status(response)
@@ -255,7 +255,7 @@ def translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
     try:
         yield
     except GatedRepoError:
-        raise NotReadable(f"{repo} is gated; its owner has to grant access") from None
+        raise NotReadable(f"{repo} is gated; its owner must grant access") from None
     except RepositoryNotFoundError:
         raise NotThere(f"there is no {kind} repo {repo}, or it is private") from None
     except RevisionNotFoundError:

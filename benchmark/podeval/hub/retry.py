@@ -19,7 +19,7 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors without an answer from the Hub, or with one from a server in front that does not know its files."""
+"""Errors without an answer from the Hub, or with one from a server in front of it that does not have its files."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
@@ -29,12 +29,12 @@ class HubUnavailable(PodevalError):
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
-    """Make a call, and repeat it while the Hub is down or asks to wait. Use it only for calls that are safe to repeat.
+    """Make a call, and retry it while the Hub is down or asks to wait. Use this only for calls that are safe to repeat.
 
     Args:
         call: the call to the Hub.
         tries: maximum number of attempts.
-        also: further HTTP statuses after which this call may succeed, in addition to those of a failing Hub.
+        also: further HTTP statuses after which to retry this call, in addition to those of a failing Hub.
 
     Raises:
         HubUnavailable: the Hub failed for too long.

@@ -181,7 +181,7 @@ class Design(FactSheet):
             *(fault for item in self.items for fault in self._check(item)),
             (kind in PAIRED and len(self.systems) < 2, "a comparison in pairs needs at least two systems"),
             (self.trials > 1 and kind != "abx", f"a {kind} test has one page for each item; trials are for abx tests"),
-            (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}; a {kind} test does without"),
+            (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}, not for a {kind} test"),
             *self._check_headphones(),
             (unknown, f"there is no scale {unknown!r}; choose from {', '.join(questionnaire.SCALES)}"),
             ((kind == "mos") != bool(self.scales), "a mos test must name its scales, and no other kind has any"),
@@ -194,7 +194,7 @@ class Design(FactSheet):
                 self.demographics and not labelled,
                 "the demographics need a question with labels, which shows that their page was answered",
             ),
-            (self._has_item(ABOUT), f"{ABOUT} is the page of the demographics; give the item another id"),
+            (self._has_item(ABOUT), f"{ABOUT} is the id of the demographics page; give the item another id"),
         )
         # A listener must be able to finish within the time.
         time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, but the test should take"
@@ -235,7 +235,7 @@ class Design(FactSheet):
         ends_with_code = self.headphone_check.failed == "end" and completion.address_for("x") is not None
         return [
             (self.kind == "text_preference", "a test of texts needs no headphones"),
-            (self._has_item(PAGE), f"{PAGE} is the page of the headphone check; give the item another id"),
+            (self._has_item(PAGE), f"{PAGE} is the id of the headphone check; give the item another id"),
             (
                 ends_with_code and not completion.screened_out,
                 "listeners who fail the headphone check need a separate completion code; give it as screened_out",

@@ -62,7 +62,7 @@ def name_letters(count: int) -> list[str]:
 
 
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
-    """Make the pages for the listener at this place of the balanced assignment.
+    """Make the pages for the listener at this place in the balanced assignment.
 
     Items, systems and their order follow from the place; the sides of a pair, the letters of a MUSHRA page and the
     identity of X are drawn with the seed. A headphone check comes first, and questions about the listener come last.
@@ -305,9 +305,9 @@ def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer
     marks = {answer.question: answer.value for answer in answers}
     failures = []
     if clip.speakers is not None and (count := marks.get(SPEAKERS)) not in (None, clip.speakers):
-        failures.append(f"heard {count:g} speakers where {clip.speakers} speak")
+        failures.append(f"heard {count:g} speakers instead of {clip.speakers}")
     if clip.music is False and (mark := marks.get(MUSIC)) not in (None, NEUTRAL):
-        failures.append(f"marked music {mark:g} where there is none")
+        failures.append(f"marked music {mark:g}, but there is none")
     return failures
 
 

@@ -25,13 +25,13 @@ from podeval.stats.mushra_scores import Mark
 from podeval.stats.sequential import count_needed, sequential_interval
 
 MOST = 100_000
-"""Listeners beyond which a difference is too small for any listening test."""
+"""A difference that needs more listeners than this is too small for any listening test."""
 
 _LEVEL = 0.95
-"""Level of intervals: of each in a plan, and of all of a running test together."""
+"""Confidence level of each interval in a plan, and of all intervals of a running test together."""
 
 _CAUTION = 0.8
-"""Confidence that the spread of all listeners does not exceed the planned one; a pilot's own is often smaller."""
+"""Confidence that the spread of all listeners does not exceed the planned one; a pilot's spread is often smaller."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str)
     """Return each listener's mean mark for one system minus that for another, in the listeners' order.
 
     Args:
-        marks: marks of finished listeners, in the order of their places.
-        first: the system whose marks count positively.
-        second: the system whose marks are subtracted.
+        marks: marks of the listeners who finished, in the order of their places.
+        first: the first system; the difference is positive if its marks are higher.
+        second: the second system, whose marks are subtracted.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
@@ -102,7 +102,7 @@ def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[flo
 
     Args:
         marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
-        first: the system that counts positively.
+        first: the system whose preference gives a positive value.
         second: the other system.
     """
     values: dict[str, list[float]] = defaultdict(list)
@@ -151,7 +151,7 @@ def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], *, pairs: bool
     """Decide for each pair of systems whether the test may stop now; may be called after every listener.
 
     Args:
-        marks: marks of the finished listeners, in the order of their places.
+        marks: marks of the listeners who finished, in the order of their places.
         systems: all systems of the test; the 95 % level holds for all pairs together, at every check.
         pairs: whether the marks are those of a test of pairs; in an ABX test `better` names the first of two
             distinguished systems.
@@ -199,7 +199,7 @@ def draft_design(
 
     Args:
         kind: one of `KINDS`.
-        systems: a folder for each system, with the system's name.
+        systems: the folder of each system, by the system's name.
         out: the file of the design; recordings are named relative to its folder.
         anchors: folders of anchors for a MUSHRA test, by their names in `ANCHORS`.
         scales: scales of a MOS test.
@@ -221,7 +221,7 @@ def draft_design(
     missing = {name: [stem for stem in names if stem not in files] for name, files in files_by_name.items()}
     gaps = [f"{name} lacks {', '.join(gone[:5])}{' …' if gone[5:] else ''}" for name, gone in missing.items() if gone]
     if gaps:
-        raise BadInput(f"files are paired by their names without the ending; some have no partner: {'; '.join(gaps)}")
+        raise BadInput(f"files are paired by name, ignoring the extension; some have no partner: {'; '.join(gaps)}")
     items: list[dict[str, Any]] = [
         {"id": stem}
         | {role: {"audio": files_by_name[role][stem]} for role in anchors}
@@ -248,5 +248,5 @@ def _list_recordings(folder: Path, base: Path) -> dict[str, str]:
         raise BadInput(f"{folder} contains no recordings")
     files_by_name = {path.stem: path.resolve().relative_to(base.resolve()).as_posix() for path in files}
     if len(files_by_name) < len(files):
-        raise BadInput(f"{folder} has two recordings of the same name with different endings; keep one of them")
+        raise BadInput(f"{folder} has two recordings with the same name and different extensions; keep one of them")
     return files_by_name

@@ -129,7 +129,7 @@ def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     questions, so that they are screened and scored alike.
 
     All other questions keep their names. If a questionnaire lacks one of the seven marked questions or its reason, all
-    its questions do, because the screening excludes listeners who give no reason.
+    its questions keep their names, because the screening excludes listeners who give no reason.
     """
     names: dict[str, int] = {}
     for number, question in enumerate(questions):

@@ -33,7 +33,7 @@ from podeval.stats.questionnaire_scores import screen_answers
 from podeval.store.database import Database
 
 _FARTHEST = 12.0
-"""A d' beyond which the share of right answers is 1 in every digit that matters."""
+"""A d' above which the share of correct answers is practically 1."""
 
 _BOUNDS: dict[str, tuple[float, float]] = {
     "mushra": (0, 100),
@@ -44,7 +44,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "text_preference": (-2, 2),
     "abx": (0, 1),
 }
-"""The least and the largest mark of each kind of test."""
+"""The lowest and the highest mark of each kind of test."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def d_prime(share: float) -> float:
 class ListeningResults:
     """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, and remarks as sentences.
 
-    `dropped` is the number of finished listeners that the screening excluded. Each row has the figures for the counted
-    listeners and, in the fields that begin with `unscreened_`, the figures for all finished listeners.
+    `dropped` is the number of listeners who finished but were excluded by the screening. Each row has the figures for
+    the counted listeners and, in the fields that begin with `unscreened_`, the figures for all listeners who finished.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -193,7 +193,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
         alpha = reliability(marks)
         if alpha.value is not None:
             bounds = "" if alpha.low is None else f" [{alpha.low:.2f}, {alpha.high:.2f}]"
-            remarks.append(f"Krippendorff's alpha {alpha.value:.2f}{bounds} over {alpha.count} things marked")
+            remarks.append(f"Krippendorff's alpha {alpha.value:.2f}{bounds} over {alpha.count} rated units")
         remarks += describe_pairs(marks)
     return ListeningResults(tuple(rows), tuple(screened), tuple(remarks), len(dropped))
 

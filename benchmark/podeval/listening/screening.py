@@ -41,7 +41,7 @@ PAGE = "headphones"
 """Id of the check's page; no item has it."""
 
 TRIALS, INTERVALS, NEEDED = 6, 3, 5
-"""Number of sounds, of intervals in each, and of right answers that pass."""
+"""Number of sounds, of intervals in each, and of correct answers needed to pass."""
 
 TRIAL_NAMES = tuple(f"trial_{number}" for number in range(1, TRIALS + 1))
 """Names of the trials, in their order."""

@@ -316,7 +316,7 @@ class Listening:
         """End a session and return its completion code; further calls return the same code.
 
         Raises:
-            BadInput: the session does not exist, or pages are missing; the message names them.
+            BadInput: the session does not exist, or pages are not answered; the message names them.
         """
 
         def work(session: Session) -> str:

@@ -29,8 +29,8 @@ TIDY_COLUMNS = (
     "test", "kind", "listener", "page", "item", "stimulus", "compared_with", "scale", "mark", "reason", "heard",
     "seconds", "saved_at", "counted", "headphones",
 )  # fmt: skip
-"""Columns of `tabulate_marks_of_test`: `page` counts from 1 in the listener's order; `seconds` are of the page;
-`headphones` are right answers."""
+"""Columns of `tabulate_marks_of_test`: `page` counts from 1 in the listener's order; `seconds` is the time spent on the
+page; `headphones` is the number of correct answers to the headphone check."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def read_session_answers(
 
 
 def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]:
-    """Count what the finished, counted listeners stated about themselves, by question and label.
+    """Count what the listeners of finished, counted sessions stated about themselves, by question and label.
 
     Raises:
         BadInput: the test does not exist.
@@ -260,7 +260,7 @@ def _read_counted(session: Session, test: str, table: type[Answered], *only: Any
 
 
 def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
-    """Return the marks from finished sessions of every listening test of single outputs, by test."""
+    """Return the marks from finished sessions of every listening test of individual outputs, by test."""
     single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
     return {test: read_session_marks(database, test) for test in database.list_rows(single)}
 

@@ -295,7 +295,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
                 write_sentence("listen-to-share-first", page=page.id, side=letter, share=f"{design.heard:.0%}")
             )
         if share is not None:
-            # Two letters of an ABX page are the same stimulus; the one that was heard less counts.
+            # Two letters of an ABX page are the same stimulus; the smaller of their heard shares is used.
             by_stimulus[name] = min(float(share), by_stimulus.get(name, 1.0))
     return by_stimulus
 

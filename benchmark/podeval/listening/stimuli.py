@@ -19,7 +19,7 @@ from podeval.recording.playback import RATE, Playback, Stretch
 Found = TypeVar("Found")
 
 LEVEL = -23.0
-"""Loudness of the noise to set the volume by, LUFS (EBU R 128)."""
+"""Loudness of the noise for setting the volume, in LUFS (EBU R 128)."""
 
 _SECONDS = 4.0
 _SILENT = "this recording cannot be played at the moment; try again, or tell the person who invited you"
@@ -31,7 +31,7 @@ class StimulusAudio:
 
     Args:
         listening: the service that manages the sessions.
-        playback: creator and cache of the copies.
+        playback: makes and caches the copies.
         folder: base folder for relative paths in the design.
     """
 
@@ -56,7 +56,7 @@ class StimulusAudio:
         return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the file's peaks, 0 to 1, or none if they would reveal the answer; raises the errors of `file`."""
+        """Return the file's peaks, 0 to 1, or none if they would reveal the answer; raise the same errors as `file`."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []

@@ -41,7 +41,7 @@ COLUMNS = (
     "rating_time/ms",
     "rating_comment",
 )
-"""Columns of a results file of PodEval's fork; upstream asks listeners other things and has `rating_time`."""
+"""Columns of a results file of PodEval's fork; upstream asks listeners other questions and has `rating_time`."""
 
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
@@ -91,7 +91,7 @@ def read_configuration(path: Path) -> Imported:
     if not pages:
         raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
     if any(questions != questionnaires[0] for questions in questionnaires):
-        raise BadInput(f"the pages of {path} ask different questions; make a file of each")
+        raise BadInput(f"the pages of {path} ask different questions; make a separate file for each set")
     name = re.sub(r"[^a-z0-9_-]+", "-", str(content.get("testId") or path.stem).lower()).strip("-_") or "test"
     # Make a design for each kind.
     designs = []
@@ -256,9 +256,9 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     if strange:
         more = f" and {len(strange) - 3} more" if strange[3:] else ""
         raise BadInput(
-            f"{path} asks questions that podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by "
+            f"{path} asks questions that podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; use "
             f"labels (rate2 with "
-            "rate_labels), stars (rate), a list (select) or in words (text), or write a design of podeval's own"
+            "rate_labels), stars (rate), a list (select) or free text (text), or write a design of podeval's own"
         )
     questions = name_questions(questions)
     in_words = [question["text"] for question in questions if not question.get("labels")]

@@ -1,3 +1,3 @@
-"""Operation of a board: backup and restore, and retention."""
+"""Operating a board: backup, restore and retention."""
 
 __all__ = ["backup", "backup_database", "restore", "retention"]

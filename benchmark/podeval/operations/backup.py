@@ -38,7 +38,7 @@ DATABASE, SECRET, RUNS, MANIFEST = "database.sqlite", "secret", "runs", "manifes
 """Names of files and of the folder of runs in a backup."""
 
 SOUNDS = "sounds"
-"""Folder in the folder of runs for recordings that are elsewhere."""
+"""Folder in the folder of runs for recordings that were stored elsewhere."""
 
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
 """Databases and secrets in the folder of runs: the necessary ones are backed up separately."""
@@ -75,7 +75,8 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
         path: path of the backup.
 
     Raises:
-        BadInput: it is not a backup, or incomplete, or it contains something that no backup has; the message names it.
+        BadInput: it is not a backup, or incomplete, or it contains something that no backup contains; the message names
+            it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -100,7 +101,7 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
             raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
 
     def unpack(self, folder: Path | None) -> None:
-        """Compare every file with the manifest, after writing it, synced, below a folder.
+        """Compare every file with the manifest, write the files below a folder, and sync them.
 
         Args:
             folder: the existing folder; None writes nothing.
@@ -159,7 +160,7 @@ def make_backup(
         with_audio: include recordings and uploads; without them, runs cannot be measured again.
 
     Raises:
-        BadInput: there is no such database or folder, or the target exists or has another ending.
+        BadInput: there is no such database or folder, or the target exists or has another extension.
         StoreUnusable: the database is damaged, does not answer, or has the tables of another version on a server.
         DiskFull: the disk is full; no backup was made.
     """
@@ -270,7 +271,7 @@ class _Hashed:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
-    """Add a file in its present state, cut after its last complete line; return its entry, None if it is missing."""
+    """Add a file in its present state, cut after its last complete line; return its entry, or None without a file."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):
@@ -288,14 +289,14 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | N
 
 
 def _read_contents(manifest: dict[str, Any]) -> Backup:
-    """Check a manifest and summarise it; raises ValueError, KeyError or TypeError if it is not one."""
+    """Check a manifest and summarise it; raise ValueError, KeyError or TypeError if it is invalid."""
     if manifest["schema"] != 1:
         raise ValueError(f"schema {manifest['schema']} belongs to another version of podeval")
     files: dict[str, dict[str, Any]] = manifest["files"]
     if outside := [name for name in files if not _is_of_backup(name)]:
         raise ValueError(f"{outside[0]!r} points outside it")
     if not set(manifest["sounds"].values()) <= {name for name in files if "/" in name} or DATABASE not in files:
-        raise ValueError("it needs one database, and must list every recording that the database names")
+        raise ValueError("it must contain one database, and list every recording that the database names")
     if not isinstance(manifest["runs"], str):
         raise TypeError("the folder of runs is not text")
     return Backup(
@@ -313,7 +314,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
 
 
 def _is_of_backup(name: str) -> bool:
-    """Return whether a backup may have a file of this name: one of ours, or one that stays in the folder of runs."""
+    """Return whether a backup may contain a file of this name: one of ours, or one that stays in the folder of runs."""
     path = PurePosixPath(name)
     inside = len(path.parts) > 1 and path.parts[0] == RUNS and ".." not in path.parts
     return name in (DATABASE, SECRET) or (

@@ -1,6 +1,6 @@
-"""Copy the database of a board into a file of SQLite, and the rows of such a file into a server.
+"""Copy the database of a board into a SQLite file, and the rows of such a file into a server.
 
-A file of SQLite is copied by SQLite's online backup; rows go from PostgreSQL into a file, or back, in one transaction.
+A SQLite file is copied by SQLite's online backup; rows go from PostgreSQL into a file, or back, in one transaction.
 A file to restore must have exactly the tables of its version, because triggers and views in it would run when votes
 arrive; the tables of a server are always made by the migrations.
 """
@@ -24,7 +24,7 @@ from podeval.store.migrate import create_tables
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, list_audio
 
 _ROWS = 2_000
-"""Highest number of rows in memory at once."""
+"""Maximum number of rows in memory at once."""
 
 
 def list_tables() -> list[Table]:
@@ -33,7 +33,7 @@ def list_tables() -> list[Table]:
 
 
 def copy_database(database: str | Path, file: Path) -> None:
-    """Copy a database that may be in use, in one consistent state, to a new file of SQLite.
+    """Copy a database that may be in use, in one consistent state, to a new SQLite file.
 
     Raises:
         BadInput: there is no such database.
@@ -130,10 +130,10 @@ def count_rows(file: Path) -> dict[str, int]:
 
 
 def check_schema(file: Path) -> None:
-    """Refuse a SQLite file that has more or other than the tables of its version, such as a trigger.
+    """Refuse a SQLite file whose schema is not exactly that of its version, for example because of a trigger.
 
     Raises:
-        StoreUnusable: it does, or it is damaged, or of a newer podeval.
+        StoreUnusable: it is not, or the file is damaged or from a newer podeval.
     """
     with _reading(file) as opened:
         versions = opened.execute("SELECT version_num FROM alembic_version").fetchall()

@@ -1,7 +1,7 @@
 """Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
 
 Nothing existing is touched until everything is unpacked and its tables are of this version. Replaced files are kept
-next to the new ones, under a name with the time; the rows of a server are not kept.
+next to the new ones, with a timestamp in their names; the rows of a server are not kept.
 """
 
 import contextlib
@@ -41,9 +41,9 @@ class Restored:
     Attributes:
         backup: contents of the backup.
         rows: rows of the database, by table.
-        forgotten: persons who asked to be forgotten after the backup was made, and who stay forgotten.
+        forgotten: people who asked to be forgotten after the backup was made, and who stay forgotten.
         settled: the result of `settle`.
-        secret: path of the service's secret now; None if the backup contains none.
+        secret: current path of the service's secret; None if the backup contains none.
         kept: new paths of the replaced files.
     """
 
@@ -68,11 +68,11 @@ def restore(
 
     Args:
         path: path of the backup.
-        database: a SQLite file or a database address, not in use, of any kind.
+        database: a SQLite file or the address of a database of any kind; it must not be in use.
         runs: the folder of runs; it is created if it does not exist.
-        force: replace what exists. Files are kept under other names, the rows of a server are not.
+        force: replace what exists. Files are kept under other names, but the rows of a server are not.
         read_decisions: function that gets the replaced database, if it can still be read.
-        settle: function that gets the new database before it is in its place, the unpacked runs and the decisions.
+        settle: function that gets the new database before it is moved into place, the unpacked runs and the decisions.
 
     Raises:
         BadInput: the backup is damaged, or something exists and `force` is not set. Nothing was changed.
@@ -117,7 +117,7 @@ def restore(
 def _read_replaced(
     database: str | Path, file: Path | None, force: bool, read_decisions: Callable[[Database], list[Any]]
 ) -> tuple[dict[str, datetime], list[Any]]:
-    """Read persons' erasures and decisions from the database that is replaced, as far as it can still be read."""
+    """Read people's erasures and decisions from the database that is replaced, as far as it can still be read."""
     if file is not None and not file.exists():
         return {}, []
     try:
@@ -133,7 +133,7 @@ def _read_replaced(
     if has_rows and not force:
         raise BadInput(
             f"{parse_address(database).render_as_string()} already contains votes or submissions; name another one, "
-            "or replace it with --force (a file is kept under another name, the rows of a server are not)"
+            "or replace it with --force (a file is kept under another name, but the rows of a server are not)"
         )
     return erasures, decisions
 

@@ -1,4 +1,4 @@
-"""Keep the recordings of runs within a budget: beyond it the oldest are removed; results and words stay.
+"""Keep the recordings of runs within a budget: if it is exceeded, the oldest are removed; results and words stay.
 
 If an object storage is configured, a run's recordings are moved there as one tar, and can be fetched again. Only
 recordings of finished runs are removed, the oldest first, and superseded runs before those on the board. Recordings
@@ -27,7 +27,8 @@ VARIABLE = "PODEVAL_RUNS_GB"
 """Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
 
 STORE = "PODEVAL_RUNS_STORE"
-"""Environment variable with the folder or object storage that recordings are moved to; without it they are deleted."""
+"""Environment variable with the folder or object storage to which recordings are moved; if it is not set, they are
+deleted."""
 
 LOG = "retention.jsonl"
 
@@ -45,10 +46,10 @@ class Retention:
     kept: dict[str, str] = field(default_factory=dict)
 
     def describe(self) -> str:
-        """Describe how the budget is after the removals."""
+        """Describe whether the recordings fit the budget after the removals."""
         short = self.bytes - self.freed - self.budget
         if short <= 0:
-            return f"the budget of {self.budget / 2**30:.3g} GB is kept"
+            return f"the recordings fit the budget of {self.budget / 2**30:.3g} GB"
         return (
             f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, but the "
             f"rest are still needed; raise {VARIABLE}, or retire systems of the arena"

@@ -27,7 +27,7 @@ def summarise(
     items: Sequence[Item],
     bench: JudgeConfig = NOBODY,
 ) -> RunSummary:
-    """Summarise a run under a profile; only results of the current protocols of one setting count."""
+    """Summarise a run under a profile; only results of the current protocols of one setting are used."""
     plan = folder.plan()
     outputs = [output for item in items if (output := folder.output(item.id)) is not None]
     current = make_protocols(benchmark, plan, profile, list_conditions(plan, outputs), bench)
@@ -48,7 +48,7 @@ def summarise(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance={**describe_provenance(profile), **({"judge_usage": usage} if usage else {})},
         protocols={
-            # A judge's refusals are noted next to the content; they do not change the id.
+            # Parameters that a judge refused are noted next to the content; they do not change the id.
             protocol.id: {**protocol.to_json(), **unsent.get(protocol.metric, {})}
             for protocol in current.values()
         },
@@ -94,7 +94,7 @@ def _summarise_set(
 def _summarise_parts(
     benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
 ) -> list[MetricSummary]:
-    """Summarise each group of item parts; an item without a score counts as unscored in each group."""
+    """Summarise each group of item parts; an item without a score is unscored in each group."""
     rows = []
     for breakdown in benchmark.breakdowns:
         for group in breakdown.groups if breakdown.within else ():

@@ -1,8 +1,8 @@
 """Compare two runs pair by pair. A pair is one item with one seed; a difference is the second run minus the first.
 
-Pairs of one cluster (the topic in Real-Pod) are averaged first, so a cluster counts once regardless of its number of
-items and seeds. Only figures of the same protocol are compared. An item for which one of the two runs has no scorable
-output counts as the largest possible difference, so silence never pays off.
+Pairs of one cluster (the topic in Real-Pod) are averaged first, so each cluster has the same weight regardless of its
+number of items and seeds. Only figures of the same protocol are compared. An item for which one of the two runs has no
+scorable output counts as the largest possible difference, so silence never pays off.
 
 The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
 also tested one by one with a permutation test over the seeds, corrected for the number of items (Holm). Together, the
@@ -51,7 +51,7 @@ Verdict = Literal["worse", "no worse", "undecided"]
 
 @dataclass(frozen=True)
 class QuarantinedItem:
-    """An item that is compared but does not count.
+    """An item that is compared but does not affect the verdict.
 
     Attributes:
         item: the item's id.
@@ -122,7 +122,7 @@ class RunComparison:
         columns: columns in the order of the board.
         apart: columns without a shared protocol, which are not compared.
         tested_items: whether items were tested separately.
-        seeds_for_items: number of seeds that testing items separately needs here.
+        seeds_for_items: number of seeds needed to test these items separately.
         quarantined: items that do not affect the verdict.
     """
 

@@ -93,7 +93,7 @@ def compose(composite: Composite, results: Mapping[str, Result | None]) -> Resul
 
 
 def compute_spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Compute the spread over each robust breakdown from its groups' means; none if fewer than two groups have one."""
+    """Compute the spread over each robust breakdown from its groups' means; none if there are fewer than two means."""
     values = {}
     for part in benchmark.breakdowns:
         groups: Sequence[float] = list(means.get(part.name, {}).values())

@@ -30,7 +30,7 @@ class MemoryRanOut(Exception):
 
 
 def count_workers(profile: str) -> int:
-    """Return how many processes measure by default: one per core, or fewer if a GPU has no room for them."""
+    """Return the default number of measuring processes: one per core, or fewer if the GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
     # An unknown profile is refused later, when its models are looked up.
     needed = {name: PROFILES[name].gigabytes for name in MEASURING}

@@ -1,7 +1,7 @@
 """The executor `hf-jobs` lets a submitted model generate in a separate container on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, the items from a
-private dataset at its commit, no secrets, a time limit, a single start, and results written to a bucket. The maximum
+private dataset at its commit, no secrets, a time limit, a single attempt, and results written to a bucket. The maximum
 cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
 """
 
@@ -79,7 +79,7 @@ def make_labels(submission: str, run: str, round: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class HfJobs:
-    """Where and how generation on Hugging Face Jobs takes place.
+    """The settings for generation on Hugging Face Jobs.
 
     Attributes:
         image: image with its digest, which contains podeval and the libraries of the adapters.
@@ -149,7 +149,7 @@ class HfJobs:
                 lambda: self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
             )
         except HfHubHTTPError as error:
-            raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
+            raise BadInput(f"the Hub refuses to run {plan.submission} ({error})") from None
 
     def find(self, labels: Mapping[str, str]) -> JobInfo | None:
         """Find the job with these labels, in any state."""
@@ -206,7 +206,7 @@ def _ask(call: Callable[[], Found]) -> Found:
         return call_with_retries(call)
     except HfHubHTTPError as error:
         if error.response is not None and error.response.status_code == 404:
-            raise JobGone(f"the Hub has no record of it ({error})") from None
+            raise JobGone(f"the Hub has no record of the job ({error})") from None
         raise BadInput(f"the Hub refuses ({error}); check that the token may run jobs") from None
 
 

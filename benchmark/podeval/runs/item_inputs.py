@@ -131,7 +131,7 @@ def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict
 
 
 def _dialogue(item: Item, output: Output, outputs: Path) -> dict[str, Any]:
-    """Return the dialogue with its rubrics; the last turn's covers the whole, others the part up to their turn."""
+    """Return the dialogue with its rubrics; each covers the part up to its turn, so the last one covers the whole."""
     turns = [
         {
             "user": user_turn.words,

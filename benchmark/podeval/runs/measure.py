@@ -39,7 +39,7 @@ _ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
 
 
 def list_task_conditions(split: Split) -> dict[str, str]:
-    """Return the conditions of the task: systems are offered a split's reference voices, if it has any."""
+    """Return the conditions of the task: systems are offered the split's reference voices, if there are any."""
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 

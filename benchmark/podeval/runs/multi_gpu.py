@@ -1,6 +1,6 @@
-"""Spread one run over several processes, one per GPU, with `accelerate launch`; each speaks a share of the items.
+"""Spread one run over several processes, one per GPU, with `accelerate launch`; each generates a share of the outputs.
 
-The first process owns the run's folder, measures and aggregates. The others put outputs into the folder and end. The
+The first process owns the run's folder, measures and aggregates. The others put outputs into the folder and exit. The
 processes synchronise only once, when the plan has been written; after that, progress is visible in the files, so no
 process waits in a call that could time out, and a killed group can resume.
 """
@@ -32,7 +32,7 @@ class ProcessGroup:
     """Waits until all processes have arrived, then dissolves the group."""
 
     def share(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """Return the items that this process speaks: every n-th, because long items are often next to each other."""
+        """Return the items that this process generates: every n-th, because long items are often next to each other."""
         return items[self.rank :: self.count]
 
 
@@ -68,14 +68,14 @@ def group() -> ProcessGroup | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares(Voicing):
-    """Generation as the first process sees it: it speaks its own share, and the other processes speak theirs."""
+    """Generation as the first process sees it: it generates its own share, and the other processes theirs."""
 
     group: ProcessGroup
 
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
     ) -> Iterator[Item]:
-        """Speak the first share, and pass on every item as soon as its output, from any process, is in the folder."""
+        """Generate the first share; pass on every item as soon as its output, from any process, is in the folder."""
         self.group.meet()
         share = self.group.share(items)
         mine = {item.id for item in share}
@@ -116,7 +116,7 @@ def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup
     group.meet()
     if not (folder.path / "run.json").exists():
         raise BadInput(
-            f"{folder.path} is not there for process {group.rank}; all processes of `accelerate launch` need the same "
+            f"process {group.rank} cannot see {folder.path}; all processes of `accelerate launch` need the same "
             "--out, on a disk that all machines share"
         )
     for _ in voicing.speak(system, group.share(items), folder, request.seed, lambda count: None):

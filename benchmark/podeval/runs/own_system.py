@@ -82,7 +82,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
         system.maker.require_some([ask_of(request.track, item) for item in items], request.seed)
     except BadInput as refusal:
         command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
-        raise BadInput(f"{refusal}; `{command}` prints what they must contain") from None
+        raise BadInput(f"{refusal}; `{command}` prints what the outputs must contain") from None
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return _make_missing(system, request, folder, items, lambda done: progress("making", done, len(items)))

@@ -86,7 +86,7 @@ def list_increases(paired: PairedValues, worse: float) -> list[float]:
 
 
 def _mean_of_cluster(values: Sequence[float]) -> float:
-    """Return their mean; if pairs were lost on both sides, the side with more losses counts."""
+    """Return the mean of a cluster; if pairs were lost on both sides, the side with more losses decides."""
     lost = sum(math.copysign(1, value) for value in values if math.isinf(value))
     if lost:
         return math.copysign(math.inf, lost)

@@ -31,7 +31,7 @@ _ROOM_SECONDS = 900.0
 """Seconds to wait while no process runs, because a cluster may be adding machines."""
 
 LOCAL = "local"
-"""The address that stands for a cluster started on this machine."""
+"""The address that means a cluster started on this machine."""
 
 _ANSWER_SECONDS = 5.0
 
@@ -39,8 +39,7 @@ _LOCAL_STARTS = 2
 """Number of attempts to start a local cluster: Ray allows its components half a minute, however busy the machine is."""
 
 _OWN_NODE = (
-    "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again; it resumes "
-    "here"
+    "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again to resume"
 )
 
 
@@ -167,7 +166,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
             raise ClusterFailed(
                 f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started; "
-                "look at `ray status`, then run the same command again; it resumes here"
+                "look at `ray status`, then run the same command again to resume"
             )
         self._send()
 
@@ -283,7 +282,7 @@ def connect(address: str = "") -> Iterator[Any]:
 
 
 def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
-    """Count the processes of a size that fit on nodes with these resources.
+    """Count the processes of this size that fit on nodes with these resources.
 
     Raises:
         BadInput: there is no room for any process.
@@ -317,7 +316,7 @@ def _require_answer(address: str) -> None:
 
 
 def _require_outer_answer(address: str) -> None:
-    """Check whether the head also listens on this machine's outer address, which Ray uses in place of a loopback one.
+    """Check whether the head also listens on this machine's outer address, which Ray uses instead of a loopback one.
 
     Raises:
         BadInput: it does not, and Ray would try to connect for minutes.
@@ -328,7 +327,7 @@ def _require_outer_answer(address: str) -> None:
     try:
         _require_answer(outer)
     except BadInput as error:
-        raise BadInput(f"Ray dials {outer} in place of {address}, and {error}") from None
+        raise BadInput(f"Ray connects to {outer} instead of {address}, and {error}") from None
 
 
 def _refusal(address: str, error: BaseException) -> PodevalError:

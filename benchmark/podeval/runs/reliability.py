@@ -36,7 +36,7 @@ DIMENSION = "reliability.seeds"
 FILE = "reliability.json"
 CATASTROPHIC = "catastrophic"
 CATASTROPHIC_ERRORS = 0.3
-"""Share of wrong words (in Chinese, characters) above which the recognised text counts as a different text."""
+"""Share of wrong words (in Chinese, characters) above which the recognised text is considered a different text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
 """Columns that are included in addition to the main ones, if they were measured."""
@@ -256,7 +256,7 @@ def _explain_catastrophe(
         return f"no output ({output.failed[:200]})"
     errors = results.get("wer", {}).get((item.id, seed))
     if isinstance(errors, Unscored) and errors.cause == "system":
-        return f"nothing was heard ({errors.reason[:200]})"
+        return f"no speech was recognised ({errors.reason[:200]})"
     if isinstance(errors, Score):
         name = "cer" if item.language == "zh" else "wer"
         value = errors.values.get(name)

@@ -25,7 +25,7 @@ from podeval.stats.sequential import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 Spoken = tuple[Output, Samples | None, int]
-"""An item's output on its way into the folder, with its samples and their rate, which a failed item lacks."""
+"""An item's output to be stored, with its samples and their rate; a failed item has neither."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Voicing:
 
 
 def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
-    """Have a system speak one item; a failure of the system is its output.
+    """Have a system speak one item; a failure of the system is recorded as its output.
 
     Raises:
         ModelMissing: the system is not installed here.
@@ -98,15 +98,15 @@ def _with_script(items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-_NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts with words of their own"}
-"""Outputs of tracks that a system that reads scripts aloud cannot produce."""
+_NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts that it writes itself"}
+"""Outputs that a system that reads scripts aloud cannot produce, by track."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Function that puts outputs of items into a run's folder and passes on each item whose output is in it."""
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Reports how many pieces, out of how many, of the step with this title are finished."""
+"""Reports the number of finished pieces, and of all pieces, of the step with this title."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:
@@ -137,7 +137,7 @@ class RunRequest:
     only: tuple[str, ...] = ()
     """Ids of the items to run; all items if empty."""
     retry: bool = False
-    """Whether failed items are spoken and measured again, whatever the cause."""
+    """Whether failed items are generated and measured again, whatever the cause."""
     allow_upsampling: bool = False
     """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
@@ -285,7 +285,7 @@ def find_failed(folder: RunFolder, profile: str) -> set[str]:
 
 
 def reopen_failed(folder: RunFolder, profile: str) -> None:
-    """Mark the failures of a run as unfinished, so that they are spoken and measured again, whatever the cause.
+    """Mark the failures of a run as unfinished, so that they are generated and measured again, whatever the cause.
 
     For items that did not fail, unscored metrics are measured again.
     """
@@ -304,7 +304,7 @@ def reopen_failed(folder: RunFolder, profile: str) -> None:
 
 
 def read_items(request: RunRequest) -> Items:
-    """Return the items of a request that can be met.
+    """Return the items of a request, after checking that it can be met.
 
     Raises:
         BadInput: there is no such split, track or profile, or its dataset is not on this machine.

@@ -3,12 +3,11 @@
 <runs>/<benchmark>/<split>/<system>/
     run.json                    the plan; a run with another plan is refused
     items.json                  the items' ids and groups, so that a board needs no dataset
-    outputs/<item>.flac|.wav    what the system said
-    outputs/<item>.json         turns, script, wall time; written last, so its presence means the audio is complete
-    <profile>/results.jsonl     one finished measurement per line, appended and synced
-    <profile>/protocols.json    the content of every protocol id in the results
-    <profile>/summary.json      aggregates, written when all is measured
-    seeds/<seed>/               the same system with another seed, in the same layout
+    outputs/<item>.flac|.wav    the system's audio outputs/<item>.json         turns, script, wall time; written last,
+    so its presence means the audio is complete <profile>/results.jsonl     one finished measurement per line, appended
+    and synced <profile>/protocols.json    the content of every protocol id in the results <profile>/summary.json
+    aggregates, written once everything is measured seeds/<seed>/               the same system with another seed, in
+    the same layout
 """
 
 import contextlib
@@ -87,7 +86,7 @@ class OutputAnswer(FactSheet):
 
 
 class Output(_Document):
-    """A system's output for one item: a script, audio, or answers turn by turn; `failed` is the reason for none."""
+    """A system's output for one item: a script, audio, or answers turn by turn; `failed` says why there is none."""
 
     item: str
     audio: str | None = None
@@ -280,7 +279,7 @@ class RunFolder:
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
-        """Read the finished measurements by (item, protocol id); the latest one counts."""
+        """Read the finished measurements by (item, protocol id); the latest one is used."""
         path = self.locate_measured(profile) / "results.jsonl"
         try:
             return {(line["item"], line["protocol"]): parse_result(line["result"]) for line in read_lines(path)}
@@ -319,7 +318,7 @@ class RunFolder:
             return _PROTOCOLS.validate_json(path.read_bytes())
         except ValidationError as error:
             reason = describe_validation_error(error)
-            raise BadInput(f"{path} is damaged ({reason}); delete it and run again, results are kept") from None
+            raise BadInput(f"{path} is damaged ({reason}); delete it and run again; results are kept") from None
 
     def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
         """Store the aggregates, and how the outputs were made.

@@ -89,7 +89,7 @@ def list_missing_models(benchmark: Benchmark, track: str, split: str, profile: s
     for use in benchmark.metrics(track, split, profile):
         for reason in registry.explain_missing(catalogue.get(use.name).jobs(use.parameters), profile):
             metrics.setdefault(reason, []).append(use.name)
-    return [f"{', '.join(names)}: unscored where this is needed: {reason}" for reason, names in metrics.items()]
+    return [f"{', '.join(names)}: unscored if this model is needed: {reason}" for reason, names in metrics.items()]
 
 
 def list_protocols(runs: Path, benchmark: Benchmark, track: str, profile: str) -> tuple[str, ...]:

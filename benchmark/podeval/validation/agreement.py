@@ -4,8 +4,8 @@ A metric's value for an output (system, item) is compared with the mean human sc
 lower is better are inverted, and those that are best in a range are converted to the distance from it, so a positive
 correlation means agreement; keys without a direction are omitted. Both systems and items are samples, because a metric
 is meant for systems that have not been measured yet. The variance is the one over systems plus the one over items minus
-the one over single outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t has
-the degrees of freedom of the smaller of the two. With a paper's six systems, the interval is wide, as it should be.
+the one over individual outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t
+has the degrees of freedom of the smaller of the two. With a paper's six systems, the interval is wide, as it should be.
 
 In addition, there is the agreement on the few whole systems, also without each of them in turn, and the result that the
 best of this many keys reaches by chance.
@@ -33,15 +33,15 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark
 from podeval.validation.human_scores import average_figures
 
 FEWEST = 5
-"""Minimum number of outputs with both figures for which an agreement is reported."""
+"""Minimum number of outputs with both values for reporting an agreement."""
 ENOUGH_SYSTEMS = 12
 """Number of systems from which 80 % of tests detect that a key correlates at .8 (docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
 """Number of systems, or of items, below which there is no interval."""
 MOST_OUTPUTS = 300
-"""Number of outputs above which the variance over single outputs is not subtracted."""
+"""Number of outputs above which the variance over individual outputs is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""Maximum number of systems whose orders are all counted for the result of chance; otherwise, number of random orders.
+"""Maximum number of systems for which chance is computed from all orders, and number of random orders for more systems.
 """
 
 Array = NDArray[np.float64]
@@ -216,7 +216,7 @@ def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float
 
 
 def to_badness(key: Key, value: float) -> float:
-    """Convert a value so that more is better: negate it, or take minus the distance from a best range."""
+    """Convert a value so that more is better: negate it, or take minus the distance from an ideal range."""
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
         return -max(low - value, value - high, 0.0)
@@ -249,7 +249,7 @@ def correlate(
     if value is None or fewest < FEWEST_CLUSTERS:
         return Estimate(value, None, None, count)
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    # Omitted if it is expensive and small, which only widens the interval.
+    # This is omitted if it is expensive and small; the interval is then only wider.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
     if any(part is None for part in parts):

@@ -2,7 +2,7 @@
 
 Error rates are recomputed from the run's stored transcripts, without audio: under each normaliser and each way of
 averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed one can see whether
-the difference is larger than these choices explain. For other keys, there are only seeds and profiles.
+the difference is larger than these choices explain. For other keys, only the seed and the profile vary.
 """
 
 from collections.abc import Iterable, Mapping
@@ -146,7 +146,7 @@ def certify(
 
 
 def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
-    """Return the certificate as sentences; figures are multiplied by `unit`, such as 100 for per cent."""
+    """Return the certificate as sentences; figures are multiplied by `unit`, such as 100 for percent."""
 
     def figure(value: float) -> str:
         return f"{value * unit:.2f}" if unit != 1 else f"{value:.3f}"
@@ -167,7 +167,7 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
         )
     lines += [f"  {choice}: {figure(value)}" for choice, value in certificate.choices.items()]
     if certificate.floor is not None:
-        lines.append(f"The recogniser's floor: recordings of people have {figure(certificate.floor)}.")
+        lines.append(f"The recogniser's floor, measured on recordings of people, is {figure(certificate.floor)}.")
     if certificate.compared:
         lines.append(
             f"Of {certificate.compared} pairs of systems, {len({(f.better, f.worse) for f in certificate.flips})}"
@@ -195,7 +195,7 @@ def _choose_protocol(run: RunFolder, profile: str, metric: str) -> str | None:
 
 
 def _values(run: RunFolder, profile: str, key: str) -> dict[str, float]:
-    """Return the values of a key by item, under its metric's protocol that counts."""
+    """Return the values of a key by item, under the chosen protocol of its metric."""
     metric, _, name = key.partition(".")
     chosen = _choose_protocol(run, profile, metric)
     results = ((item, one) for (item, by), one in run.results(profile).items() if _is_of(by, metric, chosen))

@@ -29,7 +29,7 @@ NOTHING = Estimate(None, None, None, 0)
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of a judge with people: figures over the items that both have.
+    """The agreement of a judge with people: figures over the items that both scored.
 
     `figures` compare the judge with the mean of the people; `alpha` treats the judge as an additional rater.
     """
@@ -165,7 +165,7 @@ def describe_marks(measures: Mapping[str, Sequence[Mark]]) -> list[AnalysisLine]
         counts = {"marks": len(table), "listeners": listeners, "outputs": table["output"].nunique()}
         says = ", ".join(f"{count} {what}" for what, count in counts.items())
         best = ", ".join(f"{system} {mean:.3g}" for system, mean in means.head(MOST_SYSTEMS).items())
-        says += f" of {len(means)} systems{f', the first {MOST_SYSTEMS}' if len(means) > MOST_SYSTEMS else ''}: {best}"
+        says += f" of {len(means)} systems{f', the best {MOST_SYSTEMS}' if len(means) > MOST_SYSTEMS else ''}: {best}"
         lines.append(AnalysisLine("marks", measure, f"{measure}: {says}", counts | {"systems": means.to_dict()}))
         if listeners > 1:
             lines.append(_describe_ceiling(measure, table))
@@ -176,8 +176,9 @@ def _describe_ceiling(measure: str, table: pd.DataFrame) -> AnalysisLine:
     halves, systems, alone = _compare_halves(table, "output"), _compare_halves(table, "system"), _leave_one_out(table)
     reliability = None if halves.value is None or halves.value <= -1 else 2 * halves.value / (1 + halves.value)
     says = (
-        f"listeners' own SRCC {format_estimate(halves)} between halves of them over outputs, "
-        f"{format_estimate(systems)} over systems; {format_estimate(alone)} of a listener with the mean of the others"
+        f"SRCC between random halves of the listeners {format_estimate(halves)} over outputs, "
+        f"{format_estimate(systems)} over systems; {format_estimate(alone)} between a listener and the mean of the "
+        f"others"
     )
     figures = {"halves": halves, "systems_halves": systems, "leave_one_out": alone}
     data = {name: asdict(figure) for name, figure in figures.items()} | {"all_listeners": reliability}

@@ -29,7 +29,7 @@ class JudgeReply:
 
     Args:
         prompt: id of the prompt; `name` is the part before the version.
-        inputs: the hash of the text or clip and its size, by placeholder (characters or seconds).
+        inputs: the hash and the size (in characters or seconds) of the text or clip, by placeholder.
         seed: seed of the request.
         value: the typed answer.
         leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices among words.
@@ -103,7 +103,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
     for failure in records.failures():
         _of(answers, failure["judge"]).failed_calls += 1
-    # If a question was asked again, only the latest series counts.
+    # If a question was asked again, only the latest series of answers is used.
     newest: dict[str, list[JudgeExchange]] = {}
     for exchange in records.all_exchanges():
         judge = _of(answers, exchange.judge)
@@ -181,7 +181,7 @@ def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
     name = prompt.partition("@")[0]
     models = {models.name: models.answer for models in prompts.list_all_prompts()}
     for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):
-        # The prompts for dialogues with different numbers of turns do not differ otherwise.
+        # The prompts for dialogues with different numbers of turns are otherwise the same.
         models[prompt_for_turns(1).name.rstrip(string.digits)] = prompt_for_turns(1).answer
     return models.get(name) or models.get(name.rstrip(string.digits))
 

@@ -6,8 +6,8 @@ the same prompt and seed, with exchanged texts or clips. A judge that was asked 
 so `orders` is None; this does not make it unfit. A judge without a usable answer is unfit.
 
 A probe is an audit that asks the judge about cases with known answers. The judge fails a kind of case if the lower 95 %
-bound of its share of errors is above `TOLERATED`: from five errors in 20 cases, or three in ten, so a sound judge that
-errs once passes.
+bound of its share of errors is above `TOLERATED`, that is, from five errors in 20 cases or three in ten, so a sound
+judge that errs once passes.
 """
 
 import itertools
@@ -44,8 +44,8 @@ class Orders:
         agreement: share of the pairs, without ties, in which the same side was preferred in both orders.
         ties: number of pairs with a tie in either order.
         single: number of comparisons made in one order only.
-        places: share of all decided answers that prefer the first place, as in the papers.
-        swayed: share of the pairs decided by the order in which the first place won both times.
+        places: share of all decided answers that prefer the first position, as in the papers.
+        swayed: share of the pairs decided by the order in which the first position won both times.
         lengths: preference for the longer side, if the order did not decide.
         unit: unit of the lengths.
     """
@@ -219,7 +219,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
 def _orders(pairs: Sequence[_Pair]) -> Orders:
     both = [pair for pair in pairs if len(pair.preferences) == 2]
     decided = [pair for pair in both if all(pair.preferences.values())]
-    # Preferring the first place in one order and the second in the other is the same preference twice.
+    # Preferring the first position in one order and the second in the other is the same preference twice.
     steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
     swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
     single = [pair for pair in pairs if len(pair.preferences) == 1]
@@ -230,7 +230,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
         for preferred in pair.preferences.values()
         if preferred
     ]
-    # Lengths of texts and of recordings are not pooled; the more frequent kind counts.
+    # Lengths of texts and of recordings are not pooled; only the more frequent kind is used.
     unit = Counter(pair.unit for pair in pairs).most_common(1)[0][0]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
@@ -317,7 +317,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """Return the agreement of every two judges on their common questions, by prompt and measure.
+    """Return the agreement of each pair of judges on their common questions, by prompt and measure.
 
     To compare two versions of one judge, pass the answers of both; `difference` is then the drift.
     """

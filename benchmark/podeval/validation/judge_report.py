@@ -14,11 +14,11 @@ Texts = Mapping[str, Any]
 
 CHECKS = {
     "unusable": "first answers that could not be used",
-    "unanswered": "questions without a usable answer in the end",
-    "order": "the same one preferred in both orders",
-    "first": "first place preferred, all answers",
-    "swayed": "first place preferred, where the order decided",
-    "longer": "longer one preferred",
+    "unanswered": "questions that never got a usable answer",
+    "order": "same side preferred in both orders",
+    "first": "first position preferred, all answers",
+    "swayed": "first position preferred, where the order decided",
+    "longer": "longer side preferred",
     "excess": "winners longer than losers by",
 }
 """The rows of an audit of records, as beginnings of sentences."""
@@ -99,7 +99,7 @@ def _format_p(p: float | None) -> str:
 
 
 def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
-    """Yield the lines of an audit for a terminal; a probe has only its cases.
+    """Yield the lines of an audit for a terminal; for a probe, only one line per kind of case.
 
     Args:
         name: name of the judge.
@@ -149,13 +149,13 @@ def describe_judge(audited: AuditFindings, words: Texts) -> Section:
 
 
 def tabulate_people(people: Agreement, name: str, words: Texts) -> Table:
-    """Make the table of a judge's agreement with people, for the records of that name."""
+    """Build the table of a judge's agreement with people, for the records of that name."""
     rows = [_make_row(row.name, row, words) for row in list_agreement_rows(people)]
     return Table(f"{name}: {words['people']}", _make_heads(words, "measure", "item_count"), rows)
 
 
 def tabulate_papers(words: Texts, method: Texts) -> Iterator[Table]:
-    """Make a collapsed table for each of the papers' tables with figures on judges.
+    """Build a collapsed table for each of the papers' tables with figures on judges.
 
     Args:
         words: texts of the page `judges`.

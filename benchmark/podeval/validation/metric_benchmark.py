@@ -1,7 +1,7 @@
 """A benchmark of metrics: compare any set of metrics with people's judgement of the same outputs.
 
-For each key of a metric and each human scale, there are SRCC, PLCC and KRCC over single outputs and over the means of
-the systems, with signs such that a positive value means agreement. Intervals are over systems, because a metric is
+For each key of a metric and each human scale, there are SRCC, PLCC and KRCC over individual outputs and over the means
+of the systems, with signs such that a positive value means agreement. Intervals are over systems, because a metric is
 meant for systems that have not been rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`);
 over means, each of which is one point, by Fisher's z, because a bootstrap of six points often draws only two or three
 of them.
@@ -67,7 +67,7 @@ class KeyAgreement(Validity):
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Share of choices between two outputs that a key orders as people do, without people's ties; its own count half.
+    """Share of choices between two outputs that a key orders as people do, without people's ties; its ties count half.
 
     Attributes:
         accuracy: the share, with an interval over items, or over pairs of systems if items are not named.

@@ -32,7 +32,7 @@ from podeval.validation.raters import (
 )
 
 AGREEING = 0.75
-"""Pseudo-agreement from which the paper calls it high (appendix F.3)."""
+"""Pseudo-agreement above which the paper calls it high (appendix F.3)."""
 
 Mark = tuple[str, str]
 """A dialogue and one of its criteria."""
@@ -43,8 +43,8 @@ Record = Mapping[str, Any]
 class RubricMarks:
     """The marks that a judge or a person gave for a system's dialogues: 1 or 0 by dialogue and criterion.
 
-    `capability` is that of each dialogue; `seconds` is the mean length of the system's answers in a dialogue, None if
-    unknown.
+    `capability` contains the capability that each dialogue tests; `seconds` is the mean length of the system's answers
+    in a dialogue, None if unknown.
     """
 
     system: str
@@ -54,7 +54,7 @@ class RubricMarks:
     seconds: float | None
 
     def share(self, dialogues: Sequence[str] | None = None) -> float:
-        """Return the share of criteria met, pooled over these dialogues or all, in per cent."""
+        """Return the share of criteria met, pooled over these dialogues or all, in percent."""
         marks = [met for (dialogue, _), met in self.marks.items() if dialogues is None or dialogue in dialogues]
         return 100 * fmean(marks)
 
@@ -308,7 +308,7 @@ def _exclusion(judge: str, systems: Sequence[RubricMarks], evaluators: Sequence[
             references[f"the Elo of {evaluator.name}"] = rated
     for reference, values in references.items():
         draws = rank_without_items(scores, values)
-        words = ", ".join(f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] by {one.kept}" for one in draws)
+        words = ", ".join(f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] with {one.kept}" for one in draws)
         says = f"SRCC with {reference}, by number of criteria (of {len(common)}): {words}"
         yield _line(9, judge, says, {"reference": reference, "draws": [asdict(one) for one in draws]})
 

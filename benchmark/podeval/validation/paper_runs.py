@@ -2,7 +2,7 @@
 
 A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
 on nearly every item; the preset lists the deviations. For all other figures, there is a reason instead of a number. A
-run belongs to a paper's system if it has the system's name in `submissions/`.
+run belongs to a paper's system if it bears the system's name in `submissions/`.
 """
 
 from collections import defaultdict
@@ -114,7 +114,7 @@ def _compare_figure(row: Row, folder: RunFolder) -> RunFigure:
 
 
 def _explain_material(row: Row, folder: RunFolder) -> str:
-    """Return why a run cannot have a printed figure, however it was measured; empty if it can."""
+    """Return why no measurement of a run can be compared with a printed figure; empty if one can."""
     plan, preset = folder.plan(), PRESETS.get(row["paper"])
     if preset is None or plan.split not in preset.material.get(plan.track, ()):
         return f"the paper's material differs from that of the split {plan.split}, track {plan.track}"
@@ -171,7 +171,7 @@ CV = "reverb_consistency.reverb_consistency_cv"
 
 
 def list_printed_agreements() -> list[dict[str, Any]]:
-    """Return the agreements with people that the papers print: paper, table, who, about, statistic, value and count."""
+    """Return the printed agreements with people: `paper`, `table`, `who`, `about`, `statistic`, `value` and `count`."""
     rows = read_table(TABLES / "human_agreement.csv")
     return [{**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None} for row in rows]
 

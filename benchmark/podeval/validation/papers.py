@@ -2,11 +2,12 @@
 
 The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which has
 tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else depends on
-unpublished values of single items or votes, and a line says so, even for tables without figures of systems. PodEval's
-Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the public clips of the
-same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each figure says so, and no difference is
-computed. One of the scripts behind its Table 6 is published, Arts_19 (`paper_tables/podeval_arts_19.json`): its figures
-are computed here and shown next to those of its category, which cover three scripts.
+unpublished values of individual items or votes, and a line says so, even for tables without figures of systems.
+PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the public
+clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each figure says so, and no
+difference is computed. One of the scripts behind its Table 6 is published, Arts_19
+(`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which
+cover three scripts.
 """
 
 import json
@@ -26,7 +27,7 @@ from podeval.text.script import Script
 from podeval.text.yaml_text import read_yaml_file
 from podeval.validation.agreement import TABLES, Row
 
-UNPUBLISHED = "depends on single items or votes, which the paper does not publish"
+UNPUBLISHED = "depends on individual items or votes, which the paper does not publish"
 EXAMPLE = "podeval_arts_19.json"
 """MoonCast's published script for Arts_19."""
 PAGES = 17
@@ -265,10 +266,10 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         )
         figure = PaperFigure("podeval", "Table 9", name, printed, rounding=rounding, of_system=True)
         if values:
-            material = f"{len(values)} public clips of about 17 s in place of whole episodes"
+            material = f"{len(values)} public clips of about 17 s instead of whole episodes"
             yield replace(figure, recomputed=fmean(values), material=material)
         elif of_system:
-            yield replace(figure, why_not="the public clips contain only dialogue, without the music that it needs")
+            yield replace(figure, why_not="the public clips contain only dialogue, not the music that the metric needs")
         else:
             yield replace(figure, why_not="no audio of this system is published")
 
@@ -356,7 +357,7 @@ def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
     for row, values in _split(rows, "dimension"):
         name = f"{row['printed']}, {row['variant']}"
         if values.keys() != CRITERIA.keys():
-            yield _build(row, name, why_not=f"the text at hand has {len(values)} of the three dimensions")
+            yield _build(row, name, why_not=f"the available text has {len(values)} of the three dimensions")
         elif row["module"] == "arena":
             yield _build(row, f"{name}, mean of three", fmean(values.values()))
         else:

@@ -34,13 +34,13 @@ from podeval.text.script import Script, Turn
 WEAKNESSES = {
     "position": "prefers a position even if both scripts are the same",
     "padding": "prefers a script for turns that say nothing",
-    "injection": "obeys what the material says",
+    "injection": "obeys instructions in the material",
     "self": "prefers a script that claims to be by its own model",
 }
 CASES = 20
 """Number of cases of each weakness."""
 BATTLE = "battle"
-"""Value in place of a metric for anchors that a judge compares with each other."""
+"""Value used instead of a metric for anchors that a judge compares with each other."""
 EVERY, PAUSE = 0.9, 0.7
 """Seconds between planted pauses, and length of each in seconds."""
 
@@ -66,8 +66,8 @@ OTHER_AUTHOR = "Maple-7"
 class Anchor(FactSheet):
     """The inputs of one metric at several levels of quality, best first.
 
-    A level contains the metric's inputs as data. A recording is described: `reader` is a voice of Real-Pod, `fault` is
-    the planted fault, and `says` are words for the formant synthesiser.
+    A level contains the metric's inputs as data. A recording is given by a description: `reader` is a voice of
+    Real-Pod, `fault` is the planted fault, and `says` are words for the formant synthesiser.
     """
 
     id: str

@@ -33,8 +33,7 @@ def compute_pseudo_agreement(first: float, second: float) -> float:
     """Return the probability that two independent evaluators prefer the same system of a pair: p q + (1 - p)(1 - q).
 
     Source: MTalk-Bench App. F.3; p and q are their win rates for the first system. It does not measure agreement on the
-    same
-    item: two raters who always agree, with win rates of one half, give one half.
+    same item: two raters who always agree, with win rates of one half, give one half.
 
     Raises:
         BadInput: a win rate is not between 0 and 1.
@@ -104,7 +103,7 @@ def rank_without_items(
     draws: int = 5000,
     seed: int = 0,
 ) -> list[Exclusion]:
-    """Measure how much the ranking depends on single rubric items, by ranking on random subsets (MTalk-Bench Fig. 9).
+    """Measure how much a ranking depends on individual rubric items, with random subsets (MTalk-Bench Fig. 9).
 
     Args:
         scores: score of each system on every item, in the same order.
@@ -293,24 +292,24 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
         gaps = [gap for gap in compared.gaps if gap.system in compared.differing]
         apart = ", ".join(f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in gaps) or "none"
         of, alike = f"{one} and {other}", compared.agreement
-        says = f"{of}: SRCC {format_estimate(alike)} over {alike.count} systems; rated apart: {apart}"
+        says = f"{of}: SRCC {format_estimate(alike)} over {alike.count} systems; rated differently: {apart}"
         lines.append(AnalysisLine("groups of raters", of, says, asdict(compared)))
     return lines
 
 
 def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
-    """Return the agreement of each rater with the mean of the others (leave one out), and of every two raters."""
+    """Return the agreement of each rater with the mean of the others (leave one out), and of each pair of raters."""
     raters, table = tabulate_marks(marks)
     if len(raters) < 2:
         return []
     lines = []
     for rater, by_measure in zip(raters, leave_one_out(table), strict=True):
         words = ", ".join(f"{measure} {format_estimate(figure)}" for measure, figure in by_measure.items())
-        says = f"{name}: {rater} against the mean of the others: {words}, {by_measure['SRCC'].count} things"
+        says = f"{name}: {rater} against the mean of the others: {words}, {by_measure['SRCC'].count} ratings"
         data = {"rater": rater} | {measure.lower(): asdict(figure) for measure, figure in by_measure.items()}
         lines.append(AnalysisLine("leave one out", name, says, data))
     for (one, other), figure in correlate_raters(marks).items():
-        says = f"{name}: {one} and {other}: PLCC {format_estimate(figure)}, {figure.count} things"
+        says = f"{name}: {one} and {other}: PLCC {format_estimate(figure)}, {figure.count} ratings"
         lines.append(AnalysisLine("pairs of raters", name, says, {"raters": [one, other], "plcc": asdict(figure)}))
     return lines
 
@@ -327,6 +326,6 @@ def read_votes(path: Path) -> list[Mapping[str, Any]]:
         return list(rows)
     except BadInput as refusal:
         raise BadInput(
-            f"{path} is neither a CSV of scores (system, item, score and perhaps rater and measure) nor of votes "
+            f"{path} is neither a CSV of scores (system, item, score and optionally rater and measure) nor of votes "
             f"(first, second, outcome; also as JSON lines): {refusal}"
         ) from None

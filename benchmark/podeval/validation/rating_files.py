@@ -31,7 +31,7 @@ Output = tuple[str, str]
 """A system and an item."""
 Record = Mapping[str, Any]
 Records = Sequence[tuple[str, Record]]
-"""The lines of a file, each with its place; column names are in lower case."""
+"""The lines of a file, each with its location; column names are in lower case."""
 
 # This includes the words that Excel writes in German, French, Spanish and Italian.
 _FALSE = ("0", "0.0", "false", "no", "n", "f", "falsch", "faux", "falso")
@@ -91,7 +91,7 @@ class Layout:
         where: the source of the data.
         scales: columns with marks, each with the name of its scale; missing ones are skipped.
         locate: function that returns the system, the item and the recording's name of a line.
-        counts: column that marks the lines that count, with the reason why others do not.
+        counts: column that marks the lines to use, with the reason why others are left out.
         read: function that reads a file that is not a list of marks by line.
         archive: address of the published archive; empty if a program cannot fetch it.
     """
@@ -140,7 +140,7 @@ def _read_file(path: Path) -> RatingFile:
 
 
 def _read_records(path: Path) -> Records:
-    """Read the lines of a file; Parquet columns of sound give only paths, and VoiceMOS's lists have no column names."""
+    """Read the lines of a file; Parquet columns of audio give only paths, and VoiceMOS's lists have no column names."""
     if path.suffix == ".parquet":
         import pyarrow.parquet
         from pyarrow.types import is_binary, is_struct
@@ -188,8 +188,8 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
         screened = screen_pam(marks)
         marks = list(screened.kept)
         notes += [
-            f"{len(screened.dropped_raters)} raters were excluded whose scales do not differ on more than five samples,"
-            f" and {screened.hurried} marks that took less than ten seconds (PAM, appendix 10.2)"
+            f"{len(screened.dropped_raters)} raters were excluded who gave all scales the same mark on more than five "
+            f"samples, and {screened.hurried} marks that were given in less than ten seconds (PAM, appendix 10.2)"
         ]
     name = path.parent.name if path.name == "scores.csv" else path.stem
     return RatingFile(name, layout.name, tuple(marks), recordings=recordings, notes=tuple(notes))
@@ -224,7 +224,7 @@ def _locate_nisqa(row: Record) -> tuple[str, str, str]:
 
 
 def _read_order(path: Path, records: Records) -> RatingFile:
-    """Read an order of systems (1 is the best place), or a score of each system as a whole."""
+    """Read an order of systems (1 is the best position), or a score of each system as a whole."""
     name, sign = ("place", -1) if "place" in records[0][1] else ("score", 1)
     marks = tuple(Mark("", "", str(row["system"]), sign * _to_number(at, row, name)) for at, row in records)
     if len({mark.stimulus for mark in marks}) < len(marks):
@@ -244,7 +244,7 @@ def _read_listening(path: Path, records: Records) -> RatingFile:
             sides = str(row["stimulus"]), str(row["compared_with"])
             preferences.append(Preference(str(row["listener"]), str(row["item"]), *sides, (mark < 0) - (mark > 0)))
     left_out = len(paired) - len(preferences)
-    notes = (f"{left_out} choices were left out because they are of ABX pages or do not count",) if left_out else ()
+    notes = (f"{left_out} choices were left out because they come from ABX pages or do not count",) if left_out else ()
     return replace(ratings, preferences=tuple(preferences), notes=(*ratings.notes, *notes))
 
 
@@ -313,7 +313,7 @@ _ZENODO = "https://zenodo.org/records/"
 _LIST = (
     Layout(
         "pam",
-        "PAM's human_eval: sounds and music by text, OVL and REL",
+        "PAM's human_eval: sounds and music generated from text, OVL and REL",
         _columns("file name, model, ovl", "file name, model, rel"),
         f"{_ZENODO}10737388 (ratings and recordings)",
         {"ovl": "OVL", "rel": "REL"},
@@ -374,14 +374,14 @@ _LIST = (
     ),
     Layout(
         "scores",
-        "scores by system and item, and perhaps rater and measure",
+        "scores by system and item, and optionally rater and measure",
         _columns("system, item, score"),
         "a table of your own",
         read=lambda path, records: RatingFile(path.stem, "scores", tuple(read_marks(path, columns=_SCORES))),
     ),
     Layout(
         "order",
-        "an order of systems by place, or a score of each as a whole",
+        "an order of systems, or a score of each system as a whole",
         _columns("system, place", "system, score"),
         "a table of your own, for studies that do not print marks by item",
         read=_read_order,

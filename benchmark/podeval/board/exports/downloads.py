@@ -66,7 +66,7 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     """Return the numbers of the displayed table for download, one per row.
 
     Each row also contains the interval, ranks, counts, protocol, the system's stated facts, the scope of the ranks'
-    correction (`column` or `view`), and the maximum expected number of columns in the view with a false place.
+    correction (`column` or `view`), and the maximum expected number of columns in the view with a false rank.
     """
     ids = {c.id for c in settled.columns}
     rows = settled.sheet.frame(set(settled.keys).__contains__)
@@ -93,8 +93,8 @@ _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
 def write_columns(board: pd.DataFrame, folder: Path) -> str:
     """Write a row for each system, split, profile, language and error-rate protocol; return a sentence about the file.
 
-    `wer` is the word error rate in percent, in Chinese the character error rate; `sim` is a cosine from −1 to 1; `rtfx`
-    is seconds of speech per second of work. A value that was not measured is empty.
+    `wer` is the word error rate in percent or, in Chinese, the character error rate; `sim` is a cosine from −1 to 1;
+    `rtfx` is seconds of speech per second of work. A value that was not measured is empty.
 
     Args:
         board: the rows of the board.
@@ -131,11 +131,11 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
 # files; the same data is next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
-"""Languages of the pages, with the part of their file names before the ending."""
+"""Languages of the pages, each with the suffix that its file names have before the extension."""
 EXCERPT = 20.0
-"""Seconds of a recording that a player has."""
+"""Length of a playable excerpt, in seconds."""
 MOST_EXCERPTS = 60
-"""Most excerpts of a site, about 320 kB each."""
+"""Maximum number of excerpts on a site, about 320 kB each."""
 SHARED = {"board.css": ("podeval.css", "board.css"), "board.js": ("page.js", "server.js", "board.js")}
 """Files of the folder, and the files of the Space that they are made from."""
 README = """---
@@ -246,7 +246,7 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """Write the styles, the Space's card, and the script, not as a module, because local pages cannot load modules."""
+    """Write the styles, the Space's card, and the script; it is not a module, because local pages cannot load those."""
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)

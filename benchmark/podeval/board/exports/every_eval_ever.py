@@ -1,4 +1,4 @@
-"""Results in the form of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
+"""Results in the format of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
 The package `every-eval-ever` defines the format, and the tests call its `validate`. A record is at
 `data/<collection>/<developer>/<model>/<uuid>.json`, with its items next to it in `<uuid>_samples.jsonl`. Only the ids

@@ -41,9 +41,9 @@ from podeval.reports.page import (
 from podeval.texts import translate_reason
 
 WIDE, GROUPS = 7, 5
-"""Most columns of values in a printed table of items, and of groups; further columns go into another table."""
+"""Maximum number of value columns in a printed table of items, and of groups; further columns go into another table."""
 KEY_FIGURES = 4
-"""Most values in the line at the head, which a phone shows before anything is scrolled."""
+"""Maximum number of values in the line at the top, which a phone shows without scrolling."""
 
 Texts = Mapping[str, Any]
 

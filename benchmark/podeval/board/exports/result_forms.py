@@ -61,7 +61,7 @@ def render_eval_results(run: RunFolder, profile: str | None = None) -> str:
 
 
 def render_model_index(run: RunFolder, profile: str | None = None) -> str:
-    """Render the `model-index` of a model's card.
+    """Render the `model-index` of a model card.
 
     Raises:
         BadInput: the run has no complete dimension.
@@ -250,7 +250,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 
 
 def write_results(runs: Path, file: Path) -> int:
-    """Write every number of the board as one table, CSV or Parquet by the file's name; return its number of rows.
+    """Write every number of the board to a CSV or Parquet file, depending on its name; return the number of rows.
 
     In CSV, texts cannot act as formulas in a spreadsheet.
 
@@ -313,8 +313,8 @@ def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
     return (
         f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# Results of podeval\n\n"
         "Every number of a board of podeval, with its protocol. Compare numbers only if their benchmark, split, "
-        "profile, slice and protocol are the same. A rank is a range, and differences within it do not count. "
-        "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
+        "profile, slice and protocol are the same. A rank is a range, and differences within it are not meaningful. "
+        "Ranks are corrected separately in each column: if all systems were equally good, a false rank would be "
         f"expected in at most {FALSE_COLUMNS * ranked_columns:.2g} of the {ranked_columns} ranked columns (5 % of "
         f"them).\n\n{about}\n\nWritten by podeval {__version__}: `podeval report export --form dataset`.\n"
     )
@@ -358,7 +358,7 @@ class ResultForm:
 def _write_every_eval_ever(export: Export) -> Iterator[str]:
     for run in export.chosen:
         for record in every_eval_ever.write_records(run, export.out, profile=export.profile):
-            yield f"{record.path}: {record.results} results, {record.rows} lines of single items"
+            yield f"{record.path}: {record.results} results, {record.rows} lines of items"
             if record.left_out:
                 columns = ", ".join(record.left_out)
                 yield f"left out, because the format requires a direction and they have none: {columns}"
