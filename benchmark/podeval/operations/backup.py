@@ -259,7 +259,7 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
 
 
 class _Hashed:
-    """A reader that computes the digest of the bytes that pass."""
+    """A reader that computes the digest of the bytes that it reads."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self.digest, self._source = hashlib.sha256(), source

@@ -199,7 +199,7 @@ def _move_in(unpacked: Path, file: Path | None, runs: Path, moment: str) -> tupl
 def _replace(new: Path, target: Path, old: Path) -> None:
     """Move a file or a folder into its place, and the replaced one, with the log of a damaged database, to another."""
     near = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    # Copy to the target's disk first, which may be another one, and full or not writable.
+    # Copy to the target's disk first, which may be a different one, and full or not writable.
     with explain_write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
