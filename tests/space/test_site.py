@@ -335,7 +335,7 @@ def test_listening_tests_of_the_site_stand_first_with_how_thin_they_are(
     monkeypatch.setattr(method, "read_marks_by_test", lambda _: {"Sound": marks})
     local.cookies.clear()
     section = local.get("/method").text.partition('<h2 id="validity">')[2].partition("</section>")[0]
-    assert section.partition("<p>")[2].startswith("The evidence is thin: Sound was heard for")
+    assert section.partition("<p>")[2].startswith("The evidence is thin: Sound was rated for")
     assert "keys were compared" in section.partition("<table>")[0]
     assert '<th scope="col" class="number">SRCC over systems</th>' in section
     assert "listening test on this site shares" not in section
