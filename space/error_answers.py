@@ -54,7 +54,7 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
 async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response:
     """Ask a person to sign in, if that is possible."""
     if request.app.state.site.how.mode == "none":
-        sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
+        sentence = CodedSentence(f"Nothing is accepted here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
         return _answer(request, 403, "closed", sentence)
     return _answer(request, 401, "not signed in", error.sentence)
 

@@ -43,7 +43,7 @@ _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
 EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
-"""Maximum number of active requests, in total (of 40 threads) and per address; and likewise of arriving ones."""
+"""Maximum number of active requests, in total (of 40 threads) and per address; the same for arriving requests."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
@@ -127,7 +127,7 @@ def has_left() -> bool:
 
 
 def bound(blocks: gr.Blocks) -> None:
-    """Limit the data that a Gradio app keeps, and refuse data that does not fit its components with one short sentence.
+    """Limit the data that a Gradio app keeps, and refuse data that does not fit its components, in one short sentence.
 
     Args:
         blocks: the app, before it is mounted.
@@ -182,7 +182,7 @@ class VisitorPlaces:
         """Check the rate of an address's reads, not counting the files of Gradio's page, which has about a hundred.
 
         Raises:
-            Refused: the address has exceeded its rate.
+            Refused: the address has exceeded its rate limit.
         """
         is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
         if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
@@ -193,7 +193,7 @@ class VisitorPlaces:
         """Reserve a slot for a request that sends data, counted from its head on.
 
         Raises:
-            Refused: the address has exceeded its rate, or there is no free slot.
+            Refused: the address has exceeded its rate limit, or there is no free slot.
         """
         if not self._local and self._pace.wait(parse(EVENT_RATE), address):
             raise Refused(429, "that was too fast; try again in a minute")

@@ -218,7 +218,7 @@ class Guard:
             return refuse(421, f"this board is at {os.environ['PODEVAL_URL']}")
         method, program = scope["method"], _is_program(path)
         if program and _is_foreign_origin(headers):
-            return refuse(403, "pages of other sites may not read here")
+            return refuse(403, "pages of other sites cannot read anything here")
         if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
             return refuse(405, f"{method} is not supported here")
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
@@ -331,7 +331,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 
     Args:
         headers: the headers of the request; every line with this name counts, in order.
-        hops: number of our own proxies in front of the site; a text that is not a number means one.
+        hops: number of our own proxies in front of the site; any text that is not a number means one.
     """
     chain = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
     number = int(hops) if hops.isascii() and hops.isdigit() and 0 < int(hops) < 10 else 1

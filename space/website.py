@@ -253,7 +253,7 @@ class Site:
 
         Args:
             request: the person's request.
-            rate: number of requests per time.
+            rate: number of requests per period.
             what: the requests that are counted together; by default those of its route.
 
         Raises:

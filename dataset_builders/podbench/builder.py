@@ -36,7 +36,7 @@ SPEAKER_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()[
 _TEXT = datasets.Value("string")
 _PLAIN = ("id", "instruction", "input_prompt")
 GUESSES = {
-    "language": "the language of the sources is taken",
+    "language": "the language of the sources is used",
     "speakers": "it is empty there, and the breakdown by speakers leaves these rows out",
     "input_tokens": "it is empty there, and the breakdown by input length leaves these rows out",
     "domain": "it is empty there",
@@ -255,7 +255,7 @@ def _make_row(raw: Any) -> Row:
 def _odd_id(row: Row) -> str | None:
     """Report an id that is not text; every dataset has a rule that requires an id."""
     odd = row["id"] and (not isinstance(row["id"], str) or not row["id"].strip())
-    return "id should be a text" if odd else None
+    return "id should be text" if odd else None
 
 
 def _no_object(row: Row) -> str | None:

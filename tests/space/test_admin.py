@@ -127,7 +127,7 @@ def test_everybody_reads_why_votes_are_frozen_and_programs_are_refused(people: P
     sentence = f"We move until 14:00 UTC. {HOSTILE}"
     root.post("/admin/frozen", json={"what": "votes", "frozen": True, "reason": sentence})
     page = people("alice", accept="text/html").get("/arena/ratings").text
-    assert "No votes are taken at the moment.</strong> We move until 14:00 UTC." in page
+    assert "No votes are accepted at the moment.</strong> We move until 14:00 UTC." in page
     assert HOSTILE not in page
     refused = people("alice").post("/arena/battles", json={})
     assert (refused.status_code, refused.json()["reason"]) == (503, "closed")
