@@ -85,7 +85,7 @@ class _Counted(Response):
 
 
 def _find_start(headers: Headers, size: int) -> int:
-    """Return the byte at which an answer begins; several ranges, which players never request, count as padding."""
+    """Return the byte at which a response begins; several ranges, which players never request, count as padding."""
     if headers["content-type"].startswith("multipart/"):
         return -2 * size
     span = re.match(r"bytes (\d+)-", headers.get("content-range", ""))
@@ -93,7 +93,7 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """Answer with a playable copy, whole or in ranges; it reads the file, so do not call it in the server's thread."""
+    """Respond with a playable copy, whole or in ranges; it reads the file, so do not call it in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # The time of creation would reveal which of two recordings was played first; a name always stands for the same
     # audio.
@@ -102,7 +102,7 @@ def answer_sound(copy: Path) -> _Sound:
 
 
 def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
-    """Answer with audio that is generated again for each request, as a whole or in the single requested range."""
+    """Respond with audio that is generated again for each request, as a whole or in the single requested range."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:
@@ -115,7 +115,7 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """Answer with the peaks of a copy, from 0 to 1."""
+    """Respond with the peaks of a copy, from 0 to 1."""
     return JSONResponse({"peaks": peaks}, headers=_KEEP)
 
 

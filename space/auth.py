@@ -57,7 +57,7 @@ class CannotSignIn(Exception):
 
 
 class SignInRefused(Exception):
-    """The provider's answer does not prove an identity."""
+    """The provider's response does not prove an identity."""
 
 
 class NotSignedIn(PodevalError):

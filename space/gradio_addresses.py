@@ -102,7 +102,7 @@ def is_full(coming: int, most: int) -> bool:
 
 
 class Refused(HTTPException):
-    """An event, a file or a stream is refused, with the answer's status and the reason."""
+    """An event, a file or a stream is refused, with the status of the response and the reason."""
 
 
 @dataclass

@@ -47,7 +47,7 @@ MOST_CALLS, EACH_CALLS = 32, 8
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
-"""Seconds after which an event ends if nobody has listened to its answer."""
+"""Seconds after which an event ends if nobody has listened to its result."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
 """Maximum number of an app's sessions whose components (0.4 MB each), and whose messages, Gradio keeps."""
 MOST_UPLOADS = 1_000
@@ -254,13 +254,13 @@ class VisitorPlaces:
             raise Refused(503, "too many requests are waiting for this; try again in a minute")
 
     async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
-        """Answer with a stream, which ends after ten minutes, or later once its session has no waiting events.
+        """Respond with a stream that ends after ten minutes, or later, once its session has no waiting events.
 
         Args:
             app: the Gradio app.
             scope: the request.
             receive: the function that receives its body.
-            send: the function that sends the answer.
+            send: the function that sends the response.
             session: the session whose events it reports.
 
         Raises:
@@ -338,7 +338,7 @@ async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) 
         app: the Gradio app.
         scope: the request.
         receive: the function that receives its body.
-        send: the function that sends the answer.
+        send: the function that sends the response.
     """
     start: Message = {}
 

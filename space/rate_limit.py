@@ -70,8 +70,8 @@ class ThreadPool:
     """A few threads for frequent, quick requests; additional work waits.
 
     Python threads take turns. With forty threads, the default for pages, the thread that receives requests and sends
-    answers waits for its turn as often as each of the others, so a busy second becomes a minute of late answers. Slow
-    pages have their own threads, and requests here do not wait for them.
+    responses waits for its turn as often as each of the others, so a busy second causes a minute of late responses.
+    Slow pages have their own threads, and requests here do not wait for them.
 
     Args:
         threads: number of threads at once.

@@ -67,7 +67,7 @@ class ScoreReports:
 _LOG = logging.getLogger("podeval.site")
 
 EVERY = 10.0
-"""Seconds for which an answer is valid, so more frequent requests cost nothing."""
+"""Seconds for which a result is valid, so more frequent requests cost nothing."""
 PATIENCE = 3.0
 """Seconds after which a waiting write counts as refused."""
 NOT_TAKEN = "nothing can be recorded at present: the database accepts no writes; its disk may be full"

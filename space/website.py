@@ -108,7 +108,7 @@ class Site:
         files: files that visitors uploaded and may name.
         results: the folder of runs, whose tables are read once for all pages.
         reports: the reports on these results.
-        requests: counts of answered requests.
+        requests: counts of handled requests.
     """
 
     def __init__(self, services: Services, how: SignIn) -> None:

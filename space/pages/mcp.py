@@ -111,7 +111,7 @@ INSTRUCTIONS = (
 )
 
 MOST = 200
-"""Maximum number of rows in an answer."""
+"""Maximum number of rows in a response."""
 FIELDS = {
     "system": "system",
     "system_title": "title",

@@ -133,7 +133,7 @@ def test_what_does_not_prove_who_it_is_is_refused_as_that(
         provider.claims = wrong
     answer = signing_in(signed, provider)
     assert (answer.status_code, answer.json()["reason"]) == (400, "unproven")
-    assert answer.json()["error"].startswith("You are not signed in: the sign-in provider's answer does not")
+    assert answer.json()["error"].startswith("You are not signed in: the sign-in provider's response does not")
     assert "alice" not in who(signed)
     provider.claims, provider.signing = {}, None
     assert signing_in(signed, provider).status_code == 303, "another try is not spoilt by it"
