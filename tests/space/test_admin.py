@@ -119,7 +119,7 @@ def test_a_flagged_vote_is_left_out_with_the_form_of_its_row(root: TestClient, s
     )
     assert list(small.arena.battles()["voter"]) == ["honest"]
     after = root.get("/admin").text
-    assert "left a voter out" in after
+    assert "excluded a voter" in after
     assert "it was a slip of the rules" in after
 
 
