@@ -63,7 +63,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
-    # Gradio looks for work a thousand times per second, which takes 10 % of a core of an idle site.
+    # Gradio looks for work a thousand times per second, which takes 10 % of a core even on an idle site.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
 

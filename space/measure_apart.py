@@ -1,4 +1,4 @@
-"""Decode and measure a stranger's recording in separate processes with limits, whose failure becomes a sentence.
+"""Decode and measure a stranger's recording in separate processes with limits; a failure is reported in a sentence.
 
 The first process reads the file and writes a copy in podeval's own format; the second scores this copy. Both run in a
 sandbox if one is available, as for submissions, and both are stopped if they exceed their limits; the sentence names

@@ -172,7 +172,7 @@ class PodBench(Builder):
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """Return a sentence for each fact whose name in `meta` podeval guesses wrongly."""
+        """Return a sentence for each fact for which podeval's guess of its name in `meta` is wrong."""
         rows = [_make_row(raw) for path in _find_split_files(folder, "test") for raw in _read_raw(path)]
         sentences = []
         for fact, consequence in GUESSES.items():
@@ -180,8 +180,8 @@ class PodBench(Builder):
             if misfits := {row: why for row, why in whys.items() if why}:
                 first = next(iter(misfits))
                 sentences.append(
-                    f"{fact} is refused in {len(misfits)} of {len(rows)} rows, where meta has no such thing under a "
-                    f"name that podeval supposes ({first}: {misfits[first]}); {consequence}. Correct the names in "
+                    f"{fact} is refused in {len(misfits)} of {len(rows)} rows, because meta has no usable value under "
+                    f"the names that podeval assumes ({first}: {misfits[first]}); {consequence}. Correct the names in "
                     "facts.json."
                 )
         return sentences
