@@ -161,7 +161,7 @@ async def answer(request: Request) -> Response:
     if request.method == "GET":  # There are no sessions, so an endless stream would not carry anything.
         return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
     if (tools := getattr(request.app.state, "tools", None)) is None:
-        return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
+        return JSONResponse({"error": "this site is starting or stopping; try again in a moment"}, 503)
     return _Handed(tools)
 
 
