@@ -4,7 +4,7 @@
 # ///
 """Run podeval where nothing is installed: `uv run docs/run_in_a_job.py run espeak_ng --split demo`.
 
-The models that measure are fetched first; then the arguments are those of `podeval`.
+It first fetches the models used for measuring, and then passes its arguments to `podeval`.
 """
 
 import subprocess
@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> int:
-    """Fetch the embedded models, and give podeval the arguments; returns its exit code."""
+    """Fetch the embedded models, pass the arguments to podeval, and return its exit code."""
     command = [sys.executable, "-m", "podeval"]
     subprocess.run([*command, "models", "install", "--profile", "embedded"], check=True)
     return subprocess.run([*command, *sys.argv[1:]], check=False).returncode

@@ -3,7 +3,7 @@
 `podeval serve` calls `serve`; on a Space, this file is run directly.
 """
 
-# ruff: noqa: E402 - logs are set up before Gradio and MCP are imported, which would set up others.
+# ruff: noqa: E402 - logs are set up before the import of Gradio and MCP, which would set up their own.
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Sound for the site's own pages: a copy with an opaque name, served by ranges, and its peaks for drawing.
+"""Audio for the site's own pages: copies with opaque names, served in ranges, and their peaks for drawing.
 
-The copy is made by podeval (`podeval.recording.playback`), so only its sound can reveal the system.
+podeval makes the copies (`podeval.recording.playback`), so only their sound can reveal the system.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ AT_ONCE = 8
 in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23
-"""Number of bytes of a long sound after which the sent share is recorded, so that another process can accept the vote.
+"""Number of bytes of a long recording after which the sent share is recorded, so that another process can accept the
+vote.
 """
 
 _KEEP = {"Cache-Control": "private, max-age=86400"}
-"""A name always stands for the same sound, and belongs only to the listener."""
+"""A name always stands for the same audio, and belongs to a single listener."""
 
 
 class _Sound(FileResponse):
-    """A file response with larger chunks than Starlette's: each needs a thread, and most sounds are one chunk."""
+    """A file response with larger chunks than Starlette's, because each needs a thread; most files are one chunk."""
 
     chunk_size = 2**20
 
 
 class _Counted(Response):
-    """A sound response that counts the sent part, because a vote depends on it.
+    """An audio response that records how much of it has been sent, because a vote depends on that.
 
     Args:
-        answer: the response with the sound.
-        begins: the byte at which the sound begins, after padding that may be most of the file.
+        answer: the response with the audio.
+        begins: the byte at which the audio begins, after padding that may be most of the file.
         count: function that receives the sent share of the rest.
         keep: function that saves the count.
     """
@@ -60,7 +61,7 @@ class _Counted(Response):
         self._answer, self._begins, self._count, self._keep = answer, begins, count, keep
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the sound, or its requested ranges."""
+        """Send the audio, or its requested ranges."""
         request, size = Request(scope, receive), int(self._answer.headers["content-length"])
         at = unkept = 0
 
@@ -85,7 +86,7 @@ class _Counted(Response):
 
 
 def _find_start(headers: Headers, size: int) -> int:
-    """Return the byte at which an answer begins; several ranges, which players never request, count as padding."""
+    """Return the byte at which a response begins; several ranges, which players never request, count as padding."""
     if headers["content-type"].startswith("multipart/"):
         return -2 * size
     span = re.match(r"bytes (\d+)-", headers.get("content-range", ""))
@@ -93,15 +94,16 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """Answer with a playable copy, whole or by ranges; it reads the file, so do not call it in the server's thread."""
+    """Respond with a playable copy, whole or in ranges; it reads the file, so do not call it in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
-    # The time of creation would reveal which of two sounds was heard first; the name always stands for the same sound.
+    # The time of creation would reveal which of two recordings was played first; a name always stands for the same
+    # audio.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 
 
 def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
-    """Answer with a sound that is made again for each request, as a whole or in the single requested range."""
+    """Respond with audio that is generated again for each request, as a whole or in the single requested range."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:
@@ -114,14 +116,14 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """The picture of a copy, whose level would reveal the system: its peaks relative to the highest."""
+    """Respond with a picture of a copy: its peaks relative to the highest, because its level would reveal the system."""
     return Response(draw_bars(peaks), media_type="image/svg+xml", headers=_KEEP)
 
 
 @routes.api_route("/audio/{name}", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def play(site: CurrentSite, name: str, form: str = "") -> Response:
-    """Send a sound of a battle."""
+    """Send a recording of a battle."""
     services = site.services
     copy = BattleAudio(services.arena, services.playback).file(name, opus=form == "opus")
     count = partial(services.arena.sounds.count_fetched, name)
@@ -131,5 +133,5 @@ def play(site: CurrentSite, name: str, form: str = "") -> Response:
 @routes.get("/audio/{name}/peaks", dependencies=[limit("60/minute")])
 @in_turn
 def draw_peaks(site: CurrentSite, name: str) -> Response:
-    """Send the peaks of a sound of a battle."""
+    """Send the peaks of a recording of a battle."""
     return answer_picture(BattleAudio(site.services.arena, site.services.playback).peaks(name))

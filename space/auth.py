@@ -57,7 +57,7 @@ class CannotSignIn(Exception):
 
 
 class SignInRefused(Exception):
-    """The provider's answer does not prove an identity."""
+    """The provider's response does not prove an identity."""
 
 
 class NotSignedIn(PodevalError):
@@ -227,7 +227,7 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
             request.session.clear()
             return RedirectResponse(f"/?{SIGNED_IN}=no", status_code=303)
         except (JoseError, AuthlibBaseError) as error:
-            # It answered, but for another sign-in or site, or too late, or the provider did not sign the answer.
+            # The provider answered, but for another sign-in or site, or too late, or without signing the answer.
             request.session.clear()
             raise SignInRefused from error
         except Exception as error:

@@ -54,7 +54,7 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
 async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response:
     """Ask a person to sign in, if that is possible."""
     if request.app.state.site.how.mode == "none":
-        sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
+        sentence = CodedSentence(f"Nothing is accepted here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
         return _answer(request, 403, "closed", sentence)
     return _answer(request, 401, "not signed in", error.sentence)
 
@@ -62,7 +62,7 @@ async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response
 async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
     """Report that nobody can sign in at the moment."""
     _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
-    sentence = "Nobody can sign in at present: the sign-in provider does not answer. Try again in a minute."
+    sentence = "Nobody can sign in at present: the sign-in provider does not respond. Try again in a minute."
     return _answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
 
 
@@ -70,7 +70,7 @@ async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Resp
     """Report that a sign-in failed to prove an identity."""
     _LOG.error("a sign-in is refused: %r", error.__cause__)
     sentence = CodedSentence(
-        "You are not signed in: the sign-in provider's answer does not prove who you are. Try again; if it keeps "
+        "You are not signed in: the sign-in provider's response does not prove who you are. Try again; if it keeps "
         "happening, tell the operator of this board.",
         code="sign-in-unproven",
     )

@@ -1,6 +1,6 @@
 """The addresses of Gradio's apps, the limits on requests to them, and the files that a visitor may name in requests.
 
-Gradio represents a file as a dictionary with a path. It trusts the path, copies the file and returns the place of the
+Gradio represents a file as a dictionary with a path. It trusts the path, copies the file and returns the path of the
 copy. A visitor may therefore name only files that this process received from that visitor, and the path is checked here
 before Gradio sees it.
 """
@@ -102,7 +102,7 @@ def is_full(coming: int, most: int) -> bool:
 
 
 class Refused(HTTPException):
-    """An event, a file or a stream is refused, with the answer's status and the reason."""
+    """An event, a file or a stream is refused, with the status of the response and the reason."""
 
 
 @dataclass
@@ -253,7 +253,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
             if "path" in part:
                 path = part["path"]
                 if path is not None and not (isinstance(path, str) and may_name(path)):
-                    raise Refused(403, "this names a file that was not uploaded here by you")
+                    raise Refused(403, "this names a file that you did not upload here")
                 # Gradio reads the file at the path. Our events do not use addresses, so none are fetched.
                 if "url" in part:
                     part["url"] = None

@@ -63,13 +63,14 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
-    # Gradio looks for work a thousand times per second, which takes 10 % of a core of an idle site.
+    # Gradio looks for work a thousand times per second, which takes 10 % of a core even on an idle site.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
 
 
 class LanguageApps:
-    """The apps of a site by language, each made on first use, because that takes half a second and few need all.
+    """The apps of a site by language, each made on first use, because making one takes half a second and few sites need
+    all of them.
 
     Args:
         app: the site that contains them, whose lifespan they share.
@@ -161,7 +162,7 @@ def warm_up(app: FastAPI) -> None:
 
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
-        # A reader who is not counted.
+        # A reader whose requests are not counted.
         where = read_public_address() or "http://localhost"
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=where) as client:
             for language in PREFIXES:

@@ -43,11 +43,11 @@ _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
 EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
-"""Maximum number of active requests, in total (of 40 threads) and per address; and likewise of arriving ones."""
+"""Maximum number of active requests, in total (of 40 threads) and per address; the same for arriving requests."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
-"""Seconds after which an event ends if nobody has listened to its answer."""
+"""Seconds after which an event ends if nobody has listened to its result."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
 """Maximum number of an app's sessions whose components (0.4 MB each), and whose messages, Gradio keeps."""
 MOST_UPLOADS = 1_000
@@ -127,7 +127,7 @@ def has_left() -> bool:
 
 
 def bound(blocks: gr.Blocks) -> None:
-    """Limit the data that a Gradio app keeps, and refuse data that does not fit its components with one short sentence.
+    """Limit the data that a Gradio app keeps, and refuse data that does not fit its components, in one short sentence.
 
     Args:
         blocks: the app, before it is mounted.
@@ -182,7 +182,7 @@ class VisitorPlaces:
         """Check the rate of an address's reads, not counting the files of Gradio's page, which has about a hundred.
 
         Raises:
-            Refused: the address has exceeded its rate.
+            Refused: the address has exceeded its rate limit.
         """
         is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
         if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
@@ -193,7 +193,7 @@ class VisitorPlaces:
         """Reserve a slot for a request that sends data, counted from its head on.
 
         Raises:
-            Refused: the address has exceeded its rate, or there is no free slot.
+            Refused: the address has exceeded its rate limit, or there is no free slot.
         """
         if not self._local and self._pace.wait(parse(EVENT_RATE), address):
             raise Refused(429, "that was too fast; try again in a minute")
@@ -254,13 +254,13 @@ class VisitorPlaces:
             raise Refused(503, "too many requests are waiting for this; try again in a minute")
 
     async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
-        """Answer with a stream, which ends after ten minutes, or later once its session has no waiting events.
+        """Respond with a stream that ends after ten minutes, or later, once its session has no waiting events.
 
         Args:
             app: the Gradio app.
             scope: the request.
             receive: the function that receives its body.
-            send: the function that sends the answer.
+            send: the function that sends the response.
             session: the session whose events it reports.
 
         Raises:
@@ -338,7 +338,7 @@ async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) 
         app: the Gradio app.
         scope: the request.
         receive: the function that receives its body.
-        send: the function that sends the answer.
+        send: the function that sends the response.
     """
     start: Message = {}
 

@@ -5,7 +5,7 @@ allow-list, a request can name only files received from the same visitor, and a 
 uploaded it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
 
 There is an app for each language. The first language's app is at the root, with the interface for programs; the others
-answer events of their own pages below their prefix.
+handle the events of their own pages below their prefix.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class GradioGate:
             await app(scope, receive, send)
 
     async def _page(self, tab: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
+        """Respond with Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
         request = Request(scope, receive)
         language = self._site.language(request)
         prefix, app = PREFIXES[language], await self.apps.start(language)
@@ -262,7 +262,7 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
 
 
 def _without_cors(send: Send) -> Send:
-    """Pass on Gradio's answer, but not its permission for pages of other hosts to read it."""
+    """Pass on Gradio's response, but not its permission for pages of other hosts to read it."""
 
     async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -274,7 +274,7 @@ def _without_cors(send: Send) -> Send:
 
 
 def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
-    """Pass on Gradio's answer to an upload, and issue the paths in it."""
+    """Pass on Gradio's response to an upload, and issue the paths in it."""
     accepted, answer = False, b""
 
     async def send_answer(message: Message) -> None:

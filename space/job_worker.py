@@ -1,9 +1,9 @@
 """A worker within the site's own process, whose models run as jobs on the Hub. It is for Spaces, which are one process.
 
-A thread works; APScheduler sweeps the queue, checks submissions that wait for the Hub, stops unnecessary jobs, mirrors
-results and removes old recordings. Outputs are generated in the jobs' containers, and then decoded here, in a sandbox
-if one is available, otherwise in a separate process with limits, and measured. A site that ends in the middle of this
-loses nothing: its claim expires, and the next process continues with the same job.
+One thread does the work; APScheduler sweeps the queue, checks submissions that wait for the Hub, stops unnecessary
+jobs, mirrors results and removes old recordings. Outputs are generated in the jobs' containers, and then decoded here,
+in a sandbox if one is available, otherwise in a separate process with limits, and measured. A site that stops in the
+middle of this work loses nothing: its claim expires, and the next process continues with the same job.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Decode and measure a stranger's recording in separate processes with limits, whose failure becomes a sentence.
+"""Decode and measure a stranger's recording in separate processes with limits; a failure is reported in a sentence.
 
-The first process reads the file and writes a copy in a format of ours; the second scores this copy. Both run in a
+The first process reads the file and writes a copy in podeval's own format; the second scores this copy. Both run in a
 sandbox if one is available, as for submissions, and both are stopped if they exceed their limits; the sentence names
 the party at fault. A script is measured in the same way. Each measurement takes a `MeasuringTurn`, so one recording and
 one script are measured at a time.
@@ -187,7 +187,7 @@ def score_apart(
     language: str = "en",
     upsample: bool = False,
 ) -> Iterator[ScoreSession]:
-    """Score a decoded copy in a separate process; yield its reports whenever there are more, and at the end.
+    """Score a decoded copy in a separate process; yield its reports as they become available, and the final one.
 
     Args:
         copy: decoded copy from `open_decoded`.

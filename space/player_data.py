@@ -1,4 +1,4 @@
-"""Collect the data for the player of recordings: addresses of sounds and peaks, times of turns, missing parts.
+"""Collect the data for the player of recordings: addresses of audio and peaks, times of turns, missing parts.
 
 It also lists the systems that a page shows by default.
 """
@@ -42,7 +42,7 @@ def build_deck(
         where: `benchmark/split/profile`.
         item: the item's id.
         texts: the texts of the page `compare`.
-        part: the number of the sound in an output; the nearest one is used.
+        part: the number of the recording in an output; the nearest one is used.
         level: whether two recordings are brought to the same loudness.
     """
     sounds = [list_parts(folder.path, side.output) for side in sides]

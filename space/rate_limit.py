@@ -1,4 +1,5 @@
-"""Limit how often someone may send requests, by the monotonic times of their last ones, and how many at once.
+"""Limit how often someone may send requests, by the monotonic times of their last ones, and how many requests may run
+at once.
 
 `limits` parses rates. Its in-memory storage scans everyone's requests up to a hundred times per second, never forgets a
 name, and uses the time of day, so a clock set back by an hour would lock people out for an hour.
@@ -45,7 +46,7 @@ class RateLimit:
         """Count a request and return 0, or return the seconds to wait before one is accepted, without counting it.
 
         Args:
-            rate: maximum number of requests per time.
+            rate: maximum number of requests per period.
             who: the person or address whose requests are counted together.
         """
         length, now = float(rate.get_expiry()), self._clock()
@@ -69,8 +70,8 @@ class ThreadPool:
     """A few threads for frequent, quick requests; additional work waits.
 
     Python threads take turns. With forty threads, the default for pages, the thread that receives requests and sends
-    answers waits for its turn as often as each of the others, so a busy second becomes a minute of late answers. Slow
-    pages have their own threads, and requests here do not wait for them.
+    responses waits for its turn as often as each of the others, so a busy second causes a minute of late responses.
+    Slow pages have their own threads, and requests here do not wait for them.
 
     Args:
         threads: number of threads at once.

@@ -1,4 +1,4 @@
-"""Check every request before a page sees it, and give every answer its security headers.
+"""Check every request before a page sees it, and give every response its security headers.
 
 Every change is a POST of JSON, to a page that accepts input, with the header `X-Podeval`. Pages of other sites cannot
 send this header: it would need a preflight, which is refused. For the reasons and the threats, see docs/security.md.
@@ -52,16 +52,16 @@ EVERYWHERE = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-"""Headers of every answer that does not set them itself."""
+"""Headers of every response that does not set them itself."""
 
 
 def write_header_value(policy: str) -> str:
-    """Return a policy as a header value, with the sites that may show the answer within their pages."""
+    """Return a policy as a header value, with the sites that may show the response within their pages."""
     return f"{policy}; {FRAME}"
 
 
 class SecurityHeaders:
-    """Adds the security headers to every answer."""
+    """Adds the security headers to every response."""
 
     def __init__(self, send: Send, policy: str) -> None:
         self._send = send
@@ -69,7 +69,7 @@ class SecurityHeaders:
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
-        """Send a message; the first message of a response gets the headers that every answer has."""
+        """Send a message; the first message of a response gets the headers that every response has."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -82,12 +82,12 @@ class SecurityHeaders:
 
 
 class RequestCounts:
-    """The statuses and durations of this process's answers, used only by the server's thread.
+    """The statuses and durations of this process's responses, used only by the server's thread.
 
     Attributes:
-        answers: number of answers by the first digit of the status.
-        within: number of answers whose head took no longer than a number of seconds, by this number.
-        seconds: total seconds of all answers.
+        answers: number of responses by the first digit of the status.
+        within: number of responses whose head took no longer than a number of seconds, by this number.
+        seconds: total seconds of all responses.
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class RequestCounts:
         self.seconds = 0.0
 
     def add(self, status: int, seconds: float) -> None:
-        """Count an answer."""
+        """Count a response."""
         self.answers[f"{status // 100}xx"] += 1
         self.seconds += seconds
         for bound in self.within:
@@ -140,7 +140,7 @@ class Guard:
         files: uploaded files, with a share for each sender.
         senders: function that returns the sender if they may upload recordings for a submission, otherwise an empty
             string.
-        counts: the counts of answers.
+        counts: the counts of responses.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        # Each request is answered in a separate context, so this ends with the request.
+        # Each request is handled in a separate context, so this ends with the request.
         REQUEST.set(f"{scope['method']} {path}"[:LONGEST_PATH])
         uploads = scope["method"] == "POST" and path.startswith(gradio_addresses.UPLOADS)
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
@@ -205,12 +205,12 @@ class Guard:
             try:
                 await self._app(scope, body, dressed)
             except Exception:
-                # The component that sends the answer is in front of this one.
+                # The component that sends the response is in front of this one.
                 self._counts.add(500, 0.0)
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Return the refusal of a request; None if it is not refused. The first failing check gives the answer."""
+        """Return the refusal of a request; None if it is not refused. The first failing check decides."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -218,7 +218,7 @@ class Guard:
             return refuse(421, f"this board is at {os.environ['PODEVAL_URL']}")
         method, program = scope["method"], _is_program(path)
         if program and _is_foreign_origin(headers):
-            return refuse(403, "pages of other sites may not read here")
+            return refuse(403, "pages of other sites cannot read anything here")
         if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
             return refuse(405, f"{method} is not supported here")
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
@@ -333,7 +333,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 
     Args:
         headers: the headers of the request; every line with this name counts, in order.
-        hops: number of our own proxies in front of the site; a text that is not a number means one.
+        hops: number of our own proxies in front of the site; any text that is not a number means one.
     """
     chain = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
     number = int(hops) if hops.isascii() and hops.isdigit() and 0 < int(hops) < 10 else 1

@@ -46,7 +46,7 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def limit_concurrency(self) -> int | None:
-        """The maximum number of connections for answering the current request, which uvicorn checks after its head."""
+        """The maximum number of connections for handling the current request, which uvicorn checks after its head."""
         if self.scope["path"] == "/health":
             return None
         return 0 if self._of_address[self._address] > EACH_CONNECTS else self._most
@@ -88,7 +88,7 @@ class SiteServer(uvicorn.Server):
     """A server that reports when it is ready.
 
     Objects that exist by then stay in memory, so they are excluded from garbage collection, which would delay all
-    answers by 0.3 s.
+    responses by 0.3 s.
 
     Args:
         config: see `build_configuration`.
@@ -133,7 +133,7 @@ def run(app: Any, host: str, port: int, announce: str = "") -> None:
         app: the site.
         host: address to listen on.
         port: port to listen on.
-        announce: text to print once the site answers.
+        announce: text to print once the site responds.
     """
     # A thousand connections need more open files than many systems allow a program by default.
     with contextlib.suppress(ImportError, OSError, ValueError):

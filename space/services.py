@@ -67,7 +67,7 @@ class ScoreReports:
 _LOG = logging.getLogger("podeval.site")
 
 EVERY = 10.0
-"""Seconds for which an answer is valid, so more frequent requests cost nothing."""
+"""Seconds for which a result is valid, so more frequent requests cost nothing."""
 PATIENCE = 3.0
 """Seconds after which a waiting write counts as refused."""
 NOT_TAKEN = "nothing can be recorded at present: the database accepts no writes; its disk may be full"
@@ -130,25 +130,25 @@ NOWHERE = CodedSentence(
 
 
 FULL = CodedSentence(
-    "nothing is taken here: the disk of this board was full or read-only when it started; its operator must fix that "
-    "and start it again",
+    "nothing is accepted here: the disk of this board was full or read-only when it started; its operator must fix "
+    "that and start it again",
     code="disk-full",
 )
 
 
 ONLY_VOTES = CodedSentence(
-    "only votes are taken here, because this Space would lose everything else at its next restart; its owner can set "
-    "DATABASE_URL",
+    "only votes are accepted here, because this Space would lose everything else at its next restart; its owner can "
+    "set DATABASE_URL",
     code="only-votes",
 )
 
 
 class FetchKeeper:
-    """Saves the counts of battles' sounds, in one thread for all requests; one further request waits for it on behalf
-    of the others.
+    """Saves how much of battles' recordings was fetched, in one thread for all requests; one waiting request covers all
+    that come later.
 
     Args:
-        tokens: the battles' sounds.
+        tokens: the battles' recordings.
     """
 
     def __init__(self, tokens: AudioTokens) -> None:
@@ -157,7 +157,7 @@ class FetchKeeper:
         self._in_turn = ThreadPool(1)(self._write)
 
     async def keep(self) -> None:
-        """Save the counts; if the database refuses, they are saved with the next sound."""
+        """Save the counts; if the database refuses, they are saved with the next recording."""
         if not self._waiting:
             self._waiting = True
             try:
@@ -285,7 +285,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         # that.
         opened = Database(address, patience=BUSY_SECONDS)
     except StoreReadOnly as error:
-        _LOG.error("%s; until then the board can be read, and nothing is taken", error)
+        _LOG.error("%s; until then the board can be read, and nothing is accepted", error)
         opened, closed = Database(address, read_only=True), FULL
     if (wrong := find_damage(opened)) is not None:
         opened.close()

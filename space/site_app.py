@@ -51,7 +51,7 @@ def build_site(site: Site) -> FastAPI:
     )
     app.mount("/own", StaticFiles(directory=HERE / "static"), name="own")
 
-    # Browsers look for it here on pages that are not from our templates: Gradio's pages, files, and the API
+    # Browsers look for the icon here on pages that are not from our templates: Gradio's pages, files, and the API
     # documentation.
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:

@@ -56,7 +56,7 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
 
 
 def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
-    """Make a place for the server's answer to a request; its value is HTML in which all text is escaped.
+    """Make a place for the server's response to a request; its value is HTML in which all text is escaped.
 
     Args:
         name: its element id.

@@ -102,7 +102,7 @@ class Site:
         files: files that visitors uploaded and may name.
         results: the folder of runs, whose tables are read once for all pages.
         reports: the reports on these results.
-        requests: counts of answered requests.
+        requests: counts of handled requests.
     """
 
     def __init__(self, services: Services, how: SignIn) -> None:
@@ -249,7 +249,7 @@ class Site:
 
         Args:
             request: the person's request.
-            rate: number of requests per time.
+            rate: number of requests per period.
             what: the requests that are counted together; by default those of its route.
 
         Raises:

@@ -51,7 +51,7 @@ _PLACED = {
     "scenario": datasets.ClassLabel(names=list(TAXONOMY.scenarios)),
     "capability": datasets.ClassLabel(names=list(TAXONOMY.capabilities)),
 }
-"""The columns that are in both tables."""
+"""The columns that both tables have."""
 
 
 class MTalkBench(Builder):
@@ -132,9 +132,9 @@ class MTalkBench(Builder):
         ),
         known_errors=(
             "No votes are published, and models' answers only as a sample of three dialogues without audio.",
-            "The audio column declares 24 kHz, but clips in the authors' repository have 22,050 Hz. The bytes are kept "
-            "unchanged, and resampled when they are decoded.",
-            "Table 7 counts one paralinguistic dialogue as educational that is service-oriented in the prompts: it "
+            "The audio column declares 24 kHz, but clips in the authors' repository are sampled at 22,050 Hz. The "
+            "bytes are kept unchanged, and resampled when they are decoded.",
+            "Table 7 counts as educational one paralinguistic dialogue that is service-oriented in the prompts: it "
             "prints 6 and 5 for paralinguistic generation, whereas the prompts give 5 and 6.",
             "Of the 37 dialogues on paralinguistic generation, the paper counts 11 on emotional speech and 11 on "
             "expressive modelling; 1 prompt asks about the first and 21 about the second.",
@@ -192,7 +192,7 @@ class MTalkBench(Builder):
             return ()
         return (
             f"{len(unknown)} of {len(dialogues)} dialogues have an arena prompt that taxonomy.json "
-            f"{TAXONOMY.version} does not know, so their capability is null: {', '.join(unknown[:10])}"
+            f"{TAXONOMY.version} does not contain, so their capability is null: {', '.join(unknown[:10])}"
             + (" and others." if unknown[10:] else "."),
         )
 
@@ -200,7 +200,7 @@ class MTalkBench(Builder):
 def _read_turns(folder: Path) -> list[SourceTurn]:
     raw = read_parquet(folder, "data/test-*.parquet", _COLUMNS, _PLACES).to_pylist()
     if others := sorted({str(row["source"]) for row in raw} - {"question"}):
-        raise BadInput(f"the column source must say question, not {', '.join(others[:5])}: answers are no part of this")
+        raise BadInput(f"the column source must say question, not {', '.join(others[:5])}: answers do not belong here")
     return sort_turns(raw, TAXONOMY)
 
 

@@ -36,7 +36,7 @@ SPEAKER_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()[
 _TEXT = datasets.Value("string")
 _PLAIN = ("id", "instruction", "input_prompt")
 GUESSES = {
-    "language": "the language of the sources is taken",
+    "language": "the language of the sources is used",
     "speakers": "it is empty there, and the breakdown by speakers leaves these rows out",
     "input_tokens": "it is empty there, and the breakdown by input length leaves these rows out",
     "domain": "it is empty there",
@@ -172,7 +172,7 @@ class PodBench(Builder):
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """Return a sentence for each fact whose name in `meta` podeval guesses wrongly."""
+        """Return a sentence for each fact for which podeval's guess of its name in `meta` is wrong."""
         rows = [_make_row(raw) for path in _find_split_files(folder, "test") for raw in _read_raw(path)]
         sentences = []
         for fact, consequence in GUESSES.items():
@@ -180,8 +180,8 @@ class PodBench(Builder):
             if misfits := {row: why for row, why in whys.items() if why}:
                 first = next(iter(misfits))
                 sentences.append(
-                    f"{fact} is refused in {len(misfits)} of {len(rows)} rows, where meta has no such thing under a "
-                    f"name that podeval supposes ({first}: {misfits[first]}); {consequence}. Correct the names in "
+                    f"{fact} is refused in {len(misfits)} of {len(rows)} rows, because meta has no usable value under "
+                    f"the names that podeval assumes ({first}: {misfits[first]}); {consequence}. Correct the names in "
                     "facts.json."
                 )
         return sentences
@@ -255,7 +255,7 @@ def _make_row(raw: Any) -> Row:
 def _odd_id(row: Row) -> str | None:
     """Report an id that is not text; every dataset has a rule that requires an id."""
     odd = row["id"] and (not isinstance(row["id"], str) or not row["id"].strip())
-    return "id should be a text" if odd else None
+    return "id should be text" if odd else None
 
 
 def _no_object(row: Row) -> str | None:

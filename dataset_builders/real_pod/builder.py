@@ -103,7 +103,7 @@ class RealPod(Builder):
         title="Real-Pod",
         summary=(
             "Scripted conversation, written by a language model: 51 podcast topics in 17 categories, each with a "
-            "published episode, a script to be spoken and a show in spontaneous speech, and voices to speak them."
+            "published episode, a script to be spoken and a show in spontaneous speech, and voices to speak them with."
         ),
         version="3.0.0",
         paper=BENCHMARK.paper,
@@ -143,7 +143,7 @@ class RealPod(Builder):
                 description=(
                     "One script per row, from every table that has scripts, for reviewers and not for systems. Every "
                     "turn has its claims with their sources, or a mark that they are invented; `note` says what is "
-                    "invented in a script, and `own_turns` and `own_names` list the figures and names of its own."
+                    "invented in a script, and `own_turns` and `own_names` list its invented figures and names."
                 ),
                 splits=("test",),
                 sources=_TEXTS,

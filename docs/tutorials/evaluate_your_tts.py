@@ -44,7 +44,7 @@ parts = np.array_split(samples, 4)
 
 
 def hiss(level: float) -> list[tuple[np.ndarray, int]]:
-    """Return the parts with noise at a level."""
+    """Return the parts of the recording with noise added at a given level."""
     return [(part + level * np.random.default_rng(1).standard_normal(len(part)), rate) for part in parts]
 
 

@@ -85,7 +85,7 @@ with Database("listening/test.db") as database:
 # %% [markdown]
 # ## Results
 #
-# The results are means with 95 % intervals, clustered by listener, and any excluded listeners, with the reason.
+# The results contain means with 95 % intervals, clustered by listener, and list any excluded listeners with the reason.
 
 # %%
 for row in results.rows:

@@ -14,7 +14,7 @@ print(scores)
 # The output starts with a verdict of a sentence or two (`scores.verdict`), followed by each defect with its time and
 # the values in groups. A row has a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a range), a label
 # that compares the value with podcasts of people and good systems (*good*, *usual* or *poor*), and the usual range.
-# This call names two metrics to be quick; without `metrics`, podeval computes every metric it can and shows about ten
+# This call names two metrics to save time; without `metrics`, podeval computes every metric it can and shows about ten
 # values.
 #
 # ## With the script

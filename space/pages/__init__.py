@@ -1,1 +1,1 @@
-"""Pages next to the board; each module has its routes in `routes`."""
+"""The pages of the site; each module lists its routes in `routes`."""

@@ -154,7 +154,7 @@ def health(site: CurrentSite) -> Response:
 
 @routes.get("/api/docs", include_in_schema=False, dependencies=[limit(RATE)])
 def documentation(request: Request, site: CurrentSite) -> HTMLResponse:
-    """Show every path of the OpenAPI document, with its answer and its parameters."""
+    """Show every path of the OpenAPI document, with its response and its parameters."""
     # Paths for programs come before those for pages.
     operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
     read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
@@ -171,7 +171,7 @@ def counts(site: CurrentSite) -> PlainTextResponse:
 
 
 def _count_stored(site: Site) -> Families:
-    """Return facts from the database and the disk, which are rarely read, because the counts process all votes."""
+    """Return facts from the database and the disk, which are read only rarely, because counting processes all votes."""
     services, now = site.services, datetime.now(UTC)
     counted, hub = services.arena.counts(), services.evaluation.hub
     with services.database.reading() as session:

@@ -44,7 +44,7 @@ class Wish(FromPage):
 
 
 _Stretch = Annotated[tuple[StrictFloat, StrictFloat], Strict(False)]
-"""A list with the start and end of a stretch in seconds."""
+"""The start and end of a passage, in seconds, as a list."""
 
 
 class BallotSent(FromPage):
@@ -234,7 +234,7 @@ def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
 
 
 def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
-    """Describe the voter's number of battles, agreement with others, and votes missing for a personal board."""
+    """Describe the voter's number of battles, agreement with others, and votes still needed for a personal board."""
     share = f"{100 * mine.agreed / mine.compared:.0f}" if mine.compared else ""
     sentences = [
         texts["judged"].format(count=mine.judged),

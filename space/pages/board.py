@@ -153,7 +153,7 @@ def _name_file(settled: ResolvedView, kind: str) -> str:
 
 
 def attach(name: str) -> dict[str, str]:
-    """Return the header for an answer that is saved under a name."""
+    """Return the header that saves a response as a file with this name."""
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
@@ -182,7 +182,7 @@ def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\u
 
 
 def compress(request: Request, answer: Response) -> Response:
-    """Compress an answer if the client accepts compression and the answer is large."""
+    """Compress a response if the client accepts compression and the response is large."""
     if "gzip" in request.headers.get("accept-encoding", "") and len(answer.body) >= SMALLEST_PACKED:
         answer.body = gzip.compress(answer.body, compresslevel=1)
         answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})

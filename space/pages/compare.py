@@ -42,10 +42,10 @@ from podeval.plots.svg import Frame
 from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
-"""Number of threads that prepare copies, and mostly wait for one; pages, votes and `/health` have others."""
+"""Number of threads that prepare copies, mostly waiting for one; pages, votes and `/health` have other threads."""
 
 MOST, MOST_EACH = 36, 6
-"""Maximum number of requested sounds and peaks, in total and per address; a page requests four at once."""
+"""Maximum number of requested recordings and peaks, in total and per address; a page requests four at once."""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
 _WAITING = WaitingRoom(MOST, MOST_EACH)
@@ -118,7 +118,7 @@ def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]
             with _WAITING.enter(find_origin(request)):
                 return await in_thread(request=request, **options)
         except Full:
-            sentence = "many sounds are being prepared at the moment; try again in a few seconds"
+            sentence = "many recordings are being prepared at the moment; try again in a few seconds"
             return JSONResponse({"error": sentence, "reason": refusal.TOO_MANY}, 503, {"Retry-After": "5"})
 
     return answer
@@ -126,7 +126,7 @@ def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]
 
 @dataclass
 class SoundWish:
-    """A recording by its address, at the loudness of the same recording of `beside`, if there is one."""
+    """The recording at an address, at the same loudness as the recording of the system `beside`, if one is given."""
 
     system: str
     where: str

@@ -1,4 +1,5 @@
-"""The audit of judges: whether each judge with records here is consistent, unbiased, readable, and like people.
+"""The audit of judges: whether each judge with records here is consistent and unbiased, gives usable answers, and
+agrees with people.
 
 Records are in the folder `judges` of the runs, and in PODEVAL_JUDGES (folders, separated as in PATH); if the files
 `scores.jsonl` and `human.csv` are next to them, the agreement with people is shown.
@@ -70,7 +71,7 @@ def documents(audits: Audits) -> JSONResponse:
 
 
 def audit_folders(folders: Sequence[Path]) -> list[AuditedRecords]:
-    """Audit all folders of records among these and in them, by name; an audit is made again when its files change."""
+    """Audit all folders of records among these and in them, by name; an audit is repeated when its files change."""
     parents = {
         path.parent
         for folder in folders

@@ -149,7 +149,7 @@ def finish(site: CurrentSite, session: str) -> JSONResponse:
     "/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"], dependencies=[limit(SOUND)]
 )
 def play(request: Request, site: CurrentSite, session: str, number: int, letter: str) -> Response:
-    """Send the sound of a stimulus, or a range of it."""
+    """Send the audio of a stimulus, or a range of it."""
     sound = _open_sounds(site).file(session, number, letter)
     if isinstance(sound, bytes):
         return audio_routes.answer_sound_bytes(sound, request.headers.get("Range", ""))

@@ -94,7 +94,7 @@ class SubmissionCheck:
 
 
 def _as_anybody(gate: Gate) -> Gate:
-    """Return the same gate, but without this board's Hub token and without access to folders."""
+    """Return a copy of the gate without this board's Hub token and without access to folders."""
     from huggingface_hub import HfApi
 
     endpoint = gate.api.endpoint if gate.api is not None else None
@@ -111,7 +111,7 @@ INSTRUCTIONS = (
 )
 
 MOST = 200
-"""Maximum number of rows in an answer."""
+"""Maximum number of rows in a response."""
 FIELDS = {
     "system": "system",
     "system_title": "title",
@@ -161,7 +161,7 @@ async def answer(request: Request) -> Response:
     if request.method == "GET":  # There are no sessions, so an endless stream would not carry anything.
         return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
     if (tools := getattr(request.app.state, "tools", None)) is None:
-        return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
+        return JSONResponse({"error": "this site is starting or stopping; try again in a moment"}, 503)
     return _Handed(tools)
 
 
@@ -345,8 +345,8 @@ def build_tools(board: BoardTools) -> Any:
     about: dict[Callable[..., Any], str] = {
         board.search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",
         board.leaderboard: "The numbers of one benchmark under one profile: value, 95 % interval, rank range, scored "
-        "and unscored items, protocol. `slice` is a breakdown such as category=Arts; `dimension` a beginning, "
-        "as speech.",
+        "and unscored items, protocol. `slice` is a breakdown such as category=Arts; `dimension` is the "
+        "beginning of a name, such as speech.",
         board.system_results: "All numbers of one system, by benchmark and profile.",
         board.compare_systems: "Two systems side by side: paired differences (a minus b) over common items, 95 % "
         "intervals.",
@@ -354,9 +354,9 @@ def build_tools(board: BoardTools) -> Any:
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
         board.arena_ratings: "Ratings by public votes (protocols excerpts, whole) and by battles before judges "
         "(judge NAME), never pooled, by dimension: each system with rating, 95 % interval and rank range, or what it "
-        "lacks while provisional; without a dimension all, and `pooled`.",
-        board.submit_check: "Look a model repo of the Hub over as submitting it would, and queue nothing: `passed`, "
-        "`refusals` (each rule that is not kept, what to change), `preview` (what would run), `document`.",
+        "still needs while provisional; without a dimension, all of them and `pooled`.",
+        board.submit_check: "Check a model repo on the Hub as submitting it would, but queue nothing: `passed`, "
+        "`refusals` (each broken rule, what to change), `preview` (what would run), `document`.",
     }
     for function, description in about.items():
         hints = asking_hub if function == board.submit_check else reading

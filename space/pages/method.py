@@ -58,7 +58,7 @@ def _list_changes(site: Site) -> list[Change]:
 
 @routes.get("/method", dependencies=[limit("60/minute")])
 def method(request: Request, site: CurrentSite) -> Response:
-    """Show how the board is made, how far metrics agree with people, and the changes."""
+    """Show how the board is computed, how well metrics agree with people, and the changes."""
     agreements, language = _compute_agreement(site), site.language(request)
     published = compute_published()
     history, ranking = _list_changes(site), site.services.rankings.current()

@@ -1,4 +1,4 @@
-"""The sounds and files of the Score tab: its example recordings, and the report of a measurement."""
+"""The files of the Score tab: its example recordings, and the reports of measurements."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def example(request: Request, name: str) -> Response:
     """Send an example."""
     if name not in EXAMPLES:
         raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
-    # Browsers cannot seek to a defect in a sound that is sent without ranges.
+    # Browsers cannot seek to a defect in audio that is sent without ranges.
     return answer_sound_bytes(read_example(name)[0], request.headers.get("range", ""), "audio/flac")
 
 

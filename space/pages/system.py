@@ -130,7 +130,7 @@ def _item(
     """Return every score of an item, its defects, and its windowed values over time."""
     results, _ = item_results.find_item_results(items, system, where, item)
     defects = item_results.list_defects(results)
-    # Times refer to a single recording; an output of several sounds has no such times.
+    # Times refer to a single recording; an output of several recordings has no such times.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else _list_defects(defects, audio, texts),
@@ -162,7 +162,7 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
 
 
 def _list_defects(defects: Sequence[TimedDefect], audio: str, texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rows in order of time, and the number of omitted defects.
+    """Return the rows in chronological order, and the number of omitted defects.
 
     Args:
         defects: the defects of the item.

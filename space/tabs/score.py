@@ -33,7 +33,7 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Options that make visitors wait in our queue and not in Gradio's, which has one per language and its own texts."""
+"""Options that make visitors wait in our queue: Gradio would have one queue per language, with its own texts."""
 
 
 OWN = "own"
@@ -200,7 +200,7 @@ class RecordingPart(ScorePart):
         names: list[str],
         upsample: bool = False,
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the current step, errors, and results so far, whenever there are more."""
+        """Yield the current step, errors, and the results so far, each time they change."""
         if missing := self._missing(which, audio, words, names):
             yield "", render_problem(missing), ""
             return

@@ -64,7 +64,7 @@ _RESTORE = (
     " return kept.length === values.length ? kept : values; }"
 )
 _FORGET = f"""(answer) => {{ if (answer?.includes('href="/submissions/')) sessionStorage.removeItem('{DRAFT}'); }}"""
-"""Clears the draft once a submission is accepted; only that answer contains the submission's address."""
+"""Clears the draft once a submission is accepted; only the response to it contains the submission's address."""
 _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """Settings of events without a function on the server, so typed text does not leave the browser."""
 
@@ -248,7 +248,7 @@ class SubmitTab(TabPart):
         return hub.jobs if hub is not None else None
 
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
-        """Return the gate's answer, without queueing anything."""
+        """Return the gate's findings, without queueing anything."""
         try:
             self._limit(request, CHECK_RATE, "submit check")
             who = get_submitter(self._site.require_person(request.request))
@@ -259,7 +259,7 @@ class SubmitTab(TabPart):
         return self._judge(request, str(kind), result["refusals"], preview=result.get("preview"))
 
     def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
-        """Submit the document; the answer comes when it is on disk, and contains the address of its page."""
+        """Submit the document; the response is sent once it is on disk, and contains the address of its page."""
         try:
             self._limit(request, SUBMIT_RATE, "submit")
             who = get_submitter(self._site.require_person(request.request))

@@ -63,7 +63,7 @@ def test_a_clean_recording_is_said_to_be_one_and_what_was_not_checked_is_said() 
     assert make_scores(CLEAN).verdict == "No defects were found. Everything is usual or good."
     unread = {name: value for name, value in CLEAN.items() if not name.startswith(("wer", "content"))}
     assert make_scores(unread).verdict.startswith("No defects were found in the sound; without a script its words were")
-    assert make_scores({"mattr.mattr": 0.7}).verdict == "Nothing here has a usual range to be judged by."
+    assert make_scores({"mattr.mattr": 0.7}).verdict == "No value here has a usual range to compare it with."
     absent = Unscored("no weights", "ours")
     assert "failed: sptd" in podeval.Scores("talk.wav", {"sptd": absent}).verdict
 

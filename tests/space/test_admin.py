@@ -119,7 +119,7 @@ def test_a_flagged_vote_is_left_out_with_the_form_of_its_row(root: TestClient, s
     )
     assert list(small.arena.battles()["voter"]) == ["honest"]
     after = root.get("/admin").text
-    assert "left a voter out" in after
+    assert "excluded a voter" in after
     assert "it was a slip of the rules" in after
 
 
@@ -127,7 +127,7 @@ def test_everybody_reads_why_votes_are_frozen_and_programs_are_refused(people: P
     sentence = f"We move until 14:00 UTC. {HOSTILE}"
     root.post("/admin/frozen", json={"what": "votes", "frozen": True, "reason": sentence})
     page = people("alice", accept="text/html").get("/arena/ratings").text
-    assert "No votes are taken at the moment.</strong> We move until 14:00 UTC." in page
+    assert "No votes are accepted at the moment.</strong> We move until 14:00 UTC." in page
     assert HOSTILE not in page
     refused = people("alice").post("/arena/battles", json={})
     assert (refused.status_code, refused.json()["reason"]) == (503, "closed")
@@ -152,14 +152,14 @@ def test_dimensions_pool_and_goal_are_set_on_the_page(root: TestClient, small: A
     assert root.post("/admin/goal", json={"votes": 250, **because}).status_code == 200
     assert small.arena.dimensions_by_protocol()["whole"] == ["ambient"]
     page = root.get("/admin").text
-    assert "250 counted votes are wanted on each." in page
+    assert "The target is 250 counted votes on each." in page
     assert "took out of the pool" in page
     assert "built-in method" not in page
     unknown = root.post("/admin/systems", json={"system": "nobody", "shown": True, **because})
     assert (unknown.status_code, unknown.json()["error"]) == (422, "the arena has no system nobody")
     small.vote("somebody", "a")
     ratings = root.get("/arena/ratings").text
-    assert "1 (of 250 wanted)" in " ".join(ratings.split())
+    assert "1 (target: 250)" in " ".join(ratings.split())
 
 
 def published(queue: Queue) -> str:

@@ -24,8 +24,8 @@ HOSTILE = """<img src=x onerror=window.hacked=1>"""
 def test_a_refused_decision_is_said_beside_the_form(visit: Any, site: str) -> None:
     page = visit.page
     page.goto(f"{site}/admin")
-    page.get_by_label("Votes wanted on each dimension", exact=True).fill("99999999")
-    page.get_by_label("Reason (Votes wanted on each dimension)").fill("as many as can be")
+    page.get_by_label("Target number of votes on each dimension", exact=True).fill("99999999")
+    page.get_by_label("Reason (Target number of votes on each dimension)").fill("as many as can be")
     page.get_by_role("button", name="Set").click()
     page.wait_for_selector("#problem:not([hidden])")
     assert page.locator("#problem").inner_text() == "99999999 is not a valid target number of votes"

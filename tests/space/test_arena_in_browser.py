@@ -124,7 +124,7 @@ def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorde
     names = page.inner_text(".sides")
     assert sum(system.title in names for system in SYSTEMS.values()) == 2
     assert page.inner_text("#arena").lower().count("recorded") == 1
-    assert "cannot be said yet" in page.inner_text("#standing"), "no rating after one vote"
+    assert "not known yet" in page.inner_text("#standing"), "no rating after one vote"
     page.click("#side-b .play")
     page.wait_for_selector("#side-b.playing")
     page.wait_for_selector("#side-b:not(.playing)")
@@ -364,8 +364,8 @@ def test_an_excerpt_is_judged_from_ten_seconds_of_it_and_the_whole_is_heard_afte
     state(page, "battle")
     page.select_option("#wish", label="Excerpts: long form")
     page.wait_for_selector("#judged-on:text-is('long form')")
-    assert "same place" in page.inner_text("#rule")
-    assert "Please hear 1\N{NO-BREAK SPACE}s of each side" in page.inner_text("#hint")
+    assert "same position" in page.inner_text("#rule")
+    assert "Please listen to 1\N{NO-BREAK SPACE}s of each side" in page.inner_text("#hint")
     assert "0:05" not in page.inner_text("#arena"), "how long the whole is would tell whose it is"
     page.click("#side-a .play")
     page.wait_for_function("document.querySelector('#side-a progress').value === 100")
@@ -384,5 +384,5 @@ def test_an_excerpt_is_judged_from_ten_seconds_of_it_and_the_whole_is_heard_afte
     state(page, "battle")
     page.select_option("#wish", label="Whole recordings: long form")
     page.wait_for_selector("#side-a .time:has-text('/ 0:05')")
-    assert "Please hear 5\N{NO-BREAK SPACE}s of each side" in page.inner_text("#hint")
+    assert "Please listen to 5\N{NO-BREAK SPACE}s of each side" in page.inner_text("#hint")
     assert here.wrong == []

@@ -488,7 +488,7 @@ def test_ratings_follow_the_votes_and_no_spreadsheet_runs_their_names(as_person:
     assert "<img src=x" not in page
     assert "&lt;img src=x" in page
     assert 'class="ladder"' in page
-    assert "4 of 5 voters missing" in page
+    assert "4 of 5 voters still needed" in page
     assert "还差 4 位投票者（需 5 位）" in ann.get("/arena/ratings?lang=zh").text
     excluded = ann.get("/arena/ratings?dimension=%3Cscript%3Ealert(1)%3C/script%3E")
     assert excluded.status_code == 200
@@ -526,7 +526,7 @@ def test_a_judges_battles_stand_beside_peoples_votes_on_the_page_and_newcomers_a
     page = ann.get("/arena/ratings").text
     assert 'href="?protocol=judge%20gemini%20%26%20co"' in page
     beside = ann.get("/arena/ratings?protocol=judge%20gemini%20%26%20co").text
-    assert "Battles before a judge" in beside
+    assert "Battles decided by a judge" in beside
     assert '<th scope="row">lark' in beside
     assert "excluded" not in beside.partition('id="footing"')[2].partition("</p>")[0]
     assert "judge gemini & co,sem,lark" in ann.get("/arena/ratings.csv").text

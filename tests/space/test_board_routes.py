@@ -356,7 +356,7 @@ def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType,
         shutil.copy(runs / table, whole)
     words = {
         "en": (
-            "rest on 3 independent items",
+            "based on 3 independent items",
             "expected in at most 0.25 of the 5 ranked columns",
             "Correction of ranks “view” is",
         ),

@@ -244,7 +244,7 @@ def test_a_page_lists_what_went_wrong_with_a_snippet_of_each(client: TestClient)
         "Left out",
         "00:00:02.000",
         "who really owns",
-        "low: heard by",
+        "low: noticed by",
         "Dropout",
         "0.15\N{NO-BREAK SPACE}s",
         ">high: ",

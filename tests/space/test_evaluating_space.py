@@ -52,7 +52,7 @@ def desk_of(folder: Path, database: Database) -> Any:
             {**SETTINGS, "PODEVAL_JOBS_BUDGET": ""},
             "Submissions are not evaluated here at present: set a budget for all jobs together",
         ),
-        (SETTINGS, "run as jobs on Hugging Face (a10g-large) and are measured here; 0.00 of 50.00 USD are spent."),
+        (SETTINGS, "as jobs on Hugging Face (a10g-large) and are measured here; 0.00 of 50.00 USD have been spent."),
     ],
 )
 def test_the_queue_says_in_a_sentence_who_works_or_what_is_missing(

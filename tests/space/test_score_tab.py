@@ -132,7 +132,7 @@ def test_what_is_missing_or_too_large_is_a_sentence_in_the_language_of_the_tab(
     large = tmp_path / "large.wav"
     with large.open("wb") as file:
         file.truncate(28 * 2**20)
-    assert "This file is 28.0\N{NO-BREAK SPACE}MB, 20\N{NO-BREAK SPACE}MB are the most here" in part.look_at(str(large))
+    assert "This file is 28.0\N{NO-BREAK SPACE}MB; the limit here is 20\N{NO-BREAK SPACE}MB" in part.look_at(str(large))
     assert "28.0\N{NO-BREAK SPACE}MB" in measured(part, large, ["loudness"])[-1][1]
     chinese = part_of(board_app.build(tmp_path / "runs"), "zh")
     assert "此文件为 28.0\N{NO-BREAK SPACE}MB" in chinese.look_at(str(large))

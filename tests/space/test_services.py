@@ -44,7 +44,7 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     services = open_services(tmp_path / "runs")
     assert services.closed is None, "votes are taken"
     assert services.desk
-    assert "only votes are taken here" in services.desk.closed
+    assert "only votes are accepted here" in services.desk.closed
     app = build_pages(services, listening, mode="oidc")
     told = TestClient(app, headers={"x-podeval": "1"}).post(
         "/listen/any/sessions", json={"pid": "ann", "consent": True}

@@ -133,7 +133,7 @@ def test_what_does_not_prove_who_it_is_is_refused_as_that(
         provider.claims = wrong
     answer = signing_in(signed, provider)
     assert (answer.status_code, answer.json()["reason"]) == (400, "unproven")
-    assert answer.json()["error"].startswith("You are not signed in: the sign-in provider's answer does not")
+    assert answer.json()["error"].startswith("You are not signed in: the sign-in provider's response does not")
     assert "alice" not in who(signed)
     provider.claims, provider.signing = {}, None
     assert signing_in(signed, provider).status_code == 303, "another try is not spoilt by it"
@@ -335,7 +335,7 @@ def test_listening_tests_of_the_site_stand_first_with_how_thin_they_are(
     monkeypatch.setattr(method, "read_marks_by_test", lambda _: {"Sound": marks})
     local.cookies.clear()
     section = local.get("/method").text.partition('<h2 id="validity">')[2].partition("</section>")[0]
-    assert section.partition("<p>")[2].startswith("The evidence is thin: Sound was heard for")
+    assert section.partition("<p>")[2].startswith("The evidence is thin: Sound was rated for")
     assert "keys were compared" in section.partition("<table>")[0]
     assert '<th scope="col" class="number">SRCC over systems</th>' in section
     assert "listening test on this site shares" not in section

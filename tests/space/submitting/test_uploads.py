@@ -77,14 +77,14 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "sign in" in upload("", ["a.wav"])
     assert "leads out of the zip" in upload("alice", ["../a.wav"])
     told = upload("alice", [f"my tones/{item}.wav" for item in tiny.ITEMS[:9]] + ["my tones/other.wav"])
-    assert "ten/demo: 9 of 10 are there" in told
+    assert "ten/demo: 9 of 10 are present" in told
     assert tiny.ITEMS[9] in told
     assert "other.wav" in told
     assert "1 of 10 outputs" in hand_in("alice", "check")
     assert "are missing" in hand_in("alice", "submit")
     assert Queue(database).all() == [], "what is incomplete is not queued, and its upload stays"
     assert "upload a zip" in hand_in("bob", "submit"), "nobody submits what another uploaded"
-    assert "10 of 10 are there" in upload("alice", [f"{item}.wav" for item in tiny.ITEMS])
+    assert "10 of 10 are present" in upload("alice", [f"{item}.wav" for item in tiny.ITEMS])
     assert "All checks passed" in hand_in("alice", "check")
     assert "/submissions/" in hand_in("alice", "submit")
     (row,) = Queue(database).all()
@@ -97,7 +97,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
     assert run.plan().generation["revision"] == row.pinned["content"]
     page = TestClient(site_of()).get(f"/submissions/{row.id}").text.replace("\xa0", " ")
-    assert "Items that are there: 10 of 10" in page
+    assert "Finished items: 10 of 10" in page
     assert "ten/demo/item_3" in page
     assert "all 10 items are made and measured" in page
     assert "Cost so far: 0.00 USD" in page
