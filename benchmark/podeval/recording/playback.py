@@ -94,7 +94,7 @@ class Playback:
         self._cache = Cache(folder, room)
         self._written = 0
         self._hashes: dict[tuple[int, ...], str] = {}
-        """SHA-256 by the file system's metadata of a file, which change when it is written or replaced."""
+        """SHA-256 of files by their file system metadata, which change when a file is written or replaced."""
         # Creating a copy occupies a core; requests for existing copies do not wait for it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
@@ -112,7 +112,7 @@ class Playback:
             gain: dB.
             seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
                 length, and dither is added throughout, so neither the length nor the bytes equal those of a copy that
-                is played under its name.
+                is played under its system's name.
 
         Raises:
             BadInput: there is no such recording or passage.
@@ -135,7 +135,7 @@ class Playback:
         return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
-        """Return a file of this many bytes with a copy's sound, which is created if necessary.
+        """Return a file of this size with the same sound as a copy, which is created if necessary.
 
         Args:
             copy: a file that `copy` returned.
@@ -235,7 +235,7 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; both get the mean of more channels.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more, both get their mean.
 
     Raises:
         BadInput: there is no such recording, or the passage is outside it.

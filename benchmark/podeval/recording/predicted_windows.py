@@ -101,7 +101,8 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return the part that predictors of any sound rate, without constant offset and silent ends, and its first sample.
+    """Return the part that predictors for sound of any kind rate, without constant offset or silent ends, and where it
+    begins.
 
     A recording with a lower rate is upsampled.
 
@@ -129,7 +130,8 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the indices of the windows with enough speech or, if there are none, of the fullest ones (`FULLEST`)."""
+    """Return the indices of the windows with enough speech or, if there are none, of those with the most
+    (`FULLEST`)."""
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
@@ -164,7 +166,7 @@ def predict_windows(
     """Rate the windows of `seconds` that contain speech with a model.
 
     A shorter recording is one window. Windows that are more than 60 % silence are pauses, about which listeners have no
-    opinion, so they are left out; if all windows are like this, the fullest are rated.
+    opinion, so they are left out; if this is true of all windows, those with the most speech are rated.
 
     Args:
         track: speech.

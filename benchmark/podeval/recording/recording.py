@@ -41,7 +41,7 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
 _PROSODY_METHOD = "1"
-"""Version that changes with the results of `measure_prosody`."""
+"""Version, which changes whenever the results of `measure_prosody` do."""
 
 
 class Recording:
@@ -77,7 +77,7 @@ class Recording:
 
     @classmethod
     def open(cls, path: str | Path, *, apart: bool = False, **options: Any) -> Recording:
-        """Decode a file once; with `apart`, decode it in a sandbox or restricted process, like a file from a stranger.
+        """Decode a file once; with `apart`, decode it in a sandbox or restricted process, as for an untrusted file.
 
         Raises:
             BadAudio: the file cannot be read as audio; the message gives the reason and the remedy.
@@ -130,7 +130,7 @@ class Recording:
 
     @cached_property
     def file_notes(self) -> tuple[str, ...]:
-        """Facts about the file that a reader of any score needs: unread parts, and silence at the ends."""
+        """Facts about the file that a reader of any score needs to know: unread parts, and silence at the ends."""
         silence = "" if self.defect else describe_silent_ends(mix_to_mono(self.samples), self.rate)
         return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
 
@@ -215,7 +215,7 @@ class Recording:
         """Return the sound for speech metrics: this recording, or with `auto` its speech stem if it has music.
 
         Raises:
-            CannotScore: there is music but no speech, or the rate or the number of channels does not allow finding out.
+            CannotScore: there is music but no speech, or its rate or number of channels is not supported.
             ModelMissing: the music detector is not installed or, if there is music, the separator.
         """
         from podeval.recording.speech_track import has_music

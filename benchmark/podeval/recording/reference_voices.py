@@ -18,7 +18,7 @@ from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_
 from podeval.text.script import Script, normalise_speaker
 
 ONLY = ""
-"""The name for a voice that is given without a name."""
+"""The name of a voice that is given without one."""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
@@ -40,7 +40,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Read voices from a recording, or from recordings by speaker (a mapping, JSON text, or a `.json` file).
 
         Args:
-            source: the recordings, each in any form for `read_source`; paths in a file are relative to it.
+            source: the recordings, each in any form that `read_source` accepts; paths in a file are relative to it.
             options: options of `Recording.open`.
 
         Raises:
@@ -89,7 +89,7 @@ class ReferenceVoices(dict[str, Recording]):
     @staticmethod
     def _embed(name: str, recording: Recording, *, whole: bool = False) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
-        # Refuse a recording from which no voice can be taken, and name it.
+        # Refuse a recording from which no voice can be extracted, and name it.
         try:
             recording.require_sound()
         except CannotScore as refusal:

@@ -46,9 +46,9 @@ def find_speaker_turns(
     The notes are `language` and `speakers_asked` if there is a script; otherwise, `voices_heard` and `speakers_asked`
     if the diariser finds more voices than `speakers`.
 
-    English and Chinese scripts are transcribed as such; if a text is too short to identify its language, its characters
-    decide. If less than half of the words are found, or the script is in another language, the transcriber detects the
-    language.
+    Recordings of English and Chinese scripts are transcribed in that language, which for a text that is too short to
+    identify is inferred from its characters. If less than half of the words are found, or the script is in another
+    language, the transcriber detects the language.
 
     Args:
         recording: the recording of the speakers.
@@ -115,7 +115,7 @@ def _merge_voices(
         name = names[turn.speaker]
         before = merged[last[name]] if name in last else None
         if before is not None and turn.start < before.end:
-            # Two voices that spoke at once were in fact one voice.
+            # Overlapping turns of merged voices become one turn.
             merged[last[name]] = SpeakerTurn(name, before.start, max(before.end, turn.end))
         else:
             last[name] = len(merged)
@@ -128,7 +128,7 @@ class DiarisedTranscript:
     """A transcript in segments with speakers and times.
 
     Attributes:
-        segments: segments in order of time.
+        segments: segments in chronological order.
         nobody: utterances during which no speaker was found; they are not among the segments.
         language: the spoken language, given by the caller or detected by the transcriber.
     """
@@ -179,7 +179,7 @@ NEEDS = ("diarizer", "segmentation")
 """The jobs whose models determine the speaker at each moment."""
 
 Run = tuple[int, float, float]
-"""A speaker in a chunk, and the start and end of the speech in the recording, seconds."""
+"""A speaker of a chunk, and the start and end of the speech in the recording, in seconds."""
 
 
 def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:

@@ -1,11 +1,11 @@
-"""A script aligned with its transcript, and the differences that are errors of the recogniser.
+"""Align a script with the transcript of its recording, and tell its differences from errors of the recogniser.
 
-The recogniser transcribes a stretch again with only a second on both sides, because its errors depend on the
-surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that either
-of them then finds were not left out. Words that the first does not find again, or in whose place the second finds
-little, were invented by the recogniser, and so were words during which nobody speaks. Omitted words take no time: if
-there is enough speech for up to three of them between their neighbours, they count as omitted only if the second
-recogniser finds everything around them but none of them.
+The recogniser transcribes each differing stretch again with only a second on both sides, because its errors depend on
+the surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that
+either of them then finds were not left out. Words that the first does not find again, or in whose place the second
+finds little, count as invented by the recogniser, and so do words during which nobody speaks. Omitted words take no
+time: if there is enough speech for up to three of them between their neighbours, they count as omitted only if the
+second recogniser finds everything around them but none of them.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignme
 
 
 def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, Transcript]:
-    """Do the same as `align_recording`, but return the transcript itself."""
+    """Do the same as `align_recording`, but return the transcript instead of its language."""
     written = read_as(script.text)
     attempts = []
     for language in (None,) if written == "other" else (written or detect_language(script.text), None):
@@ -112,7 +112,8 @@ it tries again.
 """
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up; number of words from which one may be at most half of them.
+"""Words per second below which a recogniser counts as stuck, and number of words from which it also does if more than
+half are the same word.
 """
 
 LOOP, NEAR = 4, 6
@@ -126,10 +127,11 @@ the second finds.
 """
 
 PAUSE = 0.8
-"""Seconds between stretches that are transcribed again."""
+"""Seconds of silence between stretches that are joined to be transcribed again."""
 
 HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
-"""Shares of a stretch's words that are found again, that are found alike, and on which two recognisers agree."""
+"""Minimum shares of a stretch's words that are found again, that are found nearly unchanged, and on which two
+recognisers agree."""
 
 
 def confirm_differences(
@@ -242,7 +244,7 @@ def find_span(difference: ContentDifference, alignment: ScriptAlignment, duratio
 def _judge_by_time(
     difference: ContentDifference, alignment: ScriptAlignment, speech: Sequence[Span], pace: float
 ) -> Literal["likely", "doubtful", "no"]:
-    """Return whether the duration of a difference allows it."""
+    """Return whether a difference is plausible given the speech during it."""
     duration = max(speech[-1].end if speech else 0.0, alignment.heard[-1].end if alignment.heard else 0.0)
     span = find_span(difference, alignment, duration)
     voiced = float(count_seconds_inside([(span,)], speech)[0])

@@ -1,6 +1,6 @@
 """The voice of each word of a dialogue, determined only from the sound of the voices.
 
-The recognised words are divided into stretches of about 2 s that contain no change of turn in the script and no longer
+The recognised words are divided into stretches of about 2 s that contain no turn change of the script and no long
 pause; each has an embedding. The stretches are grouped into as many voices as the script has speakers, by spherical
 k-means started from the script's division and from the least similar stretches; the better fit is used. Voices with
 nearly equal centres are merged, so a system with one voice for all speakers does not have two. Voices are assigned to
@@ -73,7 +73,7 @@ class VoicedWords:
     """The stretches of a recording with their voices.
 
     Attributes:
-        stretches: stretches in order of time.
+        stretches: stretches in chronological order.
         voices: number of different voices, at most one per speaker.
         likeness: cosine between the voice and the reference of each speaker with a reference.
     """
@@ -114,7 +114,8 @@ def find_voices(
 
 
 def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
-    """Cut the recognised words into stretches within turns; words outside the script belong to the stretch before."""
+    """Cut the recognised words into stretches within turns; words outside the script belong to the preceding
+    stretch."""
     spoken, turns = alignment.heard, _turns_of_words(alignment)
     stretches: list[VoicedStretch] = []
     first = 0
