@@ -329,7 +329,7 @@ def test_no_json_behind_the_first_is_lost() -> None:
 def test_what_is_said_beside_the_turns_is_noted() -> None:
     script = read_any_script({"intro": "Welcome.", "turns": TURNS, "title": "Rivers"})
     assert [turn.text for turn in script.turns] == [text for _, text in PAIR]
-    assert script.notes == ("entries without a speaker and words are left out: 3 (intro, beside the turns)",)
+    assert script.notes == ("entries with neither a speaker nor words are left out: 3 (intro, beside the turns)",)
 
 
 def test_words_behind_a_rule_are_noted() -> None:

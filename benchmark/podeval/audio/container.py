@@ -104,7 +104,7 @@ def describe_refused(head: bytes) -> str:
 def _decode_text(head: bytes) -> bytes | None:
     """Return the first bytes in lower case if they are text in UTF-8 or UTF-16, otherwise None."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    # The last character may be incomplete.
+    # The last character may be incomplete, because only the beginning of the file is read.
     for end in range(len(head), max(len(head) - 4, 0), -1):
         try:
             text = head[:end].decode(encoding)
@@ -238,7 +238,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
         rest = measure_rest(file, end, size, name, path) if end is not None else 0
         container = container if name == "ogg" else replace(container, unread=rest)
     if len(container.parts) > MOST_PARTS:
-        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound in one file.")
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound into one file.")
     return container
 
 
@@ -352,7 +352,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
             seconds, problem = 0.0, f"looks like {container.name}, but cannot be read ({error})"
     end = container.stated_bytes or 0
     if end > size and not 0 < container.estimate_missing(seconds, size) <= NOTED_SHORTFALL:
-        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {end} bytes are there.")
+        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {end} bytes are present.")
     if not seconds:
         raise BadAudio(f"{str(path)!r} {problem}.")
     return container.name, seconds

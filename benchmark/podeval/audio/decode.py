@@ -307,7 +307,7 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
             while len(block := sound.read(frames, dtype="float32", always_2d=True)):
                 sink.append(block)
         except (soundfile.LibsndfileError, soundfile.SoundFileRuntimeError) as error:
-            sink.damage = str(error).strip() or "the decoder lost track"
+            sink.damage = str(error).strip() or "the decoder lost its position"
     if container == "flac":
         # libsndfile stops at the length that the header states; what it read ahead may be a tag.
         part, at, size = cast("BinaryIO", file), file.tell(), file.seek(0, os.SEEK_END)

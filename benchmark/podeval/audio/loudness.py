@@ -231,7 +231,7 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
 
 
 def measure_podeval(samples: Samples, rate: int) -> Loudness:
-    """Measure loudness as the PodEval code does, to reproduce its figures.
+    """Measure loudness as the PodEval code does, to reproduce its values.
 
     Channels are averaged to mono first; integrated loudness is pyloudnorm's; the true peak is that of the mono mix
     upsampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness of 3 s
@@ -306,7 +306,7 @@ def score_integrated_loudness(lufs: float, variant: Variant = "paper") -> float:
 
     The score is 1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]) and falls as exp(-0.0858 d) below and
     exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23 LUFS; its constant gives 0.65
-    if measured from -18 and 0.60 from -17. The printed figures are used.
+    if measured from -18 and 0.60 from -17. The printed constants are used.
     """
     return _plateau(lufs, -18.0 if variant == "paper" else -17.0, -14.0, 0.0858, 0.3291)
 

@@ -23,9 +23,9 @@ _THRESHOLDS = 100
 _BETA = 2.0, 18.0
 """Distribution of the threshold below which a trough counts."""
 _DECAY = 2.0
-"""Decay of the prior of troughs: the shorter the period, the likelier."""
+"""Decay of the prior of troughs: the shorter the period, the likelier the trough."""
 _WITHOUT_THRESHOLD = 0.01
-"""Probability that the deepest trough counts though it is above the threshold."""
+"""Probability that the deepest trough counts even though it is above the threshold."""
 _OCTAVES_PER_SECOND, _SWITCH = 35.92, 0.01
 """Fastest change of pitch, and probability that a voice begins or ends between two frames."""
 _TINY = float(np.finfo(np.float64).tiny)

@@ -81,7 +81,7 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
     if array.shape[1] > _MOST_CHANNELS:
         raise BadAudio(
             f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
-            "are read; samples must be (frames, channels), so transpose an array of (channels, frames)"
+            "podeval reads; samples must be (frames, channels), so transpose an array of (channels, frames)"
         )
     # Check the values and the rate.
     if np.issubdtype(array.dtype, np.integer):

@@ -208,7 +208,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._spool
 
     def _find_spool_home(self) -> Path:
-        """Return the folder of temporary files, which several processes share by the library's rules."""
+        """Return the folder for temporary files: the library's data folder if several processes must share it."""
         return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
 
 

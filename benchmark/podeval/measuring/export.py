@@ -98,7 +98,7 @@ def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path
 
 
 def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
-    """List the defects of a recording and, if the speakers are known, its turns, in order of time."""
+    """List the defects of a recording and, if the speakers are known, its turns, in chronological order."""
     labels = [(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
     # Labels of the defects are useful even if no speaker is found, or if no model can find speakers.
     with contextlib.suppress(PodevalError):

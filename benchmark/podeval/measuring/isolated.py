@@ -1,8 +1,8 @@
 """Score one recording or script in a separate program, which can be limited in memory and time, and ended at any time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
-result, and lines on its progress; it writes `report.html` at the end. Facts about the recording go to `PODEVAL_CACHE`.
-`run_job` starts the program in a sandbox and reads the lines.
+result, and lines on its progress; it writes `report.html` at the end. Facts about the recording are stored in
+`PODEVAL_CACHE`. `run_job` starts the program in a sandbox and reads the lines.
 """
 
 import json
@@ -44,10 +44,10 @@ LINES, REPORT = "scored.jsonl", "report.html"
 _PAUSE = 0.5
 """Minimum seconds between two lines on the progress of a step."""
 _SOON = 2.0
-"""Seconds of a step after which its remaining time can be estimated."""
+"""Seconds after the beginning of a step from which its remaining time is estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
-"""Seconds after which the same state is reported again, because a reader can leave only between two results."""
+"""Seconds after which the same state is reported again, because a reader can stop only between two results."""
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0
@@ -90,7 +90,7 @@ class ScoreSession:
 
     Attributes:
         lines: the lines that it wrote.
-        at: the finished share of the work, from 0 to 1.
+        at: the completed share of the work, from 0 to 1.
         what: a sentence about the current step, in the language of the report.
         problem: the reason why it ended early; empty if it did not.
         report: the complete report, once it exists.
@@ -175,7 +175,7 @@ class StepTeller:
     """A progress listener that reports the position in a step and its remaining time, in the language of the reader.
 
     Args:
-        tell: function that receives `at`, the finished share of the work, and `what`, a phrase such as `3 of 21: Word
+        tell: function that receives `at`, the completed share of the work, and `what`, a phrase such as `3 of 21: Word
             error rate · transcribing 1:20 of 3:40, about 40 s left`, at most twice per second.
         words: the texts; a step that they do not name is not reported.
     """
@@ -306,7 +306,7 @@ def copy_compiled(folder: Path) -> dict[str, str]:
     """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting for it.
 
     A sandbox starts with an empty home folder, in which numba would compile everything again. The copied code was
-    compiled by our own process from a tone of our own. A sandbox cannot change it: a stranger's recording can affect
+    compiled by our own process from a tone of our own. A sandbox cannot change it: an untrusted recording can affect
     only its own copy. If nothing has been compiled yet, nothing is copied, and the code is compiled in the background
     for the next recording.
 

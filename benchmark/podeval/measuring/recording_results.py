@@ -63,7 +63,7 @@ class RecordingResults:
         name: name of the recording.
         results: a score, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
-        advice: phrases about inputs to add, each with the metrics that it would add.
+        advice: suggestions of inputs to add, each with the metrics that need it.
         defects: faulty stretches of the recording.
         protocols: the protocols of the values, by metric.
         profile: name of the profile whose models were used.
@@ -374,7 +374,7 @@ def find_defects(recording: Recording) -> tuple[Defect, ...]:
 
 
 def list_noted_defects(results: Iterable[Result]) -> list[Defect]:
-    """List the defects that metrics noted, in order of time; a defect that two metrics found is listed once."""
+    """List the defects that metrics noted, in chronological order; a defect that two metrics found is listed once."""
     noting = [result for result in results if isinstance(result, Score) and "defects" in result.notes]
     if not noting:
         return []

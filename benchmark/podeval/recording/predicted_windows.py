@@ -131,7 +131,8 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
     """Return the indices of the windows with enough speech or, if there are none, of those with the most
-    (`FULLEST`)."""
+    (`FULLEST`).
+    """
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())

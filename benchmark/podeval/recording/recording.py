@@ -172,7 +172,7 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording's sampling rate is {self.rate} Hz, below the {rate} Hz this needs; the missing "
+                f"the recording's sampling rate is {self.rate} Hz, below the {rate} Hz required; the missing "
                 "frequencies cannot be measured (--allow-upsampling, in Python allow_upsampling=True, scores it "
                 "anyway)"
             )

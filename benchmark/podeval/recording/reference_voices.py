@@ -97,7 +97,7 @@ class ReferenceVoices(dict[str, Recording]):
         if recording.duration < SHORTEST_VOICE:
             raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
         if not recording.speech():
-            raise CannotScore(f"{of} cannot be used: no speech is heard in it")
+            raise CannotScore(f"{of} cannot be used: it contains no speech")
         if whole:
             return np.asarray(recording.embeddings([(Span(0.0, recording.duration),)])[0])
         # The whole recording is the turn of one speaker.

@@ -128,7 +128,8 @@ def list_recordings(source: Any) -> list[Any] | None:
 
 def _is_bare_samples(source: Any) -> bool:
     """Return whether `source` is an array or list of numbers; a table column may contain recordings, or no values at
-    all."""
+    all.
+    """
     if hasattr(source, "dtype") and hasattr(source, "ndim"):
         kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
         return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))

@@ -88,7 +88,7 @@ def align_turns(recording: Recording, script: Script, language: str | None = Non
     words = [(word.text, word.start, word.end) for word in recording.transcript(language).words]
     aligned = locate_speaker_turns(script, words, recording.duration)
     if not aligned.trusted:
-        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+        raise CannotScore("less than half of the script's words were recognised, so it is unknown who speaks when")
     return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
 
 
@@ -156,10 +156,10 @@ def transcribe_and_diarise(recording: Recording, language: str | None = None) ->
     transcript = _transcribe(recording, language)
     spoken = join_utterances((word.text, word.start, word.end) for word in transcript.words)
     if not spoken:
-        raise CannotScore(f"no words are heard in {recording.name}; check that it contains speech")
+        raise CannotScore(f"no words were recognised in {recording.name}; check that it contains speech")
     turns = recording.diarization()
     if not turns:
-        raise CannotScore(f"no speaker is found in {recording.name}; check that it contains speech")
+        raise CannotScore(f"no speaker was found in {recording.name}; check that it contains speech")
     segments, nobody = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in turns))
     return DiarisedTranscript(tuple(segments), tuple(nobody), transcript.language)
 
@@ -250,7 +250,9 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in order of time."""
+    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in chronological
+    order.
+    """
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
         own = sorted((turn for turn in turns if turn.speaker == speaker), key=lambda turn: turn.start)

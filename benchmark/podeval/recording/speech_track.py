@@ -151,7 +151,7 @@ def separate_speech_stem(recording: R) -> R:
     }
     stem: R = recording.derive(stems.speech, stems.rate, "speech stem", made_by, notes)
     if sum(span.duration for span in stem.speech()) < SHORTEST_SPEECH:
-        raise CannotScore("no speech is heard in the recording" + (f", only {music:.1f} s of music" if music else ""))
+        raise CannotScore("the recording contains no speech" + (f", only {music:.1f} s of music" if music else ""))
     return stem
 
 
@@ -300,9 +300,9 @@ def require_speech(recording: SpokenRecording, shortest: float = 0.0) -> None:
     """
     seconds = sum(span.duration for span in recording.speech())
     if seconds >= 1 and seconds < shortest:
-        raise CannotScore(f"{seconds:.1f} s of speech are heard; at least {shortest:g} s are needed")
+        raise CannotScore(f"{seconds:.1f} s of speech were found; at least {shortest:g} s are needed")
     if seconds == 0 or seconds < shortest:
-        raise CannotScore("no speech is heard in the recording")
+        raise CannotScore("the recording contains no speech")
 
 
 def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:

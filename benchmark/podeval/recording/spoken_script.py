@@ -87,7 +87,7 @@ def require_spoken(alignment: ScriptAlignment) -> None:
         CannotScore: less than half of the script's words are recognised.
     """
     if alignment.equal_words < TRUSTED_COVERAGE * len(alignment.written):
-        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+        raise CannotScore("less than half of the script's words were recognised, so it is unknown who speaks when")
 
 
 AROUND = 1.0

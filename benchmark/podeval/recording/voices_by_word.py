@@ -115,7 +115,8 @@ def find_voices(
 
 def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
     """Cut the recognised words into stretches within turns; words outside the script belong to the preceding
-    stretch."""
+    stretch.
+    """
     spoken, turns = alignment.heard, _turns_of_words(alignment)
     stretches: list[VoicedStretch] = []
     first = 0

@@ -275,7 +275,7 @@ def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str
 def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     """Return each system's numbers of opponents and voters, and the degrees of freedom of its strength.
 
-    These are one less than the equivalent number of voters who all judged it equally often.
+    The degrees of freedom are one less than the equivalent number of voters who all judged the system equally often.
     """
     size, voters = len(rows.systems), rows.voters
     met = np.zeros((size, size))

@@ -109,14 +109,14 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     if not rows.covariates:
         rows = _group_by_pair(rows)
     size, effects = len(rows.systems), len(rows.covariates)
-    # From equal strengths.
+    # Start from equal strengths.
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
     # With a prior, the information matrix of the strengths is regular.
     solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
-        # The full Newton step.
+        # Try the full Newton step.
         uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[free, free]
         step = solve(information, uphill)
         if float(uphill @ step) < _TOLERANCE:
@@ -319,12 +319,12 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array) -> Array:
 
 
 def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[Rows, NDArray[np.intp]]:
-    """Return one voter's rows as if there were no other systems, and the places of the remaining parameters.
+    """Return one voter's rows as if there were no other systems, and the positions of the remaining parameters.
 
     Args:
         rows: the rows.
         fitted: all parameters.
-        chosen: the places of the voter's rows.
+        chosen: the positions of the voter's rows.
     """
     systems, sides = number_present(np.concatenate([rows.a[chosen], rows.b[chosen]]))
     a, b = np.split(sides, 2)

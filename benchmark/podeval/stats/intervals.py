@@ -204,7 +204,7 @@ def mean_ci(
 
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
-        raise BadInput("a mean needs at least one value; leave the figure out if nothing was scored")
+        raise BadInput("a mean needs at least one value; leave the mean out if nothing was scored")
     if not np.isfinite(y).all():
         raise BadInput("the values to average contain NaN or infinity; leave unscored items out first")
     if not 0 < level < 1:

@@ -79,7 +79,7 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
-    # Pairs are compared on the pages that both are on, so a rarely heard system does not affect the rank of another.
+    # Pairs are compared on the pages that contain both, so a rarely heard system does not affect the rank of another.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}
@@ -95,7 +95,9 @@ def standings(
 
 
 def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Return the raters, and each one's marks of all units (page, stimulus, scale) in one order; None if missing."""
+    """Return the raters, and each one's marks of all units (page, stimulus, scale) in the same order; None if
+    missing.
+    """
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})
     things = sorted({thing for _, thing in cells})
@@ -147,7 +149,9 @@ class MushraRules:
 
 @dataclass(frozen=True)
 class ScreenedListener:
-    """The screening of one listener: shares of pages, whether the marks count, and the reasons if they do not."""
+    """The result of screening one listener: shares of pages, whether the marks count, and the reasons if they do
+    not.
+    """
 
     rater: str
     pages: int

@@ -22,7 +22,7 @@ _DRAWN_AT_ONCE = 20_000_000
 """Maximum number of bootstrap values that are drawn together and cached."""
 
 NEAR_ZERO, _ROUNDED_PLACE = 1e-9, 1e-6
-"""Differences that may be rounding errors: relative to the mean, and between places in an order."""
+"""Differences that may be rounding errors: relative to the mean, and between positions in an order."""
 
 
 def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]) -> Array:
@@ -92,7 +92,8 @@ def expand_tail(count: int, level: float) -> float:
 
 
 class Draws:
-    """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are blocks of two-byte counts.
+    """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are stored as blocks of
+    two-byte counts.
 
     The blocks equal the draws of a single call; with so many clusters, no count exceeds 65,535.
     """

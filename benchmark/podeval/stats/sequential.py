@@ -147,7 +147,7 @@ def count_to_show(
 
 
 def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:
-    """Return the probability that the means of repeats of one thing increase by at least as much as these.
+    """Return the probability that the means of repeats of the same thing increase by at least as much as these.
 
     For two equal systems, any rearrangement of all values into two groups is as likely as the actual one. All
     rearrangements are counted if there are few; otherwise 20,000 are drawn and the actual one is added, which preserves
@@ -221,7 +221,7 @@ def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -
         count: size of the sample; with no more items than this, all are taken.
 
     Returns:
-        Places of the chosen items, ascending.
+        Positions of the chosen items, in ascending order.
     """
     digests = [hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in names]
     order = sorted(range(len(strata)), key=lambda i: (str(strata[i]), digests[i]))

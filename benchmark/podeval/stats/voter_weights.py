@@ -1,7 +1,7 @@
 """Lower the weight of votes on a system from cohorts that differ from everyone else, and from its fans.
 
-Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but as a group
-they can.
+Accounts that push a system and vote honestly otherwise cannot be distinguished from fans individually, but they can be
+as a group.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
 cohort, d is how much stronger a system is according to the cohort's votes than according to all votes (score divided by
@@ -64,8 +64,8 @@ class LoweredVotes:
     """The votes on one system by voters of one group, which count with a `weight` below 1.
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
-    last place in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is the
-    number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
+    last position in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is
+    the number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
     weight of the most certain fan. `z` is the difference between their view and that of the other voters (above 0: they
     find the system stronger), or the excess of their number, in standard errors.
     """
@@ -83,7 +83,7 @@ class LoweredVotes:
         if self.least is None:
             way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} voters too many decide {way} {self.system} whatever its opponent, by "
+                f"about {self.voters} more voters than usual decide {way} {self.system} whatever its opponent, by "
                 f"{abs(self.z):.1f} standard errors; votes on it count for as little as {self.weight:.0%}, depending "
                 "on the chance that the voter is one of them"
             )

@@ -32,7 +32,7 @@ _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 class _Loader(PLAIN_LOADER):  # type: ignore[misc]
-    """A loader that reports the place of every value that it cannot construct."""
+    """A loader that reports the position of any value that it cannot construct."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:

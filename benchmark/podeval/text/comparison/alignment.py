@@ -108,7 +108,7 @@ class WrittenWord:
 
 @dataclass(frozen=True)
 class Difference:
-    """Written words `first` up to `last`, in the place of which words `start` up to `end` were recognised."""
+    """Written words `first` up to `last`, in whose place words `start` up to `end` were recognised."""
 
     first: int
     last: int
@@ -123,7 +123,7 @@ class ScriptAlignment:
     Attributes:
         script: the written script.
         written: its words.
-        heard: recognised words in order of time.
+        heard: recognised words in chronological order.
         partners: written word in the place of each recognised word, whether equal or not; None if there is none.
         differences: the stretches in which the two differ, in order and never adjacent.
     """
@@ -172,7 +172,7 @@ def locate_speaker_turns(
         BadInput: a word's times are not finite numbers in order.
     """
     alignment = align_script(script, words)
-    # The place of each turn: its written words that have a counterpart, and the position in the script at which it
+    # The position of each turn: its written words that have a counterpart, and the position in the script at which it
     # begins.
     written = alignment.written
     pairs = [(word, partner) for partner, word in enumerate(alignment.partners) if word is not None]
@@ -182,7 +182,7 @@ def locate_speaker_turns(
     for turn, of_turn in groupby(pairs, key=lambda pair: written[pair[0]].turn):
         extent = _find_extent(turn, list(of_turn), alignment, range(begins[turn], begins[turn] + lengths[turn]))
         extents += [extent] if extent else []
-    # The times, with room for unrecognised words at the edges.
+    # The times of each turn, with room for unrecognised words at the edges.
     aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / lengths[at.index])
         for at in _extend_to_unheard_words(extents, alignment.heard, duration)
@@ -253,7 +253,7 @@ def split_words(text: str, language: str = "en") -> list[str]:
 
 
 def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:
-    """Split recognised words like the script's, each part with its share of the word's time, in order of time.
+    """Split recognised words like the script's, each part with its share of the word's time, in chronological order.
 
     Raises:
         BadInput: a word's times are not finite numbers in order.

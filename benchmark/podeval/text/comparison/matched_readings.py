@@ -40,14 +40,15 @@ _FIGURE = re.compile(
     r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³A-Z./]"
     r"(?:(?<![A-Z./])|(?<=[A-Z])(?=[A-Z])|(?<=\b[VX])\b|(?<=\b[A-Za-z]\.)|(?<=[a-z][./])(?=[a-z]))"
 )
-"""Signs, in addition to abbreviations, that a difference may concern figures."""
+"""Indications, in addition to abbreviations, that a difference may concern figures."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
 
 
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
 _STATES = 300
-"""Maximum number of open places in a figure's readings, summed over the other text's pieces, per piece of the figure.
+"""Maximum number of open positions in a figure's readings, summed over the other text's pieces, per piece of the
+figure.
 """
 
 _COINS = frozenset(f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s"))
