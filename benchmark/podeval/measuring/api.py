@@ -134,7 +134,7 @@ def measure(
         `Scores` with the values of this metric; for many recordings, a `ScoreTable`.
 
     Raises:
-        BadInput: there is no such metric, an input is missing or cannot be read, or the metric does not have a setting.
+        BadInput: there is no such metric, an input is missing or cannot be read, or there is no such setting.
 
     Example:
         >>> podeval.measure("mattr", "Every word is new here.")["mattr"]  # doctest: +SKIP

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
-"""Number of items that are judged at the same time, fewer if a judge hears them, because recordings are kept in
-memory."""
+"""Number of items that are judged at the same time: fewer with recordings, which are kept in memory, than with
+scripts."""
 
 
 def score_items(

@@ -58,8 +58,8 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 RUN = {"en": 3, "zh": 6}
 """Number of words (Chinese characters) in a row by which a recording is located in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Minimum shares of a sentence's words: omitted words for it to be missing, words that are said again or read at all
-for it to be said twice or read, and words as written for it to be certainly right.
+"""Minimum shares of a sentence's words: omitted words for the verdict `missing`; repeated words for `twice`, or
+recognised words for optional text to count as read; and words as written for high confidence.
 """
 MARGIN = 0.5
 """Seconds of an excerpt before and after its sentence."""

@@ -200,7 +200,7 @@ def add_noise(samples: Samples, speech: Sequence[Span], ratio: float) -> Samples
 
 
 def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -> Samples:
-    """Return the samples with the spectral envelope (logarithmic, from the cepstrum) that `change` makes of theirs."""
+    """Return the samples after applying `change` to their spectral envelope (logarithmic, from the cepstrum)."""
     spectrum = signal.stft(samples, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[2]
     cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-9), axis=0)
     cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0

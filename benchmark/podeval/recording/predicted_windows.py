@@ -101,8 +101,8 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return the part that predictors for sound of any kind rate, without constant offset or silent ends, and where it
-    begins.
+    """Return the part to rate with predictors for any kind of sound, without constant offset or silent ends, and its
+    first sample.
 
     A recording with a lower rate is upsampled.
 

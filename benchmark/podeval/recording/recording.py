@@ -215,7 +215,7 @@ class Recording:
         """Return the sound for speech metrics: this recording, or with `auto` its speech stem if it has music.
 
         Raises:
-            CannotScore: there is music but no speech, or its rate or number of channels is not supported.
+            CannotScore: there is music but no speech, or the rate or the number of channels is not supported.
             ModelMissing: the music detector is not installed or, if there is music, the separator.
         """
         from podeval.recording.speech_track import has_music

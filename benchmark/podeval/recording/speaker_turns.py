@@ -46,9 +46,9 @@ def find_speaker_turns(
     The notes are `language` and `speakers_asked` if there is a script; otherwise, `voices_heard` and `speakers_asked`
     if the diariser finds more voices than `speakers`.
 
-    Recordings of English and Chinese scripts are transcribed in that language, which for a text that is too short to
-    identify is inferred from its characters. If less than half of the words are found, or the script is in another
-    language, the transcriber detects the language.
+    The recording of an English or Chinese script is transcribed in that language; if the text is too short to identify
+    its language, its characters decide. If less than half of the words are found, or the script is in another language,
+    the transcriber detects the language.
 
     Args:
         recording: the recording of the speakers.

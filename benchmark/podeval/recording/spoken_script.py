@@ -112,8 +112,8 @@ it tries again.
 """
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser counts as stuck, and number of words from which it also does if more than
-half are the same word.
+"""Words per second below which a recogniser has given up, and minimum number of words for it to be stuck if more than
+half of them are the same word.
 """
 
 LOOP, NEAR = 4, 6

@@ -22,8 +22,8 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 ROUNDS = 1000
 FEWEST_THINGS = 10
-"""Number of items (or clusters) below which kappas and alpha have no interval; with six, its coverage would be 0.7 to
-0.8."""
+"""Number of items (or clusters) below which kappas and alpha have no interval; with six, the coverage of an interval
+would be 0.7 to 0.8."""
 FEWEST_CLUSTERS = 5
 """Number of clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
