@@ -35,7 +35,7 @@ def explain_unwritable(folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Convert errors caused by a full or read-only disk into sentences.
+    """Convert errors caused by a full or read-only disk into errors that say what to do.
 
     Raises:
         DiskFull: no space is left.

@@ -110,7 +110,7 @@ class _Index:
             at += length
 
     def _count(self, kind: bytes, at: int, end: int) -> None:
-        """Add the entries of a box and the samples of its runs."""
+        """Add the entries of a box, and the samples of its runs, to the totals."""
         body = read_at(self._file, at, 32)
         later = body[:1] > b"\0"
         place = _COUNTS[kind][later] + (8 if kind in _KINDS_OF_AUXILIARY and body[3:4] == b"\1" else 0)

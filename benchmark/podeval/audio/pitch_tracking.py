@@ -48,11 +48,11 @@ def find_pitch(
 
     Args:
         samples: mono.
-        rate: sample rate, Hz.
-        lowest: lowest frequency to search for, Hz.
-        highest: highest frequency to search for, Hz.
-        frame: length of a frame, samples.
-        hop: distance between frames, samples.
+        rate: sample rate in Hz.
+        lowest: lowest frequency to search for, in Hz.
+        highest: highest frequency to search for, in Hz.
+        frame: length of a frame in samples.
+        hop: distance between frames in samples.
         steps: frequency steps per semitone.
     """
     padded = np.pad(samples, frame // 2)
@@ -176,8 +176,8 @@ def _observe(
         thresholds: depths below which a trough counts.
         weights: probability of each threshold.
         priors: prior of each trough (column) by the number of troughs (row).
-        shortest: shortest period, samples.
-        periods: longest period, which is that of the lowest level, samples.
+        shortest: shortest period in samples.
+        periods: longest period, which is that of the lowest level, in samples.
         octave: levels per octave.
         levels: number of frequency levels.
     """

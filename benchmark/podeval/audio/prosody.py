@@ -14,10 +14,10 @@ from podeval.errors import ModelMissing
 
 RATE = 16_000
 FRAME = 0.02
-"""Distance between frames, seconds."""
+"""Distance between frames in seconds."""
 
 LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
-"""Range in which a voice's fundamental frequency is searched for, Hz."""
+"""Range in which a voice's fundamental frequency is searched for, in Hz."""
 
 _HOP, _LENGTH = 320, 1024
 _STEPS = 5

@@ -291,8 +291,8 @@ def resample(
 
     Args:
         samples: `(frames,)` or `(frames, channels)`, float32.
-        rate: sample rate of `samples`, Hz.
-        target_rate: sample rate of the result, Hz.
+        rate: sample rate of `samples` in Hz.
+        target_rate: sample rate of the result in Hz.
         memory_bytes: a larger result is an `np.memmap` of a temporary file.
     """
     if rate == target_rate:

@@ -43,7 +43,7 @@ class Bounds:
         seconds: maximum duration.
         least_seconds: minimum duration.
         channels: maximum number of channels.
-        rates: lowest and highest sample rate, Hz.
+        rates: lowest and highest sample rate in Hz.
     """
 
     seconds: float = 2 * 3600.0

@@ -44,7 +44,7 @@ RECORDS = ("reference_votes", "reference_marks", "reference_answers")
 
 
 class MetricInputs(Mapping[str, Any]):
-    """The inputs of one item, by the names of the metrics' parameters; each is read on first use.
+    """The inputs of one item, keyed by the names of the metrics' parameters; each is read on first use.
 
     Args:
         sources: the inputs by name: a path, text or data, an input that has already been read, or a function without

@@ -231,7 +231,7 @@ def run_job(
 
     Args:
         score_job: the job to do.
-        readable: the files and folders that it reads, in addition to the weights.
+        readable: the files and folders that the program reads, in addition to the weights.
         limits: the limits of the sandbox.
         watch: function that is called while there are no new reports; it may stop the sandbox.
     """
@@ -303,7 +303,8 @@ def _blame(ended: sandbox.ExitInfo) -> str:
 
 
 def copy_compiled(folder: Path) -> dict[str, str]:
-    """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting for it.
+    """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting that
+    names it.
 
     A sandbox starts with an empty home folder, in which numba would compile everything again. The copied code was
     compiled by our own process from a tone of our own. A sandbox cannot change it: an untrusted recording can affect

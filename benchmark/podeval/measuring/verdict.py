@@ -157,7 +157,9 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """Format the usual values, or the ideal range of a key that has one; empty if the value has no word."""
+        """Format the usual values, or the ideal range of a key that has one; empty if the value is not rated good,
+        usual or poor.
+        """
         band = row.band
         if not band:
             return ""
@@ -167,7 +169,7 @@ class ReportWords:
         return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
 
     def basis(self, row: ScoreRow) -> str:
-        """Return the basis of a value's word, for its tooltip."""
+        """Return the basis on which a value is called good, usual or poor, for its tooltip."""
         band = row.band
         if not band.get("n"):
             return self.usual(row)

@@ -84,7 +84,7 @@ class TimedDefect:
 
 
 BREATH = 0.25
-"""Length of the shortest pause, seconds."""
+"""Length of the shortest pause in seconds."""
 
 TOO_LONG, TOO_MANY_MEDIANS = 2.5, 3.0
 """A pause is too long if it exceeds both limits, one in seconds and one in median pauses."""

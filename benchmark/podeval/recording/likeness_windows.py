@@ -1,8 +1,8 @@
 """Features of windows of speech, factor by factor, which the metric `human_likeness` compares with people's.
 
 Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows of prosody,
-voice, articulation and sound are over the speech joined end to end, so pauses belong only to timing, whose windows are
-over the recording's own time. The speech is first scaled to a fixed level.
+voice, articulation and sound are taken from the speech joined end to end, so pauses affect only timing, whose windows
+are taken from the recording itself. The speech is first scaled to a fixed level.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ METHOD = "1"
 """Version, which changes whenever the results of `describe_windows` do."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
-"""Edges of the frequency bands, Hz."""
+"""Edges of the frequency bands in Hz."""
 
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
@@ -217,4 +217,4 @@ DAMAGES: Mapping[str, tuple[Callable[[Samples, Sequence[Span], float], Samples],
     "timing": (interrupt, (0.2, 0.4, 0.8)),
     "sound": (add_noise, (30.0, 20.0, 10.0)),
 }
-"""The damage for each factor, and its three strengths, with the worst last."""
+"""The damage for each factor, and its three strengths, from the mildest to the worst."""

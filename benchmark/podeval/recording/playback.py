@@ -24,7 +24,7 @@ from podeval.errors import BadInput, CannotScore, PodevalError
 from podeval.recording.cache import Cache, open_default_cache
 
 RATE = 48_000
-"""Sample rate of every copy, Hz."""
+"""Sample rate of every copy in Hz."""
 
 PEAKS = 600
 """Number of peaks of a copy, for a waveform display."""

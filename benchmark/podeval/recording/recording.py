@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODEL_RATE = 16_000
-"""Sample rate of every speech model of the embedded profile, Hz."""
+"""Sample rate of every speech model of the embedded profile, in Hz."""
 
 _PROSODY_METHOD = "1"
 """Version, which changes whenever the results of `measure_prosody` do."""
@@ -67,7 +67,7 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
-        # Notes that scores of this recording must mention; empty for an unchanged file.
+        # Notes that this recording's scores must mention; empty for an unchanged file.
         self.notes = notes or {}
         self.decoder_note = ""
         self.cache = cache or open_default_cache()
@@ -194,10 +194,10 @@ class Recording:
 
         Args:
             samples: shape (frames, channels).
-            rate: sample rate, Hz.
+            rate: sample rate in Hz.
             step: name of the processing step, which is part of the new content key.
             by: identity of the tool, which is also part of the key.
-            notes: notes that scores of it must mention.
+            notes: notes that its scores must mention.
         """
         return type(self)(
             samples,
@@ -261,7 +261,7 @@ class Recording:
     def transcript(self, language: str | None = None) -> Transcript:
         """Return the transcript with word times; if `language` is None, in the language that the transcriber detects.
 
-        A requested language and the same detected language share one transcription.
+        If the detected language is requested later, the existing transcription is returned.
         """
         from podeval.models.interfaces import Transcript
 

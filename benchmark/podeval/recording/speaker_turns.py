@@ -80,7 +80,7 @@ def find_speaker_turns(
 
 
 def align_turns(recording: Recording, script: Script, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-    """Return the speakers with their times, from aligning the script with the recognised words.
+    """Return the speakers with their times, found by aligning the script with the recognised words.
 
     Raises:
         CannotScore: too few of the script's words are recognised to find the speakers.

@@ -160,7 +160,7 @@ def separate_speech_stem(recording: R) -> R:
 # A speaker's speech is joined and cut into windows, each of which has an embedding.
 
 VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
-"""Length and stride of the windows over a speaker's speech, seconds."""
+"""Length and stride of the windows over a speaker's speech, in seconds."""
 
 SHORTEST_VOICE = 0.5
 """Minimum seconds of speech for a voice to be reported."""
@@ -212,7 +212,7 @@ def find_voices(
         turns: the turns of all speakers.
         duration: length of the recording, seconds; later turns are left out.
         embed: function that returns an embedding of each clip, shape (clips, dimensions).
-        window: length of a window, seconds.
+        window: length of a window in seconds.
         stride: seconds between the beginnings of consecutive windows.
     """
     spans: dict[str, list[Span]] = {}

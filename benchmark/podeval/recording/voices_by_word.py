@@ -7,8 +7,8 @@ nearly equal centres are merged, so a system with one voice for all speakers doe
 speakers by their reference recordings if there are any, otherwise so that as many words as possible are spoken by the
 speaker in the script.
 
-A stretch is assigned to a voice other than the intended one only if it is closer to it by a margin; a stretch under 0.6
-s is too short to identify a voice.
+A stretch is assigned to a voice other than the intended one only if that voice is closer by a margin; a stretch under
+0.6 s is too short to identify a voice.
 """
 
 from collections import Counter

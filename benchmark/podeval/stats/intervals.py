@@ -128,7 +128,7 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
 
 
 def find_step(values: Array) -> float:
-    """Return the resolution of values: the place of the last decimal of any of them, from 1 to 0.001."""
+    """Return the resolution of values: the last decimal place of any of them, from 1 to 0.001."""
     steps = (10.0**-places for places in range(3) if np.allclose(values, values.round(places), rtol=0, atol=1e-9))
     return next(steps, _FINEST_STEP)
 
@@ -313,7 +313,7 @@ def paired_difference(
     On each side, the interval has the wider reach of the two intervals in `paired_bootstrap_ranks`; if the difference
     is the same in every cluster, the interval follows from the resolution of the values (`alike_reach`). A single pair
     chosen by a reader needs no correction: among only these two systems, one beats the other if and only if this
-    interval is completely on one side of zero.
+    interval is entirely on one side of zero.
 
     Args:
         a: values of the first system by item.

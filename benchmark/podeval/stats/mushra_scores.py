@@ -110,7 +110,7 @@ def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
 
 
 def correlate_raters(marks: Iterable[Mark]) -> dict[tuple[str, str], Estimate]:
-    """Return the PLCC of every two raters over the units that both marked (PodEval Figure 16)."""
+    """Return the PLCC of each pair of raters over the units that both marked (PodEval Figure 16)."""
     raters, table = tabulate_marks(marks)
     pairs = {}
     for (one, mine), (other, theirs) in combinations(zip(raters, table, strict=True), 2):
@@ -120,7 +120,7 @@ def correlate_raters(marks: Iterable[Mark]) -> dict[tuple[str, str], Estimate]:
 
 
 def describe_pairs(marks: Iterable[Mark]) -> list[str]:
-    """Return the correlation of every two raters in sentences: the mean of all pairs, then one line per rater."""
+    """Describe the correlation of each pair of raters in sentences: the mean of all pairs, then one line per rater."""
     values = {pair: figure.value for pair, figure in correlate_raters(marks).items() if figure.value is not None}
     if not values:
         return []

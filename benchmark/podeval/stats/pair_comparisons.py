@@ -353,7 +353,7 @@ class _PairTable:
         return shared, np.where(shared < 2, np.nan, claimed_p)
 
     def draw_claims(self, index: int, others: NDArray[np.intp], rounds: int, seed: int, level: float) -> Any:
-        """Return which others a system is ahead of by the bootstrap, even with its own gaps filled."""
+        """Return which others a system is ahead of according to the bootstrap, even with its own gaps filled."""
         count, sizes = self._membership.shape[0], self._membership.sum(axis=1)
         if self._drawn_means is None:
             draws = draw_clusters(count, rounds, seed)

@@ -134,7 +134,7 @@ def weigh_votes(
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
     votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
-    # Among fans, voters count by the probability that they order the systems as everyone does and not the opposite way.
+    # Among fans, voters are weighted by the probability that they do not order the systems the opposite way.
     turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
@@ -151,7 +151,8 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, the lowest of their cohorts', and the lowered groups.
+    """Return the weight of each voter's votes on each system, which is the lowest in their cohorts, and the lowered
+    groups.
 
     Args:
         judged: the cells.
@@ -190,7 +191,8 @@ def _weigh_fans(
         judged: the cells.
         scores: the score of each cell's votes about the system's strength.
         fisher: Fisher information of the same votes about it.
-        sides: the log likelihood ratio of the votes if a fan, or an opponent, gave them, against everyone voting alike.
+        sides: the log likelihood ratio of votes by a fan, or by an opponent, to votes by someone who votes like
+            everyone.
         counted: the weight that each cell already has.
         names: the names of the systems.
     """
@@ -229,7 +231,7 @@ def _estimate_fans(
 
     Args:
         taste: the variance of the voters' tastes.
-        scores: the scores of the voters on one system, as in `_weigh_fans`, like the other arguments.
+        scores: the scores of the voters on one system; this and the other arguments are as in `_weigh_fans`.
         fisher: their Fisher information.
         sides: their likelihoods.
         counted: their weights.
@@ -265,7 +267,7 @@ def _compare(
     Args:
         scores: the scores of the cells.
         fisher: their Fisher information.
-        of_cells: the cohort and system of each cell as one number.
+        of_cells: the cohort and system of each cell, encoded as one number.
         shape: the numbers of cohorts and of systems.
     """
 

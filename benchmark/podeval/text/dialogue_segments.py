@@ -58,7 +58,7 @@ class Segment:
     text: str
 
     def to_line(self) -> str:
-        """Return the segment as a line of a diarised transcript, without a line end."""
+        """Return the segment as a line of a diarised transcript, without a line ending."""
         return f"[Speaker {self.speaker}] [{self.start:.2f}-{self.end:.2f}]: {' '.join(self.text.split())}".rstrip()
 
 
@@ -135,14 +135,14 @@ class Selection:
 
 
 def parse_diarised(text: str) -> list[Segment]:
-    """Parse the segments of a diarised transcript; blank lines, a byte order mark and any line ends are accepted.
+    """Parse the segments of a diarised transcript; blank lines, a byte order mark and any line endings are accepted.
 
     Raises:
         BadInput: there are no lines, or a line is malformed, ends before it starts, or is out of order; the message
             names the line.
     """
     segments: list[Segment] = []
-    # splitlines() is not used, because some of the line ends that it recognises may be inside a text.
+    # splitlines() is not used, because some of the line endings that it recognises may be inside a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue

@@ -311,7 +311,7 @@ def _read(text: str) -> Any:
     except (ValueError, RecursionError) as error:  # ValueError is also raised for a number with thousands of digits
         broken = error
     try:
-        # Other line ends may occur in a text, but a carriage return must not.
+        # Other line endings may occur in a text, but a carriage return must not.
         return [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
     except (ValueError, RecursionError) as error:
         if not looks:
