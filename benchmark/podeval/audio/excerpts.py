@@ -85,7 +85,7 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
         samples: `(frames, channels)` float32.
         rate: sample rate of `samples` in Hz.
         start: start of the clip in seconds.
-        end: end of the clip, seconds; any part beyond the recording's end is left out.
+        end: end of the clip in seconds; any part beyond the recording's end is left out.
 
     Returns:
         `(frames,)` float32, from frame `round(16000 * start)` up to, but not including, frame `round(16000 * end)`.

@@ -50,19 +50,18 @@ CLICK_RATIO = 4.0
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
-"""Minimum second difference of a click, relative to the recording's level: clicks of the lips reach 2 and are no
-fault."""
+"""Minimum second difference of a click, relative to the recording's level: lip smacks reach 2 and are not faults."""
 
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
-"""Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
-relative to the lowest, and their mean rise above the neighbouring samples, relative to their height and to twice the
-mean step between the values from half of it on. At least this many different values must occur: with fewer, rounding
-also holds smooth peaks."""
+"""Limits for held peaks: minimum samples of exactly the peak's height, minimum number of such peaks in a row, maximum
+difference between their heights relative to the lowest, and minimum mean rise above the neighbouring samples, relative
+to their height and to twice the mean step between the values from half of it on. At least `HELD_VALUES` different
+values must occur: with fewer, rounding also holds smooth peaks."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
-"""Flat peaks: samples above half of the height at least, such peaks in a row, the largest difference between their
-heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
-0.53; clipped sound stays flat after resampling or coding."""
+"""Limits for flat peaks: minimum samples above half of the height, minimum number of such peaks in a row, maximum
+difference between their heights, minimum mean share of those samples above 0.85 of the height, and minimum number of
+different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
 """Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave of an instrument or a

@@ -62,13 +62,13 @@ class Loudness:
     Attributes:
         integrated: loudness of the whole recording in LUFS.
         true_peak: highest level, including levels between samples, dBTP (0 is full scale).
-        range: loudness range, LU; None if it cannot be computed (see `reasons`).
-        momentary: loudness of 0.4 s windows every 0.1 s, LUFS; minus infinity where silent.
+        range: loudness range in LU; None if it cannot be computed (see `reasons`).
+        momentary: loudness of 0.4 s windows every 0.1 s, in LUFS; minus infinity where silent.
         momentary_times: end of each of these windows in seconds.
         short_term: loudness of 3 s windows every 0.1 s (podeval: every 1.5 s), in LUFS.
         short_term_times: end of each of these windows in seconds.
-        max_momentary: highest momentary loudness, searched every 10 ms, LUFS; None if not measured.
-        max_short_term: highest short-term loudness, searched every 10 ms, LUFS; None below 3 s.
+        max_momentary: highest momentary loudness, searched every 10 ms, in LUFS; None if not measured.
+        max_short_term: highest short-term loudness, searched every 10 ms, in LUFS; None below 3 s.
         reasons: a sentence for each reading that is None, with the reason.
     """
 

@@ -94,7 +94,7 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
-        """Return the item with only the inputs that a metric takes, or some of them; inputs in memory are shared."""
+        """Return the item with only these inputs, by default all that a metric takes; inputs in memory are shared."""
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept, selected.text_notes = self._options, self._kept, self.text_notes

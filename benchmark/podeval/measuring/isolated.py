@@ -303,8 +303,8 @@ def _blame(ended: sandbox.ExitInfo) -> str:
 
 
 def copy_compiled(folder: Path) -> dict[str, str]:
-    """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting that
-    names it.
+    """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the environment
+    variable to set.
 
     A sandbox starts with an empty home folder, in which numba would compile everything again. The copied code was
     compiled by our own process from a tone of our own. A sandbox cannot change it: an untrusted recording can affect

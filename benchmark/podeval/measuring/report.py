@@ -52,7 +52,7 @@ PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 
 QUALITY = 0.6
 """Quality of the sound, from 0 (best, largest) to 1; this is about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
-"""Maximum length of a recording that is put into the file; a browser could not open a longer one."""
+"""Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
 _PEAKS = 900
 
 
@@ -197,7 +197,7 @@ def encode_sound(recording: Recording) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-# Plots of a metric's values over time: one line for each key, with the usual range behind it and marked defects.
+# Plots of a metric's values over time: one line for each key, with the usual range behind it and the defects marked.
 
 WIDTH, HEIGHT = 720, 130
 
@@ -219,7 +219,7 @@ class TimelinePlot:
         return target
 
     def to_html(self) -> str:
-        """Return the plots as HTML, one below the other, which a notebook shows."""
+        """Return the plots as HTML, one below the other, for a notebook."""
         return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
 
     _repr_html_ = to_html

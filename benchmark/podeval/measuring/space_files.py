@@ -236,7 +236,7 @@ def _describe_paper_values(metric: Metric) -> str:
             "For the metric itself, on the paper's material and with its models:",
             _table(("paper, place", "what", "values as printed"), own),
         ]
-    return "\n\n".join(parts) or "None of the papers whose tables podeval was checked against prints values for it."
+    return "\n\n".join(parts) or "The papers whose tables podeval was checked against print no values for this metric."
 
 
 def _describe_output(metric: Metric) -> str:

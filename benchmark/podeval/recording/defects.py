@@ -84,7 +84,7 @@ class TimedDefect:
 
 
 BREATH = 0.25
-"""Length of the shortest pause in seconds."""
+"""Minimum length of a pause in seconds."""
 
 TOO_LONG, TOO_MANY_MEDIANS = 2.5, 3.0
 """A pause is too long if it exceeds both limits, one in seconds and one in median pauses."""
@@ -93,8 +93,8 @@ WINDOW, STRIDE = 12.0, 2.0
 """Seconds of speech in a window, and between the beginnings of two windows."""
 
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
-"""A window stands out if its rate differs from that of the others by more than both limits, one as a logarithm and one
-in standard deviations.
+"""A window stands out if its rate differs from that of the others by more than both limits: one for the logarithm of
+their ratio, and one in standard deviations.
 """
 
 SPEAKABLE = 2.5

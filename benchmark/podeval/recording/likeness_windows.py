@@ -21,11 +21,11 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import JoinedClips, require_speech
 
 WINDOW, STRIDE, MOST = 3.0, 1.0, 60
-"""Length and spacing of windows, seconds, and the maximum number of windows, which are taken from a recording's
+"""Length and spacing of windows in seconds, and the maximum number of windows, which are taken from a recording's
 middle."""
 
 LEVEL = -26.0
-"""Root mean square to which the speech of windows is scaled, dB relative to full scale."""
+"""Root mean square to which the speech of windows is scaled, in dB relative to full scale."""
 
 METHOD = "1"
 """Version, which changes whenever the results of `describe_windows` do."""

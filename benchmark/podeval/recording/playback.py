@@ -30,7 +30,7 @@ PEAKS = 600
 """Number of peaks of a copy, for a waveform display."""
 
 CEILING = -1.0
-"""Maximum true peak after a gain, dBTP (EBU R 128)."""
+"""Maximum true peak after a gain, in dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
 """Maximum bytes of copies on disk; the least recently used copies are deleted first."""
@@ -46,7 +46,8 @@ _SHORT = 600.0
 """Maximum length in seconds of a passage that is read without decoding the part before it."""
 
 _OPUS_BITS = 128_000
-"""Constant bits per second of Opus at which listeners cannot distinguish speech and music from the original."""
+"""Constant bit rate of Opus, in bits per second, at which listeners cannot distinguish speech and music from the
+original."""
 
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
@@ -273,7 +274,7 @@ def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
     Args:
         a: level of the first passage.
         b: level of the second passage.
-        target: target loudness, LUFS; lowered if either of them would exceed `CEILING`.
+        target: target loudness in LUFS; lowered if either of them would exceed `CEILING`.
     """
     if a.loudness is None or b.loudness is None:
         return 0.0, 0.0

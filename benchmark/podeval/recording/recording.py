@@ -223,7 +223,7 @@ class Recording:
         return self if source == "mix" or not has_music(self) else self.speech_stem()
 
     def through(self, rate: int) -> Recording:
-        """Return this recording as if it had been stored at `rate`, Hz; computed once.
+        """Return this recording as if it had been stored at `rate` Hz; computed once.
 
         Raises:
             CannotScore: its rate is below that of the speech models, as for `mono`.
@@ -265,7 +265,7 @@ class Recording:
         """
         from podeval.models.interfaces import Transcript
 
-        # One thread transcribes at a time, because a request for another language may turn out to be the same.
+        # One thread transcribes at a time, because two requests may turn out to be for the same language.
         with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:

@@ -210,7 +210,7 @@ def find_voices(
 
     Args:
         turns: the turns of all speakers.
-        duration: length of the recording, seconds; later turns are left out.
+        duration: length of the recording in seconds; later turns are left out.
         embed: function that returns an embedding of each clip, shape (clips, dimensions).
         window: length of a window in seconds.
         stride: seconds between the beginnings of consecutive windows.

@@ -30,7 +30,7 @@ LISTENED = 1.6
 """
 
 PAUSE = 0.35
-"""Seconds of a pause that ends a stretch once it is long enough."""
+"""Minimum seconds of a pause that ends a stretch that is already long enough."""
 
 SHORTEST, SURE = 0.6, 1.0
 """Minimum seconds of a stretch for it to have a voice, and for it to be used in finding the voices."""
@@ -39,7 +39,7 @@ MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
 """Margin by which another voice must be closer, for stretches of at least `SURE` seconds and for shorter ones."""
 
 SAME_VOICE = 0.75
-"""Minimum cosine of two centres that are the same voice."""
+"""Minimum cosine at which two centres count as the same voice."""
 
 Vectors = NDArray[np.float64]
 

@@ -113,7 +113,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
-    # With a prior, the information matrix of the strengths is regular.
+    # With a prior, the information matrix of the strengths is invertible.
     solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
         # Try the full Newton step.

@@ -343,7 +343,7 @@ def paired_difference(
     membership = draws.make_membership(items, clusters)
     count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
-    # Equal systems differ by exactly zero, as below.
+    # The difference of equal systems must be exactly zero, as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)

@@ -28,7 +28,7 @@ _STAKES = {
     **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
     **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
 }
-"""Weights of stakes: large ones detect a few pairs that all agree, small ones a few bad pairs among a thousand."""
+"""Weights of stakes: large stakes detect a few pairs that all agree, small stakes a few bad pairs among a thousand."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60
@@ -59,7 +59,7 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
     """Return the interval of the differences' centre that is valid at every look.
 
-    It contains every centre that lacks sufficient evidence against it on either side; None if there are too few
+    It contains every centre against which there is not enough evidence on either side; None if there are too few
     differences for any evidence.
     """
     values = np.asarray(differences, np.float64)

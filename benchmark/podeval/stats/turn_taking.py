@@ -27,7 +27,7 @@ BACKCHANNEL = 1.0
 """Maximum length of a backchannel in seconds."""
 
 OFFSETS = (-0.5, 0.0, 0.2, 0.5, 1.0)
-"""Bounds in seconds between the kinds of transfers by their offset."""
+"""Bounds, in seconds, that divide transfers into kinds by their offset."""
 
 OVERLAPPING = OFFSETS.index(0.0) + 1
 """Number of kinds of transfers that are overlaps."""

@@ -72,7 +72,7 @@ class Piece(NamedTuple):
 
 
 _State = tuple[int, str]
-"""A place in the readings of a figure: its next piece, and the unread rest of the previous piece."""
+"""A position in the readings of a figure: its next piece, and the unread rest of the previous piece."""
 
 
 def _any(words: Iterable[str]) -> str:
