@@ -82,7 +82,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Return the end of a sentence that begins with the file's name: the fault that its first bytes show."""
+    """Describe the fault that a file's first bytes show, as the end of a sentence that begins with the file's name."""
     # Files that are recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -90,7 +90,7 @@ def describe_refused(head: bytes) -> str:
     if head[:4] == b"RIFF":
         return f"is a RIFF file of type {head[8:12].decode('ascii', 'replace')!r}, not WAV: convert it to WAV or FLAC"
     if head[:3] == b"ID3":
-        return "has an ID3 tag, but no MP3, AAC or FLAC audio behind it: export it again"
+        return "has an ID3 tag, but no MP3, AAC or FLAC audio after it: export it again"
     for kind, patterns in MARKS.items():
         for mark in re.finditer(b"|".join(patterns), head, re.DOTALL):
             return f"has {mark.start()} bytes before its {kind} header: remove them"
@@ -143,7 +143,7 @@ class OggPages:
 
     @property
     def plain_vorbis(self) -> bool:
-        """Whether this is Vorbis with one or two channels, and streams follow one another."""
+        """Whether this is Vorbis with one or two channels, in streams that follow one another."""
         vorbis = self.first_packet[:7] == b"\x01vorbis" and self.first_packet[11:12] in (b"\x01", b"\x02")
         return vorbis and self.streams == len(self.links) and self.regular
 

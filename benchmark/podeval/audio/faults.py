@@ -28,7 +28,8 @@ HOLE_SECONDS = 0.02
 """Minimum seconds of digital silence that count as a hole if sound breaks off there."""
 
 HOLE_LEVEL = 0.25
-"""Level, relative to the recording's, of the 4 ms next to a silence from which sound breaks off instead of fading."""
+"""Minimum level, relative to the recording's, of the 4 ms next to a silence for sound to break off instead of
+fading."""
 
 SOFT_LEVEL, STEADY = 0.05, 0.5
 """Soft sound also breaks off if it has the first level on both sides, and its last 4 ms have at least the second share
@@ -312,7 +313,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
     for start, end in find_runs(np.abs(change) >= JUMP, 1):
         at = start + int(np.abs(change[start:end]).argmax())
         if highest and at - highest[-1] < size:
-            # Several windows see the same jump; its position is where it is largest.
+            # Several windows contain the same jump; its position is where it is largest.
             highest[-1] = max(highest[-1], at, key=lambda each: abs(float(change[each])))
         else:
             highest.append(at)

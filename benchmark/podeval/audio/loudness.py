@@ -3,7 +3,7 @@
 `measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
 (momentary and short-term loudness) and EBU Tech 3342 (loudness range). They share a single K-weighting pass over
 one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes the values of the
-PodEval code. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
+PodEval code. The three `score_*` functions map the readings to 0..1 with PodEval's constants.
 """
 
 import math
@@ -209,7 +209,7 @@ def _to_power(lufs: float) -> float:
 
 
 def _integrated(blocks: Floats, seconds: float) -> float:
-    """Compute the gated loudness of 0.4 s blocks in LUFS, BS.1770-4, equations 4 to 7."""
+    """Compute the gated loudness of 0.4 s blocks in LUFS (BS.1770-4, equations 4 to 7)."""
     audible = blocks[blocks > _to_power(_ABSOLUTE_GATE)]
     if not len(audible):
         raise CannotScore(f"Silent: no 0.4 s block in {seconds:.1f} s of audio is louder than -70 LUFS.")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
-"""File name extensions of the words next to audio files."""
+"""File name extensions of transcripts and scripts next to audio files."""
 
 WORDS = ("reference_text", "text", "passage", "script")
 """Names of the inputs that are the spoken words; metrics of texts measure the words themselves."""
@@ -179,7 +179,7 @@ _PARSERS = {
 def convert_to_text(item: Any, name: str = "script") -> str:
     """Convert a program's value for an input to text: data becomes JSON, and a `Path` becomes the content of the file.
 
-    For an input that opens files itself, a file name is kept.
+    For inputs that open files themselves, file names are kept.
 
     Returns:
         The text; empty if the input, or an element of a list, is missing.
@@ -337,7 +337,7 @@ def read_request(
     Args:
         text: the words: the path of a file, a text, or a script as data or JSON.
         references: a recording of the voice, or recordings by speaker, as paths.
-        metrics: names of metrics, as a list or a text with commas between them.
+        metrics: names of metrics, as a list or as comma-separated text.
         profile: the profile of the models.
         speakers: expected number of speakers.
         allow_upsampling: whether recordings below a model's rate are scored anyway.

@@ -1,4 +1,5 @@
-"""Score one recording or script in a separate program, which can be limited in memory and time, and ended at any time.
+"""Score one recording or script in a separate program, which can be limited in memory and time, and stopped at any
+time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
 result, and lines on its progress; it writes `report.html` at the end. Facts about the recording are stored in
@@ -273,7 +274,9 @@ def run_job(
 
 
 def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
-    """Read complete lines from a position on; return the position of the next, and whether there were any lines."""
+    """Read complete lines from a position onwards; return the position of the next, and whether there were any
+    lines.
+    """
     try:
         with path.open("rb") as file:
             file.seek(start)

@@ -6,7 +6,7 @@ its sentences, and two recognisers check every difference again, as in `content_
 metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a recording are
 cached, so a stopped proof continues with the next recording.
 
-If front and back matter, notes and headings are not read, this is not a fault; if they are read, they are proofed like
+If front and back matter, notes and headings are not read, this is not a fault; if they are read, they are checked like
 the rest. Only one recording is in memory at a time.
 """
 
@@ -62,7 +62,7 @@ WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
 recognised words for optional text to count as read; and words as written for high confidence.
 """
 MARGIN = 0.5
-"""Seconds of an excerpt before and after its sentence."""
+"""Seconds that an excerpt contains before and after its sentence."""
 MOST_EXCERPTS = 400
 """Maximum number of excerpts in a report, so that a browser can open it."""
 
@@ -226,7 +226,9 @@ def _cut_excerpt(recording: Recording, sentence: ProofedSentence) -> str:
 def _list_sentences(
     book: Book, language: str, *, part: bool
 ) -> tuple[list[int], list[ProofedSentence], list[list[str]]]:
-    """List the sentences that have words, each with section, verdict if it is not read, and words to compare."""
+    """List the sentences that have words, each with its section, its verdict if it is not read, and the words to
+    compare.
+    """
     sections: list[int] = []
     sentences: list[ProofedSentence] = []
     of_book: list[list[str]] = []

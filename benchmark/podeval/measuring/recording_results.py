@@ -172,7 +172,7 @@ class RecordingResults:
         return self.write_verdict(ReportWords())
 
     def write_verdict(self, words: ReportWords) -> str:
-        """Describe the recording, in the language of the words."""
+        """Describe the recording, in the language of `words`."""
         from podeval.measuring.verdict import write_verdict
 
         return write_verdict(self.lines, self.defects, self.results, words)

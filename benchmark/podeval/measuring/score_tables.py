@@ -85,7 +85,7 @@ def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Describe a recording and list its defects, which is the beginning of every form of the result."""
+    """Describe a recording and list its defects, as at the beginning of every form of the result."""
     return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
 
 

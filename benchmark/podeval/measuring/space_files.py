@@ -112,7 +112,7 @@ def name_extra(metric: Metric) -> str:
 def write_script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package creates the module.
 
-    If podeval is not installed, `evaluate` asks the user to install the package after `From:`.
+    If podeval is not installed, `evaluate` asks the user to install the package named after `From:`.
     """
     name = metric.name.title().replace("_", "")
     return (
@@ -256,7 +256,7 @@ def _describe_output(metric: Metric) -> str:
     if "random" in output:
         by += (
             ", **with random numbers in place of the model, so the values mean nothing**: its weights come with "
-            "no package, and only the keys and their form are those of a real output"
+            "no package, and only the keys and their form are those of real output"
         )
     values = json.dumps(output["output"], indent=1, ensure_ascii=False)
     return f"Output for {of} {by}{'.' if {'judge', 'random'} & output.keys() else ':'}\n\n```json\n{values}\n```"
@@ -299,7 +299,7 @@ def _use(metric: Metric) -> str:
     shell = "\n".join(commands)
     site = score_address(metric)
     tried = (
-        f"\n\nWithout installing anything: [the Score tab of the board, with this metric chosen]({site})."
+        f"\n\nWithout installing anything: [the Score tab of the board, with this metric selected]({site})."
         if site
         else ""
     )
@@ -312,7 +312,7 @@ def find_reference(metric: Metric) -> str:
 
 
 def write_example(metric: Metric) -> str:
-    """Write an example call that runs as it is if its files exist."""
+    """Write an example call that runs as is if its files exist."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{PREDICTION[metric.inputs[0]]}]"
     if metric.reference:

@@ -149,7 +149,7 @@ class ReportWords:
         return translate(metric.title_of(key), self.language)
 
     def value(self, row: ScoreRow) -> str:
-        """Format a value for readers: in percent, or as a count if it is a rate."""
+        """Format a value for readers: as a percentage, or as a count if it is a rate."""
         if not row.counted or row.value is None:
             return AT_LEAST * row.censored + format_value(row.key, row.value)
         in_hours = row.key.unit == "per hour"

@@ -115,5 +115,5 @@ def _parse_paths(text: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
     if not isinstance(paths, dict):
-        raise BadInput(f"{name} must contain a recording by speaker, such as {{'HOST': 'host.wav'}}")
+        raise BadInput(f"{name} must map each speaker to a recording, such as {{'HOST': 'host.wav'}}")
     return paths

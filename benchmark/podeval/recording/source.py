@@ -100,7 +100,7 @@ def list_recordings(source: Any) -> list[Any] | None:
     if is_missing(source):
         return None
     if isinstance(source, str | Path):
-        # Unlike the method of `Path`, it accepts names that are too long.
+        # Unlike `Path.is_dir`, this accepts names that are too long.
         if not os.path.isdir(source):
             return None
         folder = Path(source)
@@ -209,8 +209,8 @@ def is_samples(source: Any) -> bool:
 def list_rows(source: Any, column: str = "") -> Any:
     """Return the rows of a dataset or column of `datasets`, with the audio undecoded; return anything else unchanged.
 
-    podeval decodes the audio itself, because `datasets` would need torchcodec. For a dataset with one column of audio,
-    this column is returned.
+    podeval decodes the audio itself, because `datasets` would need torchcodec. If a dataset has one column of audio,
+    that column is returned.
 
     Raises:
         BadInput: the dataset has several splits.

@@ -1,4 +1,4 @@
-"""Align a script with the transcript of its recording, and tell its differences from errors of the recogniser.
+"""Align a script with the transcript of its recording, and tell real differences from errors of the recogniser.
 
 The recogniser transcribes each differing stretch again with only a second on both sides, because its errors depend on
 the surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that
@@ -122,8 +122,8 @@ affect.
 """
 
 CERTAIN = 6
-"""Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice, whatever
-the second finds.
+"""Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,
+regardless of what the second finds.
 """
 
 PAUSE = 0.8

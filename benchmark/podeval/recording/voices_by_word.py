@@ -134,7 +134,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Return the turn of every recognised word, or that of the previous word."""
+    """Return the turn of every recognised word, or that of the previous word if it has none."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
@@ -180,7 +180,7 @@ def _mean_of(vectors: Vectors, weights: Vectors, among: NDArray[np.bool_]) -> Ve
 
 
 def _merge_alike(centres: Vectors) -> Vectors:
-    """Merge the two most similar voices as long as they count as one."""
+    """Repeatedly merge the two most similar voices while they count as the same voice."""
     while len(centres) > 1:
         likeness = centres @ centres.T - 2 * np.eye(len(centres))
         one, other = np.unravel_index(int(likeness.argmax()), likeness.shape)

@@ -142,7 +142,7 @@ def rate(
     Args:
         battles: battles in any order. The effect of each of their covariates is estimated and reported, and ratings
             hold for equal covariates.
-        position: whether to estimate the effect of being shown first as well.
+        position: whether to also estimate the effect of being shown first.
         prior: number of wins and losses against a system of average strength that are added for each system.
         strength: whether to count a slight preference as half a preference and half a tie.
         robust: whether to lower the weight of cohorts of voters who differ from everyone else on a system, and of its

@@ -176,7 +176,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
 
 def _stretch(score: Array, information: Array, inverse: Array) -> Array:
-    """Return (I - H_g H^-1)^-1 u_g of one voter, in the parameters of what they judged.
+    """Return (I - H_g H^-1)^-1 u_g of one voter, in the parameters that the voter's votes concern.
 
     Args:
         score: u_g.
@@ -193,7 +193,9 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
-    """Return the Fisher information that one battle between two systems has about the difference of their strengths."""
+    """Return the Fisher information that one battle between two systems provides about the difference of their
+    strengths.
+    """
     up, down = math.exp(apart / 2), math.exp(-apart / 2)
     total = up + down + tie_odds
     return ((up + down) / total - ((up - down) / total) ** 2) / 4
@@ -233,9 +235,9 @@ def _pull(rows: Rows, chances: Array) -> tuple[Array, Array]:
 
 
 def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array, Array]:
-    """Return each row's score and information about the difference of its two strengths, and its chances.
+    """Return each row's score and information about the difference of its two strengths, and its probabilities.
 
-    The chances are those of A, B and a tie, shape (3, rows).
+    The probabilities are those of A, B and a tie, shape (3, rows).
     """
     chances = _chances(rows, fitted)
     return _pull(rows, chances)[0], rows.weight * _curvature(chances)[0], chances

@@ -3,9 +3,9 @@
 A listener's marks depend on each other, so the listener is the cluster of every interval.
 
 PodEval section 5 excludes a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
-among the top two on more than 50 %. It does not define ties: here, the low anchor is worst if nothing is below it, and
-a rank is one more than the number of stimuli above it (competition ranking). By these two rules, a listener who never
-moves a slider passes, because all stimuli share the first and the last rank. The paper names equal marks for all
+among the top two on more than 50 %. The paper does not define ties: here, the low anchor is worst if nothing is below
+it, and a rank is one more than the number of stimuli above it (competition ranking). By these two rules, a listener who
+never moves a slider passes, because all stimuli share the first and the last rank. The paper names equal marks for all
 systems as a further sign of an invalid submission (rater 20), so a listener who gives them on more than half of the
 pages is also excluded.
 
@@ -308,7 +308,7 @@ def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str
     """Report the number of listeners that each rule excludes, and warn if they disagree with the rest.
 
     A rule about an anchor also excludes listeners who hear well but have a different opinion of it; this opinion is
-    then missing from the result that it would refute. The warning has two conditions. The excluded listeners can
+    then missing from the result that it would contradict. The warning has two conditions. The excluded listeners can
     distinguish stimuli (Student's test of a listener's difference, each pair without the low anchor, Holm, 5 %), so
     they do not mark at random. And for some pair, anchors included, they do not prefer the stimulus that the rest
     prefer, with a significant difference between the groups (Welch's test over listeners, Holm, 5 %).

@@ -123,7 +123,8 @@ def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
 def compare_draws(
     drawn_means: Array, index: int, others: NDArray[np.intp], tail: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the systems that are certainly behind a system in all drawn means except the tail, and the unclear ones.
+    """Return the systems that are certainly behind a system in all drawn means except the tail, and those for which
+    this is unclear.
 
     A quantile is above zero if no more draws than those of the tail are at or below zero, which can be counted without
     sorting. Subtracting means causes rounding errors, so draws near zero may count as either.
@@ -328,7 +329,8 @@ class _PairTable:
         return np.where(both, differences, 0.0), both
 
     def test_claims(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the clusters that a system shares with each, and the two-sided p-value of its claim to be ahead.
+        """Return the clusters that a system shares with each other one, and the two-sided p-value of its claim to be
+        ahead.
 
         The p-value is 1 if the system is not ahead, and NaN with fewer than two common clusters.
         """

@@ -83,13 +83,13 @@ class LoweredVotes:
         if self.least is None:
             way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} more voters than usual decide {way} {self.system} whatever its opponent, by "
-                f"{abs(self.z):.1f} standard errors; votes on it count for as little as {self.weight:.0%}, depending "
-                "on the chance that the voter is one of them"
+                f"about {self.voters} more voters than usual decide {way} {self.system} whatever its opponent "
+                f"({abs(self.z):.1f} standard errors); votes on it count for as little as {self.weight:.0%}, depending "
+                "on the probability that the voter is one of them"
             )
         among = "numbers of votes" if self.grouped_by == "votes" else "places by first vote"
         return (
-            f"votes on {self.system} by {self.voters} voters with {among} {self.least} to {self.most} count "
+            f"votes on {self.system} by {self.voters} voters with {among} {self.least} to {self.most} count for "
             f"{self.weight:.0%}, because they differ from those of other voters by {abs(self.z):.1f} standard errors"
         )
 
@@ -151,8 +151,8 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, which is the lowest in their cohorts, and the lowered
-    groups.
+    """Return the weight of each voter's votes on each system, which is the lowest from any of their cohorts, and the
+    lowered groups.
 
     Args:
         judged: the cells.

@@ -234,9 +234,10 @@ def cut_dialogue_clips(
 ) -> list[DialogueClip]:
     """Cut a clip around every speaker change.
 
-    Before the change are the speaker's last segments: they are added backwards from the nearest until together they are
-    longer than `most_seconds` or there are `back` of them. After it are the next speaker's first segments, by the same
-    rule and at most `forward`. Both sides have at least one segment. Empty texts do not change the clip's text.
+    A clip contains the speaker's last segments before the change, which are added backwards from the nearest until
+    together they are longer than `most_seconds` or there are `back` of them, and then the next speaker's first
+    segments, by the same rule and at most `forward`. Both sides have at least one segment. Empty texts do not change
+    the clip's text.
 
     Args:
         segments: segments in chronological order.

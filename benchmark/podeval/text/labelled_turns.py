@@ -74,7 +74,7 @@ _SPEAKING_TAG = regex.compile(
 )
 # Elements that are named after their speakers.
 _ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
-# Between a sentence and a label on the same line.
+# The position between a sentence and a label on the same line.
 _BEHIND = (
     r"(?<!\b(?:Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|Rev|Lt|Col|Gen|Sgt|Capt|Hon|Mme|\p{Lu})\.)"
     r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+"
@@ -359,7 +359,7 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
     left: list[LabelledLine] = []
     unread: list[LabelledLine] = []
     for at, line in enumerate(lines):
-        # A name that begins other labels is also a label without a space after its colon.
+        # A name that other labels begin with is also a label if no space follows its colon.
         name, colon, words = line.text.strip(" *_").partition(":")
         if line.label in speakers:
             turns.append((line.label, [line.words]))

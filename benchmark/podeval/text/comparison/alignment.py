@@ -1,4 +1,5 @@
-"""Align a script with its transcript: each word with its counterpart, and the turns of a generated dialogue in time.
+"""Align a script with its transcript: each word with its counterpart, and the turns of a generated dialogue with their
+times.
 
 The script's words are known, so they are aligned with the transcribed words (by minimum edit distance over words or, in
 Chinese, characters, with numbers as spoken), and every turn has the times of its own words. Nothing is inferred from
@@ -9,7 +10,7 @@ Errors of generated speech are handled as follows:
 threshold, common words of a skipped turn would match parts of its neighbours.
 - Fewer than three matching words that are separated from the rest by more than five unrelated words (a hallucination,
 an ad-lib) do not extend a turn.
-- Unrecognised words at the edge of a turn extend it by their expected length, at most into the pause.
+- Unrecognised words at the edge of a turn extend it by their expected length, but not past the adjacent pause.
 - One copy of a repeated sentence is used; the other does not belong to a turn unless it is inside one.
 
 If `coverage` is below one half, the alignment is a guess: the audio says something else, the transcriber failed, or the
@@ -243,7 +244,7 @@ def split_words(text: str, language: str = "en") -> list[str]:
     """Split a text into words for comparison: lower case, no punctuation, simplified characters for Chinese.
 
     In scripts without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
-    spelt out in `language`, so `25.` and `Twenty five.` are equal. Text in brackets and tags are not words.
+    spelt out in `language`, so `25.` and `Twenty five.` are equal. Tags and text in brackets do not count as words.
     """
     plain = keep_spoken(fold_letters(text), language).replace("'", "")
     plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
@@ -320,7 +321,7 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
 def _extend_to_unheard_words(
     extents: Sequence[_Extent], heard_words: Sequence[HeardWord], duration: float | None
 ) -> list[_Extent]:
-    """Extend the turns by the expected length of the missing words at their edges, at most into the pause."""
+    """Extend the turns by the expected length of the missing words at their edges, but not past the adjacent pause."""
     if not extents:
         return []
     pace = median((word.end - word.start) / len(word.text) for word in heard_words)

@@ -323,7 +323,9 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
 
 
 def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
-    """Return the states with all readings of the next piece after a completed one, and the figure's end."""
+    """Return the states after beginning the next piece wherever one is complete, in all its readings; the figure's end
+    is a state too.
+    """
     opened = [state for state in states if state[1]]
     begun = {at for at, left in states if not left}
     waiting = list(begun)
