@@ -334,7 +334,7 @@ def test_what_is_said_beside_the_turns_is_noted() -> None:
 
 def test_words_behind_a_rule_are_noted() -> None:
     script = read_any_script(write("**{name}:** {text}", "\n\n") + "\n\n---\n\nLet me know what to change!")
-    assert any("the turn before" in note and "Let me know what to change!" in note for note in script.notes)
+    assert any("the previous turn" in note and "Let me know what to change!" in note for note in script.notes)
 
 
 def test_the_first_of_two_texts_in_a_list_is_no_name() -> None:
