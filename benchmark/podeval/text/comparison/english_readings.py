@@ -127,7 +127,7 @@ N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 
 @lru_cache(maxsize=8_192)
 def read_word(word: str) -> tuple[str, ...]:
-    """Return the readings of a plain word in lower case, with a line for each word: itself, or "zero" for "oh"."""
+    """Return the readings of a plain word in lower case, each word on its own line: itself, or "zero" for "oh"."""
     plain = word.replace("'", "").replace("’", "")
     for british, american in (("metre", "meter"), ("litre", "liter"), ("gramme", "gram"), ("honour", "honor")):
         plain = plain.replace(british, american)
@@ -136,7 +136,7 @@ def read_word(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8_192)
 def list_readings(kind: str, text: str) -> tuple[str, ...]:
-    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), with a line for each word."""
+    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), each word on its own line."""
     return _cut_into_lines(_READERS[kind](text))
 
 

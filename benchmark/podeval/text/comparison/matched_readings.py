@@ -60,7 +60,7 @@ class Piece(NamedTuple):
 
     Attributes:
         text: the piece in lower case.
-        readings: every reading, with a line for each word; an empty reading if it may be silent.
+        readings: every reading, each word on its own line; an empty reading if it may be silent.
         figure: whether it is more than a plain word.
         parted: whether a punctuation mark separates a figure from the preceding piece.
     """
@@ -161,7 +161,7 @@ def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
     """Cut a text into its words, figures and signs, without other characters.
 
     Returns:
-        The pieces, and the place of each in the text: its first character, and the character after its last one.
+        The pieces, and the position of each in the text: its first character, and the character after its last one.
     """
     pieces: list[Piece] = []
     places: list[tuple[int, int]] = []
