@@ -104,7 +104,7 @@ SHORTEST_WORD = 3
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
 )
-"""English words of three letters that people hardly pronounce, and that recognisers skip."""
+"""English three-letter words that people hardly pronounce and recognisers skip."""
 
 SKIPPED = 3
 """Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more when
