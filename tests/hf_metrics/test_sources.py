@@ -215,7 +215,7 @@ def test_a_card_says_what_stood_in_for_a_judge_or_for_weights(name: str) -> None
     assert ("judge" in kept) == bool(metric.asks)
     assert ("random" in kept) == (choose_own_profile(metric) != "embedded")
     assert ("with a scripted judge, not a model" in text) == ("judge" in kept)
-    assert ("with random numbers in place of the model, so that the values mean nothing" in text) == ("random" in kept)
+    assert ("with random numbers in place of the model, so the values mean nothing" in text) == ("random" in kept)
     assert kept.get("judge", "") in text
 
 

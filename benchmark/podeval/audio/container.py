@@ -360,7 +360,8 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
 
 def _measure_part(file: PartReader, container: Container, before: float) -> float:
     """Return a part's stated duration, or the time between its first and last packet, given the duration of earlier
-    parts."""
+    parts.
+    """
     import av
     import soundfile
 
