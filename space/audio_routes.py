@@ -116,7 +116,7 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """Respond with a picture of a copy: its peaks relative to the highest, because its level would reveal the system."""
+    """Respond with a picture of a copy: its peaks relative to the highest, as its level would reveal the system."""
     return Response(draw_bars(peaks), media_type="image/svg+xml", headers=_KEEP)
 
 

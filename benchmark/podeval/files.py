@@ -35,7 +35,7 @@ def explain_unwritable(folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Convert errors caused by a full or read-only disk into sentences.
+    """Convert errors caused by a full or read-only disk into errors that say what to do.
 
     Raises:
         DiskFull: no space is left.
@@ -72,7 +72,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
     if not parts or Path(name).is_absolute() or ".." in parts:
         raise BadInput(f"{name!r} points outside the folder; name a file in it")
     if not path.is_relative_to(os.path.realpath(folder)):
-        raise BadInput(f"{name!r} is a link that leads out of the folder; put the file itself there")
+        raise BadInput(f"{name!r} is a link that points outside the folder; put the file itself there")
     return path
 
 
@@ -153,7 +153,7 @@ def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
     try:
         yield fsspec.core.url_to_fs(address)
     except Exception as error:
-        raise PodevalError(f"{address} cannot be used ({error}); check the address and your rights to it") from error
+        raise PodevalError(f"{address} cannot be used ({error}); check the address and your access to it") from error
 
 
 def write_shard(address: str, paths: Iterable[Path]) -> None:

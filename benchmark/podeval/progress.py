@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[str, float, float], None]
-"""Called with the name of the task, the finished amount, and the total, both in the same unit."""
+"""A function that is called with the name of the task, the finished amount and the total, both in the same unit."""
 
 PREPARING = "preparing a model, once"
 """The task of preparing a model that has never been used on this machine."""

@@ -178,7 +178,7 @@ def _alias(target: str) -> bytes:
         (b"UklGRiQAAABXQVZFZm10IBAAAAABAAEAwF0AAIC7AAACABAAZGF0YQ==", "is audio written as base64 text: decode it"),
         (b'data: {"type": "speech.audio.delta"}\n\n', "is a stream of server-sent events"),
         (b"RIFF\x00\x10\x00\x00AVI LIST", "is a RIFF file of type 'AVI '"),
-        (b"ID3\x04\x00\x00\x00\x00\x00\x04abcdRIFF\x00\x10\x00\x00WAVE", "no MP3, AAC or FLAC audio behind it"),
+        (b"ID3\x04\x00\x00\x00\x00\x00\x04abcdRIFF\x00\x10\x00\x00WAVE", "no MP3, AAC or FLAC audio after it"),
         (b"\xff\xfb", "is not in a format podeval reads"),
         (bytes(range(256)) * 4, "is not in a format podeval reads"),
     ],

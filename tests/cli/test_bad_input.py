@@ -54,7 +54,7 @@ CASES = [
     ("loudness", "studio.wav", 0, None),
     ("loudness", f"./{AWKWARD}", 0, None),
     ("dnsmos", "silence.wav", 1, "digital silence from beginning to end"),
-    ("dnsmos", "telephone.wav", 1, "sampling rate is 8000 Hz, below the 16000 Hz this needs"),
+    ("dnsmos", "telephone.wav", 1, "sampling rate is 8000 Hz, below the 16000 Hz required"),
     ("dnsmos", "blip.wav", 1, "lasts 0.05 s; at least 0.5 s are needed"),
     ("dnsmos", "seven.wav", 0, None),
     ("dnsmos", "studio.wav", 0, None),

@@ -48,10 +48,10 @@ UNSCORED = {
 
 NO_SPEECH = {
     "reverb_consistency": "no speech is heard, and reverberation is measured on speech",
-    "sim": "no speech is heard in the recording",
-    "wsim": "no speech is heard in the recording",
-    "timbre_similarity": "no speech is heard in the recording",
-    "distillmos": "no speech is heard in the recording",
+    "sim": "the recording contains no speech",
+    "wsim": "the recording contains no speech",
+    "timbre_similarity": "the recording contains no speech",
+    "distillmos": "the recording contains no speech",
     "timbre_consistency": "no speaker is found in the recording; check that it contains speech",
     "smr": "no music is heard under speech",
 }
@@ -139,7 +139,7 @@ def test_no_speech(podeval: Podeval, files: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ONLY_MUSIC)
 def test_music_only(podeval: Podeval, files: Path, name: str) -> None:
     said = podeval("measure", name, files / "music.wav", *given(name, files), "--allow-upsampling", code=1)
-    assert "unscored: no speech is heard in the recording, only 6.0 s of music" in said.out
+    assert "unscored: the recording contains no speech, only 6.0 s of music" in said.out
 
 
 @pytest.mark.parametrize("found", [0, 1])
@@ -177,7 +177,7 @@ def test_a_reference_voice_that_is_missing_or_cannot_be_used(podeval: Podeval, f
         assert sentence in said.err
     for file, sentence in {
         **UNSCORED,
-        "noise.wav": "the reference voice cannot be used: no speech is heard in it",
+        "noise.wav": "the reference voice cannot be used: it contains no speech",
         "blip.wav": "the reference voice lasts 0.05 s; at least 0.5 s are needed",
     }.items():
         said = podeval("measure", name, files / "voice.wav", "--reference", files / file, code=1)

@@ -267,8 +267,8 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
 @pytest.mark.parametrize(
     ("words", "turns", "sentence"),
     [
-        ((), [SpeakerTurn("S1", 0.0, 9.0)], "no words are heard in show.wav"),
-        (WORDS, [], "no speaker is found in show.wav"),
+        ((), [SpeakerTurn("S1", 0.0, 9.0)], "no words were recognised in show.wav"),
+        (WORDS, [], "no speaker was found in show.wav"),
         (WORDS, [SpeakerTurn("S1", 0.0, 9.0)], "show.wav: there is only one speaker (S1)"),
         (WORDS, [SpeakerTurn("S1", 12.0, 13.0)], "show.wav: no speech is assigned to a speaker"),
     ],

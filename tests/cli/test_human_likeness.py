@@ -34,7 +34,7 @@ def heard(people: likeness.PeopleReference, monkeypatch: pytest.MonkeyPatch) -> 
     def hear(*left_out: str) -> None:
         def describe(recording: Recording, melody: float = 1.0) -> dict[str, Any]:
             if Path(recording.name).name in left_out:
-                raise CannotScore("no speech is heard in the recording")
+                raise CannotScore("the recording contains no speech")
             return windows_of(int.from_bytes(recording.content[:4].encode()))
 
         monkeypatch.setattr(likeness, "describe_windows", describe)
@@ -66,7 +66,7 @@ def test_the_command_measures_a_folder_and_says_what_it_left_out(
     assert line["human_likeness_low"] <= line["human_likeness"] <= line["human_likeness_high"]
     assert line["notes"]["recordings"] == 3
     reasons = {Path(name).name: reason for name, reason in line["notes"]["left_out"].items()}
-    assert reasons["3.wav"] == "no speech is heard in the recording"
+    assert reasons["3.wav"] == "the recording contains no speech"
     assert "is a text file, not audio" in reasons["broken.wav"]
     printed = podeval("measure", "human_likeness", folder, code=0).out
     assert "human_likeness 0." in printed
@@ -86,7 +86,7 @@ def test_too_little_is_unscored_with_the_reason(folder: Path, heard: Callable[..
     assert isinstance(found, Unscored)
     assert found.cause == "system"
     assert found.reason.startswith("the set has 0 windows of 3 s of speech; at least 10 are needed; ")
-    assert found.reason.endswith("0.wav: no speech is heard in the recording")
+    assert found.reason.endswith("0.wav: the recording contains no speech")
 
 
 def test_a_reference_by_other_models_measures_nothing(

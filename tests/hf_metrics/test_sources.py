@@ -166,7 +166,7 @@ def test_values_from_papers_are_those_of_the_tables() -> None:
     # LFS-Bench, Table 2: the least is MegaTTS3's, the greatest ZipVoice's, and people have 0.074.
     assert values["Table 2", "single speaker", "`wer`"] == ("16", "0.108 (megatts3) to 0.396 (zipvoice)", "0.074")
     assert list_paper_values(catalogue.get("pace")) == []
-    assert "None of the papers whose tables podeval was checked against prints values for it." in card_of("pace")[1]
+    assert "The papers whose tables podeval was checked against print no values for this metric." in card_of("pace")[1]
 
 
 def test_every_card_has_what_papers_print_or_says_that_they_print_nothing() -> None:
@@ -174,7 +174,7 @@ def test_every_card_has_what_papers_print_or_says_that_they_print_nothing() -> N
     for name in catalogue.NAMES:
         text = card_of(name)[1]
         assert "\n## Values from papers\n" in text, name
-        if "prints values for it." in text:
+        if "print no values for this metric." in text:
             silent.add(name)
     # Metrics of podeval's own, and those that papers have as a picture or a name alone.
     own = {metric.name for metric in catalogue.load_all_metrics() if metric.paper == "ours"}

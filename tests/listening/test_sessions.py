@@ -142,7 +142,7 @@ def test_what_was_not_heard_far_enough_is_not_rated(listening: Listening) -> Non
     begun = begin(listening, test)
     good = {"timbre": 3, "fidelity": 3}
     for heard in (None, {"A": 0.5}, {"A": 0.89}):
-        with pytest.raises(BadInput, match="listen to A to at least 90%"):
+        with pytest.raises(BadInput, match="listen to at least 90% of A"):
             listening.save(begun.session, 0, good, heard_shares=heard)
     with pytest.raises(BadInput, match="number from 0 to 1"):
         listening.save(begun.session, 0, good, heard_shares={"A": 7})

@@ -280,8 +280,8 @@ def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:
         ("a/../../x.wav", "points outside"),
         ("{outside}", "points outside"),
         ("x.wav\x00", "points outside"),
-        ("link.wav", "is a link that leads out"),
-        ("linked/x.wav", "is a link that leads out"),
+        ("link.wav", "is a link that points outside"),
+        ("linked/x.wav", "is a link that points outside"),
     ],
 )
 @pytest.mark.parametrize("settle", [resolve_recordings, measure_durations])

@@ -284,7 +284,7 @@ def test_reference_voices_have_every_form_of_audio(voice: Path, speech_like: Any
         assert list(read_voices(source, {})["reference_voices"]) == ["ANN", "BEN"]
     with pytest.raises(BadInput, match="the reference voice of BEN is missing"):
         read_voices({"ANN": voice, "BEN": None}, {})
-    with pytest.raises(BadInput, match="several reference voices need their speakers"):
+    with pytest.raises(BadInput, match="several reference voices need the names of their speakers"):
         read_voices([voice, voice], {})
 
 

@@ -285,7 +285,7 @@ def test_a_script_that_is_not_heard_leaves_the_recording_unscored() -> None:
     recording = talking("Ann", "Ben")
 
     def turns(script: Script | None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+        raise CannotScore("less than half of the script's words were recognised, so it is unknown who speaks when")
 
     recording.turns = turns  # type: ignore[method-assign]
     for name in ("sptd", "timbre_consistency"):
@@ -321,7 +321,7 @@ def test_a_script_in_another_language_is_heard_in_the_one_the_transcriber_decide
     def heard(script: Script | None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         found = turns(script, language)
         if words.startswith("bonsoir") and language:
-            raise CannotScore("less than half of the script's words are heard")
+            raise CannotScore("less than half of the script's words were recognised")
         return found
 
     recording.turns = heard  # type: ignore[method-assign]
@@ -407,7 +407,7 @@ def test_where_nobody_speaks_there_is_no_voice_to_be_consistent(variant: str) ->
     assert found == Unscored("no speaker is found in the recording; check that it contains speech", "system")
     inputs["script"] = Script.parse("one speaker only")
     found = catalogue.get("timbre_consistency")(inputs, {"variant": variant})
-    assert found == Unscored("no speech is heard in the recording", "system")
+    assert found == Unscored("the recording contains no speech", "system")
 
 
 def test_a_script_with_one_speaker_needs_no_alignment() -> None:

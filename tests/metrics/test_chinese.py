@@ -63,8 +63,8 @@ def test_every_column_is_explained_in_chinese() -> None:
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        ("no speech is heard in the recording", "录音中没有听到语音"),
-        ("no speech is heard in the recording, only 12.0 s of music", "录音中没有听到语音，只有 12.0 秒音乐"),
+        ("the recording contains no speech", "录音中没有听到语音"),
+        ("the recording contains no speech, only 12.0 s of music", "录音中没有听到语音，只有 12.0 秒音乐"),
         ("not ranked: its WER of 0.97 is above the ceiling of 0.30", "不排名：WER 为 0.97，高于上限 0.30"),
         ("needs at least two speakers, found one speaker", "至少需要两位说话人，只听到一位"),
         ("something that nobody has translated", "something that nobody has translated"),

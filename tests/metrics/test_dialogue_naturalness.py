@@ -64,7 +64,7 @@ def test_little_speech_and_voices_that_never_change_are_unscored(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert measured([("A", 0, 3), ("B", 3, 6)], monkeypatch, tmp_path / "1") == Unscored(
-        "6.0 s of speech are heard; at least 8 s are needed", "system"
+        "6.0 s of speech were found; at least 8 s are needed", "system"
     )
     under = measured([("A", 0, 20), ("B", 5, 5.5)], monkeypatch, tmp_path / "2")
     assert under == Unscored("two voices are heard, but no change of turn between them", "system")

@@ -137,7 +137,7 @@ def test_little_speech_in_a_long_recording_is_unscored(monkeypatch: pytest.Monke
     heard = Heard()
     heard.spoken = heard.spoken[:5]
     found = measured(heard, monkeypatch, tmp_path)
-    assert found == Unscored("20.0 s of speech are heard; at least 40 s are needed", "system")
+    assert found == Unscored("20.0 s of speech were found; at least 40 s are needed", "system")
 
 
 def test_a_script_says_whose_melody_it_is_and_nobody_diarises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -155,6 +155,6 @@ def test_a_script_says_whose_melody_it_is_and_nobody_diarises(monkeypatch: pytes
     other = Script.parse([{"speaker": "Ann", "text": "chairs " * 40}, {"speaker": "Ben", "text": "lamps " * 40}])
     unknown = catalogue.get("pace")({"recording": recording, "script": other})
     assert unknown.values["f0_range"] is unknown.values["energy_range"] is None
-    assert "less than half of the script's words are heard" in unknown.notes["speakers_unknown"]
+    assert "less than half of the script's words were recognised" in unknown.notes["speakers_unknown"]
     assert unknown.values["rate_cv"] == score.values["rate_cv"]
     assert not diarised

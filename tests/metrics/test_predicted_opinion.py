@@ -87,7 +87,7 @@ def test_the_paper_gives_the_model_the_whole_file_silence_and_all(models: Models
 def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     models.tunes, models.spoken = (Span(0, 9),), ()
     unscored = measure("sound_fidelity", np.full(10 * RATE, 0.5), cache)
-    assert unscored == Unscored("no speech is heard in the recording, only 9.0 s of music", "system")
+    assert unscored == Unscored("the recording contains no speech, only 9.0 s of music", "system")
 
 
 @pytest.mark.parametrize("name", ["utmos22", "nisqa_tts"])
@@ -212,9 +212,7 @@ def test_what_cannot_be_rated_says_why(
 
 def test_noise_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     models.spoken = ()
-    assert measure("utmos22", np.full(10 * RATE, 0.5), cache) == Unscored(
-        "no speech is heard in the recording", "system"
-    )
+    assert measure("utmos22", np.full(10 * RATE, 0.5), cache) == Unscored("the recording contains no speech", "system")
     assert not models.windows
 
 

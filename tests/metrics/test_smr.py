@@ -162,7 +162,7 @@ def test_a_rate_below_the_separator_s_is_refused_unless_allowed_and_then_noted(
 ) -> None:
     samples = soxr.resample(mix.samples, RATE, 24_000)
     reason = refused(Recording.from_samples(samples, 24_000, cache=mix.cache), variant=variant)
-    assert reason.startswith("the recording's sampling rate is 24000 Hz, below the 44100 Hz this needs")
+    assert reason.startswith("the recording's sampling rate is 24000 Hz, below the 44100 Hz required")
     allowed = Recording.from_samples(samples, 24_000, cache=mix.cache, allow_upsampling=True)
     assert measured(allowed, variant=variant).notes["upsampled_from"] == 24_000
     assert "upsampled_from" not in measured(mix, variant=variant).notes
@@ -174,7 +174,7 @@ def test_a_rate_below_the_separator_s_is_refused_unless_allowed_and_then_noted(
     [
         pytest.param((Span(0, 30),), (), "no music is heard under speech", id="no music"),
         pytest.param((Span(0, 30),), (Span(3, 5.9),), "no music is heard under speech", id="no lasting music"),
-        pytest.param((), (Span(0, 30),), "no speech is heard in the recording, only 30.0 s of music", id="no speech"),
+        pytest.param((), (Span(0, 30),), "the recording contains no speech, only 30.0 s of music", id="no speech"),
         pytest.param(
             (Span(0, 2.9), Span(4, 6)),
             (Span(0, 30),),

@@ -42,8 +42,8 @@ def test_segments_carry_their_speakers_and_what_nobody_says_is_counted(
 @pytest.mark.parametrize(
     ("words", "turns", "samples", "sentence"),
     [
-        ((), TURNS, NOISE, "no words are heard in show.wav; check that it contains speech"),
-        (WORDS, (), NOISE, "no speaker is found in show.wav"),
+        ((), TURNS, NOISE, "no words were recognised in show.wav; check that it contains speech"),
+        (WORDS, (), NOISE, "no speaker was found in show.wav"),
         (WORDS, TURNS, 0 * NOISE, "digital silence"),
     ],
 )

@@ -276,7 +276,7 @@ def test_with_a_script_only_metrics_of_how_turns_overlap_diarise(file: Path, cac
 
 def test_a_script_that_is_not_what_is_heard_does_not_tell_who_speaks(file: Path, cache: Cache, models: Any) -> None:
     other = Script.parse([{"speaker": "A", "text": "Quarks bind gluons."}, {"speaker": "B", "text": "Nobody knew."}])
-    with pytest.raises(CannotScore, match="less than half of the script's words are heard"):
+    with pytest.raises(CannotScore, match="less than half of the script's words were recognised"):
         align_turns(Recording.open(file, cache=cache), other)
 
 

@@ -175,7 +175,7 @@ def test_what_is_derived_from_a_stem_is_kept_on_disk_apart_from_the_mix_s(
 
 def test_music_without_speech_is_no_speech_to_score(recording: Make, models: Models) -> None:
     models.found, models.spoken = (Span(0, 60),), 0.4
-    with pytest.raises(CannotScore, match="no speech is heard in the recording, only 60"):
+    with pytest.raises(CannotScore, match="the recording contains no speech, only 60"):
         recording().speech_track()
 
 
@@ -197,7 +197,7 @@ def test_a_separator_is_needed_only_where_there_is_music(recording: Make, models
 def test_a_rate_below_the_detector_s_is_refused_in_the_usual_sentence_or_allowed(
     recording: Make, models: Models
 ) -> None:
-    with pytest.raises(CannotScore, match="8000 Hz, below the 16000 Hz this needs"):
+    with pytest.raises(CannotScore, match="8000 Hz, below the 16000 Hz required"):
         recording(rate=8_000).speech_track()
     models.found = (Span(0, 60),)
     stem = recording(rate=8_000, allow_upsampling=True).speech_track()

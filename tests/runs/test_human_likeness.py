@@ -24,7 +24,7 @@ def request_for(tiny: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def describe(recording: Recording, melody: float = 1.0) -> dict[str, Any]:
         if "three" in recording.name:
-            raise CannotScore("no speech is heard in the recording")
+            raise CannotScore("the recording contains no speech")
         return windows_of(int.from_bytes(recording.content[:4].encode()))
 
     people = fit(range(30))
@@ -41,7 +41,7 @@ def test_a_run_shows_the_likeness_of_its_recordings_together_and_ranks_nobody_by
     summary = run_system(tiny.Singer(), "The Singer", request_for)
     (row,) = (one for one in summary.metrics if one.metric == "human_likeness")
     assert (row.slice, row.scored, row.unscored_system, row.unscored_ours) == ("", 2, 1, 0)
-    assert row.reasons == {"no speech is heard in the recording": 1}
+    assert row.reasons == {"the recording contains no speech": 1}
     assert not row.rankable
     values = {key: value for key, value in row.keys.items() if value is not None}
     assert set(values) == {"human_likeness", *likeness.FACTORS}

@@ -93,7 +93,7 @@ def test_a_wrong_question_is_answered_with_a_sentence(address: str) -> None:
     unknown, nowhere, long = asked(address, work)
     assert unknown.is_error
     assert "there is no metric 'nothing'; choose from" in unknown.content[0].text
-    assert "there are numbers on" in nowhere.content[0].text
+    assert "there are results on" in nowhere.content[0].text
     assert long.is_error
 
 

@@ -44,7 +44,7 @@ def test_a_ring_that_spreads_like_honest_voters_moves_a_rating_less_than_its_sha
             assert (fans.system, fans.grouped_by, fans.least, fans.most) == (f"s{pushed}", "fans", None, None)
             assert fans.z > 1 > fans.weight
             assert FEWEST <= fans.voters < 1.5 * accounts
-            assert f"{fans.voters} voters too many decide for s{pushed} whatever its opponent" in fans.describe()
+            assert f"{fans.voters} more voters than usual decide for s{pushed} whatever its opponent" in fans.describe()
     alike, public_moves = np.mean(moves, axis=0)
     assert alike > bound > public_moves
 

@@ -156,7 +156,7 @@ def test_a_job_file_that_is_not_there_is_never_the_models_fault(tiny: ModuleType
     assert states[1] == ("queued", reason)
     assert reason in message[0]
     # What a program in a box says is not believed for ever.
-    assert states[-1] == ("failed", f"given up after 3 attempts without a finished item; the last: {reason}")
+    assert states[-1] == ("failed", f"given up after 3 attempts without a finished item; the last problem: {reason}")
 
 
 def test_a_library_that_is_not_installed_waits_for_the_operator(

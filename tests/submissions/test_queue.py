@@ -120,7 +120,7 @@ def test_one_that_never_finishes_an_item_is_given_up_and_one_that_does_is_not(
         clock.on(1000)
         assert set(queue.sweep()) == {stuck.id, slow.id}
     assert queue.get(stuck.id).state == "failed"
-    assert queue.get(stuck.id).reason.startswith("given up after 3 attempts without a finished item; the last: the")
+    assert queue.get(stuck.id).reason.startswith("given up after 3 attempts without a finished item; the last problem")
     assert (queue.get(slow.id).state, queue.get(slow.id).items_done) == ("queued", 3)
     assert queue.retry(stuck.id, "operator").state == "queued"
     assert queue.get(stuck.id).failures == 0

@@ -79,18 +79,18 @@ NO_UTF8 = patched(archive_of(("é.flac", TONE)), central(archive_of(("é.flac", 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "no zip": (lambda: TONE, "this is not a zip"),
     "cut off": (lambda: ONE[:-30], "this is not a zip"),
-    "absolute": (lambda: archive_of(("/etc/a.flac", TONE)), "leads out of the zip"),
-    "above": (lambda: archive_of(("x/../../a.flac", TONE)), "leads out of the zip"),
-    "backslash": (lambda: archive_of((entry("..\\a.flac"), TONE)), "leads out of the zip"),
+    "absolute": (lambda: archive_of(("/etc/a.flac", TONE)), "points outside the zip"),
+    "above": (lambda: archive_of(("x/../../a.flac", TONE)), "points outside the zip"),
+    "backslash": (lambda: archive_of((entry("..\\a.flac"), TONE)), "points outside the zip"),
     "before the file": (lambda: patched(ONE, len(ONE) - 6, "<L", 2**30), "begins before the file"),
     "drive": (lambda: archive_of((entry("C:a.flac"), TONE)), "is not the name of an item"),
-    "empty part": (lambda: archive_of(("x//a.flac", TONE)), "leads out of the zip"),
+    "empty part": (lambda: archive_of(("x//a.flac", TONE)), "points outside the zip"),
     "twice": (lambda: archive_of(("a.flac", TONE), ("A.flac", TONE)), "is in the zip twice"),
     "file and folder": (lambda: archive_of(("a.flac", TONE), ("a.flac/b.flac", TONE)), "is both a file and a folder"),
     "encrypted": (lambda: patched(ONE, central(ONE) + 8, "<H", 1), "is encrypted"),
     "not UTF-8": (lambda: NO_UTF8, "not UTF-8"),
     "another alphabet": (lambda: archive_of(("录音.flac", TONE)), "is not the name of an item"),
-    "nothing of use": (lambda: archive_of(("a.txt", b"x"), ("b.zip", ONE)), "no recording in the zip"),
+    "nothing of use": (lambda: archive_of(("a.txt", b"x"), ("b.zip", ONE)), "the zip contains no recordings"),
 }
 
 

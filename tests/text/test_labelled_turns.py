@@ -229,7 +229,7 @@ def test_voice_tags_are_speakers(voice: str) -> None:
         ("Ann", "Hello & welcome."),
         ("Bob", "Hi. And so on."),
     ]
-    assert read_any_script(two).notes[-1] == "1 of them name no voice, and keep the last one"
+    assert read_any_script(two).notes[-1] == "1 of them name no voice and keep the previous one"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_segments_without_speakers_are_one_text_and_some_without_are_noted() -> 
         (
             "# Notes\nWelcome to the cold open.\n\nHost 1: hello\nHost 2: hi",
             ["Welcome to the cold open.", "hello", "hi"],
-            "words before the first label are read as a turn of “Narrator”; label them if another says them: line 2",
+            "words before the first label are read as a turn of “Narrator”; label them if others say them: line 2",
         ),
         (
             "A cold open. [S1] Hello. [S2] Hi.\n[S1] Yes.\n[S2] No.",
@@ -289,7 +289,7 @@ def test_segments_without_speakers_are_one_text_and_some_without_are_noted() -> 
         (
             "Host 1: Hi.\nRemember this: it is fine.\nHost 2: Yes.",
             ["Hi. Remember this: it is fine.", "Yes."],
-            "read as words of the turn before, not as the label of a speaker: line 2",
+            "read as words of the previous turn, not as the label of a speaker: line 2",
         ),
         ("Host 1: Hi.\nAlex: Me too.\nHost 2: Yes.\nAlex: No.", ["Hi.", "Me too.", "Yes.", "No."], None),
         (

@@ -49,7 +49,7 @@ def test_an_english_text_longer_than_any_is_refused_in_a_sentence(
 
 
 def test_a_chinese_text_longer_than_any_is_refused_before_it_is_cut_into_words() -> None:
-    with pytest.raises(BadInput, match="200,001 characters without its spaces; at most 200,000 are read"):
+    with pytest.raises(BadInput, match="200,001 characters without spaces; at most 200,000 are read"):
         tokenise("海" * 200_001, "zh")
     assert len(tokenise("海。 " * 1_000 + " " * 200_000, "zh")) == 2_000
 

@@ -329,12 +329,12 @@ def test_no_json_behind_the_first_is_lost() -> None:
 def test_what_is_said_beside_the_turns_is_noted() -> None:
     script = read_any_script({"intro": "Welcome.", "turns": TURNS, "title": "Rivers"})
     assert [turn.text for turn in script.turns] == [text for _, text in PAIR]
-    assert script.notes == ("entries without a speaker and words are left out: 3 (intro, beside the turns)",)
+    assert script.notes == ("entries with neither a speaker nor words are left out: 3 (intro, beside the turns)",)
 
 
 def test_words_behind_a_rule_are_noted() -> None:
     script = read_any_script(write("**{name}:** {text}", "\n\n") + "\n\n---\n\nLet me know what to change!")
-    assert any("the turn before" in note and "Let me know what to change!" in note for note in script.notes)
+    assert any("the previous turn" in note and "Let me know what to change!" in note for note in script.notes)
 
 
 def test_the_first_of_two_texts_in_a_list_is_no_name() -> None:

@@ -82,7 +82,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Return the end of a sentence that begins with the file's name: the fault that its first bytes show."""
+    """Describe the fault that a file's first bytes show, as the end of a sentence that begins with the file's name."""
     # Files that are recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -90,7 +90,7 @@ def describe_refused(head: bytes) -> str:
     if head[:4] == b"RIFF":
         return f"is a RIFF file of type {head[8:12].decode('ascii', 'replace')!r}, not WAV: convert it to WAV or FLAC"
     if head[:3] == b"ID3":
-        return "has an ID3 tag, but no MP3, AAC or FLAC audio behind it: export it again"
+        return "has an ID3 tag, but no MP3, AAC or FLAC audio after it: export it again"
     for kind, patterns in MARKS.items():
         for mark in re.finditer(b"|".join(patterns), head, re.DOTALL):
             return f"has {mark.start()} bytes before its {kind} header: remove them"
@@ -104,7 +104,7 @@ def describe_refused(head: bytes) -> str:
 def _decode_text(head: bytes) -> bytes | None:
     """Return the first bytes in lower case if they are text in UTF-8 or UTF-16, otherwise None."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    # The last character may be incomplete.
+    # The last character may be incomplete, because only the beginning of the file is read.
     for end in range(len(head), max(len(head) - 4, 0), -1):
         try:
             text = head[:end].decode(encoding)
@@ -143,7 +143,7 @@ class OggPages:
 
     @property
     def plain_vorbis(self) -> bool:
-        """Whether this is Vorbis with one or two channels, and streams follow one another."""
+        """Whether this is Vorbis with one or two channels, in streams that follow one another."""
         vorbis = self.first_packet[:7] == b"\x01vorbis" and self.first_packet[11:12] in (b"\x01", b"\x02")
         return vorbis and self.streams == len(self.links) and self.regular
 
@@ -238,7 +238,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
         rest = measure_rest(file, end, size, name, path) if end is not None else 0
         container = container if name == "ogg" else replace(container, unread=rest)
     if len(container.parts) > MOST_PARTS:
-        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound in one file.")
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound into one file.")
     return container
 
 
@@ -352,14 +352,16 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
             seconds, problem = 0.0, f"looks like {container.name}, but cannot be read ({error})"
     end = container.stated_bytes or 0
     if end > size and not 0 < container.estimate_missing(seconds, size) <= NOTED_SHORTFALL:
-        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {end} bytes are there.")
+        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {end} bytes are present.")
     if not seconds:
         raise BadAudio(f"{str(path)!r} {problem}.")
     return container.name, seconds
 
 
 def _measure_part(file: PartReader, container: Container, before: float) -> float:
-    """Return a part's stated duration, or the time between its first and last packet, given that of earlier parts."""
+    """Return a part's stated duration, or the time between its first and last packet, given the duration of earlier
+    parts.
+    """
     import av
     import soundfile
 

@@ -24,9 +24,9 @@ class ImpossibleCounts(ValueError):
     """An index states more samples than the file has bytes; the message is the end of a sentence."""
 
 
-# Maximum number of joined files: 33 minutes of a stream that has a header every 20 ms.
+# Maximum number of joined files, as in 33 minutes of a stream that has a header every 20 ms.
 MOST_PARTS = 100_000
-# Seconds by which a file may be shorter than stated; it is read, and the shortfall is noted.
+# Maximum seconds by which a file that is read may be shorter than stated; the shortfall is noted.
 NOTED_SHORTFALL = 0.05
 
 # Patterns that identify the beginning of an audio file within other bytes; each begins with fixed bytes.

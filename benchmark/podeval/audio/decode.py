@@ -52,8 +52,8 @@ class DecodeLimits:
 
     Attributes:
         channels: maximum number of channels.
-        min_rate: minimum sample rate, Hz.
-        max_rate: maximum sample rate, Hz.
+        min_rate: minimum sample rate in Hz.
+        max_rate: maximum sample rate in Hz.
         seconds: maximum duration.
         total_bytes: maximum number of bytes of decoded float32 samples.
         memory_bytes: larger recordings are stored in a temporary file instead of memory.
@@ -77,7 +77,7 @@ class Decoded:
     Attributes:
         samples: float32 `(frames, channels)`; full scale is ±1, and stored values beyond it are preserved; an
             `np.memmap` if large.
-        rate: sample rate, Hz.
+        rate: sample rate in Hz.
         layout: FFmpeg's name of the channel layout ("mono", "stereo", "5.1"), or None if the file does not name one.
         container: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         codec: name of the codec, for example pcm_16, float, flac, vorbis, opus, mp3, aac.
@@ -179,7 +179,7 @@ class _Sink:
         """Start a part.
 
         Args:
-            rate: the sample rate of the part, Hz.
+            rate: the sample rate of the part in Hz.
             channels: the number of its channels.
             expected: the duration of the part in seconds; 0 if unknown.
         """
@@ -307,7 +307,7 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
             while len(block := sound.read(frames, dtype="float32", always_2d=True)):
                 sink.append(block)
         except (soundfile.LibsndfileError, soundfile.SoundFileRuntimeError) as error:
-            sink.damage = str(error).strip() or "the decoder lost track"
+            sink.damage = str(error).strip() or "the decoder lost its position"
     if container == "flac":
         # libsndfile stops at the length that the header states; what it read ahead may be a tag.
         part, at, size = cast("BinaryIO", file), file.tell(), file.seek(0, os.SEEK_END)

@@ -15,13 +15,13 @@ from podeval.audio.samples import mix_to_mono, resample
 from podeval.errors import BadInput, CannotScore
 
 CLIP_RATE = 16_000
-"""Sample rate of exported clips, Hz."""
+"""Sample rate of exported clips in Hz."""
 
 MINUTE = 60.0
-"""Length of each of the summary's three excerpts, seconds."""
+"""Length of each of the summary's three excerpts, in seconds."""
 
 FADE = 2.0
-"""Length of the linear fade-out at the end of the first and the middle excerpt, seconds."""
+"""Length of the linear fade-out at the end of the first and the middle excerpt, in seconds."""
 
 TONE_HERTZ, TONE_SECONDS, TONE_DECIBELS = 1_000.0, 0.3, -10.0
 """The separator: a sine that peaks 10 dB below full scale (RMS 13 dB below), independent of the speech."""
@@ -50,7 +50,7 @@ def join_minutes(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]
 
     Args:
         samples: `(frames, channels)` float32.
-        rate: sample rate, Hz.
+        rate: sample rate in Hz.
 
     Returns:
         `(frames, channels)` float32: 180.6 s, or a copy of the recording.
@@ -83,9 +83,9 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
 
     Args:
         samples: `(frames, channels)` float32.
-        rate: sample rate of `samples`, Hz.
-        start: start of the clip, seconds.
-        end: end of the clip, seconds; any part beyond the recording's end is left out.
+        rate: sample rate of `samples` in Hz.
+        start: start of the clip in seconds.
+        end: end of the clip in seconds; any part beyond the recording's end is left out.
 
     Returns:
         `(frames,)` float32, from frame `round(16000 * start)` up to, but not including, frame `round(16000 * end)`.
@@ -115,7 +115,7 @@ def encode_pcm16_wav(samples: NDArray[np.float32], rate: int) -> bytes:
 
     Args:
         samples: `(frames,)` or `(frames, channels)` float32.
-        rate: sample rate, Hz.
+        rate: sample rate in Hz.
 
     Raises:
         CannotScore: some samples are not finite numbers.

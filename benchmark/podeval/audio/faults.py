@@ -25,56 +25,58 @@ from podeval.audio.samples import Samples
 from podeval.audio.windows import Span, join_spans
 
 HOLE_SECONDS = 0.02
-"""Least length of digital silence that counts as a hole when it breaks off sound."""
+"""Minimum seconds of digital silence that count as a hole if sound breaks off there."""
 
 HOLE_LEVEL = 0.25
-"""Level of 4 ms next to a silence, relative to the recording's, from which sound breaks off instead of fading."""
+"""Minimum level, relative to the recording's, of the 4 ms next to a silence for sound to break off instead of
+fading."""
 
 SOFT_LEVEL, STEADY = 0.05, 0.5
-"""Soft sound also breaks off if it has this level on both sides, and its last 4 ms have at least this share of the
-level of the 20 ms before them."""
+"""Soft sound also breaks off if it has the first level on both sides, and its last 4 ms have at least the second share
+of the level of the 20 ms before them."""
 
 EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
-"""Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are
-this many, and if in this share of them the first and last sample next to the silence are below this share of the level:
-lost or cut sound breaks off anywhere in a wave. Then a hole breaks off in the wave and lasts at least 0.1 s."""
+"""Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are at
+least `HABIT_TIMES`, and if in a share `HABIT_SHARE` of them the samples next to the silence are below a share
+`SOFT_STEP` of the level, because lost or cut sound breaks off anywhere in a wave. Only silences with louder edges that
+last at least `LONG_HOLE` seconds are then holes."""
 
 CLICK_SECONDS = 0.0015
-"""Length of a click at most; consonants last longer."""
+"""Maximum seconds of a click; consonants last longer."""
 
 CLICK_RATIO = 4.0
-"""Smallest ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
+"""Minimum ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
-"""Smallest second difference of a click, relative to the recording's level: lips click at up to 2, without a fault."""
+"""Minimum second difference of a click, relative to the recording's level: lip smacks reach 2 and are not faults."""
 
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
-"""Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
-relative to the lowest, and their mean rise above the neighbouring samples, relative to their height and to twice the
-mean step between the values from half of it on. At least this many different values must occur: with fewer, rounding
-also holds smooth peaks."""
+"""Limits for held peaks: minimum samples of exactly the peak's height, minimum number of such peaks in a row, maximum
+difference between their heights relative to the lowest, and minimum mean rise above the neighbouring samples, relative
+to their height and to twice the mean step between the values from half of it on. At least `HELD_VALUES` different
+values must occur: with fewer, rounding also holds smooth peaks."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
-"""Flat peaks: samples above half of the height at least, such peaks in a row, the largest difference between their
-heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
-0.53; clipped sound stays flat after resampling or coding."""
+"""Limits for flat peaks: minimum samples above half of the height, minimum number of such peaks in a row, maximum
+difference between their heights, minimum mean share of those samples above 0.85 of the height, and minimum number of
+different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
-"""Ratio of the lengths of flat peaks up to which they are alike, as those of a tone are (a square wave of an instrument
-or a synthesiser) and those of clipped speech are not; and the fewest samples of a peak whose length says so."""
+"""Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave of an instrument or a
+synthesiser) but not in clipped speech, and the minimum samples of a peak for this comparison."""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
-"""Longest time in seconds between two clipped peaks, seconds before and after a peak in which it must be nearly the
-highest, and its lowest height relative to the recording's level."""
+"""Maximum seconds between two clipped peaks, seconds before and after a peak within which it must be nearly the
+highest, and its minimum height relative to the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
 """Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
 
 JUMP = 9.0
-"""Change in dB of the loudness of speech from 3 s to the next 3 s."""
+"""Minimum change of a level jump, in dB, between the loudness of 3 s of speech and that of the next 3 s."""
 
 JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
@@ -82,20 +84,20 @@ END_LEVEL = 0.25
 """Level of the last 10 ms, relative to the recording's, from which the end counts as cut off."""
 
 SHORTEST_LOOP = 1.2
-"""Lowest number of seconds in a row that agree in a loop."""
+"""Minimum number of consecutive seconds that agree in a loop."""
 
 SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
-"""Seconds between a stretch and its copy."""
+"""Minimum and maximum seconds between a stretch and its copy."""
 
 LOOP_ALIKE = 0.93
 """Correlation of two frames' spectra, smoothed over 100 ms, from which they count as equal."""
 
 _BANDS = 24
 _QUIET = 40.0
-"""Level in dB below the loudest frames at which frames are too soft to compare."""
+"""Level, in dB below the loudest frames, below which frames are too soft to compare."""
 
 _SILENT = 60.0
-"""dB below the loudest frame at which there is silence."""
+"""Level, in dB below the loudest frame, below which there is silence."""
 
 _STEP = 0.005
 _BLOCK = 1 << 22
@@ -214,7 +216,8 @@ _START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
 
 
 def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.float64]:
-    """Describe the positive and negative peaks that are nearly as high as any around them, in time order, (peaks, 6).
+    """Describe the positive and negative peaks that are nearly as high as any around them, in chronological order,
+    (peaks, 6).
 
     Columns: the first sample above half of the surrounding maximum, the sample after the last such one, the signed
         height, the flatness (see `FLAT`), the number of samples with exactly that height, and the ratio of the highest
@@ -310,7 +313,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
     for start, end in find_runs(np.abs(change) >= JUMP, 1):
         at = start + int(np.abs(change[start:end]).argmax())
         if highest and at - highest[-1] < size:
-            # Several windows see the same jump; its position is where it is largest.
+            # Several windows contain the same jump; its position is where it is largest.
             highest[-1] = max(highest[-1], at, key=lambda each: abs(float(change[each])))
         else:
             highest.append(at)
@@ -383,7 +386,7 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
 
 
 def _keep_longest(matches: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return the longest of each set of overlapping matches, in order of time."""
+    """Return the longest of each set of overlapping matches, in chronological order."""
     kept: list[tuple[int, int, int]] = []
     for match in sorted(matches, key=lambda each: each[0] - each[1]):
         if all(match[1] <= other[0] or match[0] >= other[1] for other in kept):

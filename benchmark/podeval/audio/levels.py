@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from podeval.audio.samples import SampleBuffer, Samples
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
-"""Constant offset relative to the recording's level: the offset that is a fault, the offset that is ignored, and the
-change which means that parts have offsets of their own. The offset is the median of the means of this many frames: 2 s,
-longer than any asymmetric sound."""
+"""Limits of the constant offset, relative to the recording's level: above the first it is a fault, below the second it
+is ignored, and parts whose offsets differ by more than the third are corrected separately. The offset is the median of
+the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound."""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
-"""Power of a silent frame relative to the loudest, the length from which silence is no longer a pause, and the
-magnitude relative to the recording's level up to which a sample belongs to the silence at an end."""
+"""Maximum power of a silent frame, relative to the loudest; seconds from which silence is no longer a pause; and
+maximum magnitude of a sample in the silence at an end, relative to the recording's level."""
 
 FRAME = 0.02
 """Seconds of a frame."""
@@ -86,7 +86,9 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
 
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
-    """Measure the constant offset in every 20 ms frame, which is the same in all unless it changes, and 0 if slight."""
+    """Measure the constant offset in every 20 ms frame: one value for all frames unless it changes, and 0 if it is
+    slight.
+    """
     from scipy.ndimage import median_filter
 
     powers, frame = measure_powers(samples, rate), max(1, round(FRAME * rate))

@@ -3,7 +3,7 @@
 `measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
 (momentary and short-term loudness) and EBU Tech 3342 (loudness range). They share a single K-weighting pass over
 one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes the values of the
-PodEval code. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
+PodEval code. The three `score_*` functions map the readings to 0..1 with PodEval's constants.
 """
 
 import math
@@ -60,15 +60,15 @@ class Loudness:
     """The loudness readings of one recording.
 
     Attributes:
-        integrated: loudness of the whole recording, LUFS.
+        integrated: loudness of the whole recording in LUFS.
         true_peak: highest level, including levels between samples, dBTP (0 is full scale).
-        range: loudness range, LU; None if it cannot be computed (see `reasons`).
-        momentary: loudness of 0.4 s windows every 0.1 s, LUFS; minus infinity where silent.
-        momentary_times: end of each of these windows, seconds.
-        short_term: loudness of 3 s windows every 0.1 s (podeval: every 1.5 s), LUFS.
-        short_term_times: end of each of these windows, seconds.
-        max_momentary: highest momentary loudness, searched every 10 ms, LUFS; None if not measured.
-        max_short_term: highest short-term loudness, searched every 10 ms, LUFS; None below 3 s.
+        range: loudness range in LU; None if it cannot be computed (see `reasons`).
+        momentary: loudness of 0.4 s windows every 0.1 s, in LUFS; minus infinity where silent.
+        momentary_times: end of each of these windows in seconds.
+        short_term: loudness of 3 s windows every 0.1 s (podeval: every 1.5 s), in LUFS.
+        short_term_times: end of each of these windows in seconds.
+        max_momentary: highest momentary loudness, searched every 10 ms, in LUFS; None if not measured.
+        max_short_term: highest short-term loudness, searched every 10 ms, in LUFS; None below 3 s.
         reasons: a sentence for each reading that is None, with the reason.
     """
 
@@ -209,7 +209,7 @@ def _to_power(lufs: float) -> float:
 
 
 def _integrated(blocks: Floats, seconds: float) -> float:
-    """Compute the gated loudness of 0.4 s blocks in LUFS, BS.1770-4, equations 4 to 7."""
+    """Compute the gated loudness of 0.4 s blocks in LUFS (BS.1770-4, equations 4 to 7)."""
     audible = blocks[blocks > _to_power(_ABSOLUTE_GATE)]
     if not len(audible):
         raise CannotScore(f"Silent: no 0.4 s block in {seconds:.1f} s of audio is louder than -70 LUFS.")
@@ -231,7 +231,7 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
 
 
 def measure_podeval(samples: Samples, rate: int) -> Loudness:
-    """Measure loudness as the PodEval code does, to reproduce its figures.
+    """Measure loudness as the PodEval code does, to reproduce its values.
 
     Channels are averaged to mono first; integrated loudness is pyloudnorm's; the true peak is that of the mono mix
     upsampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness of 3 s
@@ -306,7 +306,7 @@ def score_integrated_loudness(lufs: float, variant: Variant = "paper") -> float:
 
     The score is 1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]) and falls as exp(-0.0858 d) below and
     exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23 LUFS; its constant gives 0.65
-    if measured from -18 and 0.60 from -17. The printed figures are used.
+    if measured from -18 and 0.60 from -17. The printed constants are used.
     """
     return _plateau(lufs, -18.0 if variant == "paper" else -17.0, -14.0, 0.0858, 0.3291)
 

@@ -66,8 +66,8 @@ def compute_gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floa
 
     Args:
         samples: shape (frames,).
-        rate: sample rate, Hz.
-        centres: centre frequencies of the channels, Hz.
+        rate: sample rate in Hz.
+        centres: centre frequencies of the channels in Hz.
 
     Returns:
         Shape (channels, columns); there are no columns if the samples are shorter than one column's window.
@@ -103,7 +103,7 @@ Q = 2.0
 """Q factor of the band-passes: centre frequency divided by bandwidth."""
 
 FRAME_S, HOP_S = 0.256, 0.064
-"""Length and hop of the frames over which energy is summed, seconds."""
+"""Length and hop of the frames over which energy is summed, in seconds."""
 
 _LONGEST_BLOCK = 32
 _VALUES_AT_A_TIME = 1 << 18
@@ -119,8 +119,8 @@ def compute_modulation_energies(envelopes: Singles, rate: float, bands: tuple[fl
 
     Args:
         envelopes: shape (windows, channels, samples).
-        rate: sample rate of the envelopes, Hz.
-        bands: centre frequencies, Hz.
+        rate: sample rate of the envelopes in Hz.
+        bands: centre frequencies in Hz.
 
     Returns:
         Shape (windows, channels, bands, frames).

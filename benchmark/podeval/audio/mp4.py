@@ -16,7 +16,8 @@ from podeval.audio.container_parts import Container, ImpossibleCounts, cut, read
 
 MOST_TRACKS = 8
 MOST_EDITS = 4
-"""Edits of a track that may each show all its samples; of more, all that they may show together fits the file."""
+"""Maximum edits of a track without a further check; with more, the samples that they could show together must fit the
+file."""
 
 _TOP = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
 _MOST_BOXES = 2_000_000
@@ -33,7 +34,7 @@ _COUNTS = {
     b"iinf": (4, 4),
     b"pssh": (20, 20),
 }
-"""Positions of the number of entries in a box, by its first and by later versions, after its kind and length."""
+"""Position of the number of entries in a box, counted after the box's header: in version 0, and in later versions."""
 _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")
@@ -109,7 +110,7 @@ class _Index:
             at += length
 
     def _count(self, kind: bytes, at: int, end: int) -> None:
-        """Add the entries of a box and the samples of its runs."""
+        """Add the entries of a box, and the samples of its runs, to the totals."""
         body = read_at(self._file, at, 32)
         later = body[:1] > b"\0"
         place = _COUNTS[kind][later] + (8 if kind in _KINDS_OF_AUXILIARY and body[3:4] == b"\1" else 0)

@@ -23,9 +23,9 @@ _THRESHOLDS = 100
 _BETA = 2.0, 18.0
 """Distribution of the threshold below which a trough counts."""
 _DECAY = 2.0
-"""Decay of the prior of troughs: the shorter the period, the likelier."""
+"""Decay of the prior of troughs: the shorter the period, the likelier the trough."""
 _WITHOUT_THRESHOLD = 0.01
-"""Probability that the deepest trough counts though it is above the threshold."""
+"""Probability that the deepest trough counts even though it is above the threshold."""
 _OCTAVES_PER_SECOND, _SWITCH = 35.92, 0.01
 """Fastest change of pitch, and probability that a voice begins or ends between two frames."""
 _TINY = float(np.finfo(np.float64).tiny)
@@ -48,11 +48,11 @@ def find_pitch(
 
     Args:
         samples: mono.
-        rate: sample rate, Hz.
-        lowest: lowest frequency to search for, Hz.
-        highest: highest frequency to search for, Hz.
-        frame: length of a frame, samples.
-        hop: distance between frames, samples.
+        rate: sample rate in Hz.
+        lowest: lowest frequency to search for, in Hz.
+        highest: highest frequency to search for, in Hz.
+        frame: length of a frame in samples.
+        hop: distance between frames in samples.
         steps: frequency steps per semitone.
     """
     padded = np.pad(samples, frame // 2)
@@ -176,8 +176,8 @@ def _observe(
         thresholds: depths below which a trough counts.
         weights: probability of each threshold.
         priors: prior of each trough (column) by the number of troughs (row).
-        shortest: shortest period, samples.
-        periods: longest period, which is that of the lowest level, samples.
+        shortest: shortest period in samples.
+        periods: longest period, which is that of the lowest level, in samples.
         octave: levels per octave.
         levels: number of frequency levels.
     """

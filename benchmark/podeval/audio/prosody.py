@@ -14,14 +14,14 @@ from podeval.errors import ModelMissing
 
 RATE = 16_000
 FRAME = 0.02
-"""Distance of frames, seconds."""
+"""Distance between frames in seconds."""
 
 LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
-"""Range in which a voice's fundamental frequency is searched."""
+"""Range in which a voice's fundamental frequency is searched for, in Hz."""
 
 _HOP, _LENGTH = 320, 1024
 _STEPS = 5
-"""Steps of frequency in a semitone: half of pYIN's ten, and finer than a listener notices."""
+"""Frequency steps per semitone: half of pYIN's ten, but finer than a listener notices."""
 _PIECE = 30 * RATE
 
 

@@ -77,7 +77,7 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
     walker = _Walker(file, size, name, path)
     begins = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
     if len(begins) > MOST_PARTS:
-        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound in one file.")
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound into one file.")
     for begin, limit in pairwise([*begins, size]):
         chunks, end = walker.walk(begin, limit)
         walker.read_rest(chunks, end, limit)

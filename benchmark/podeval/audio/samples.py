@@ -81,7 +81,7 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
     if array.shape[1] > _MOST_CHANNELS:
         raise BadAudio(
             f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
-            "are read; samples must be (frames, channels), so transpose an array of (channels, frames)"
+            "podeval reads; samples must be (frames, channels), so transpose an array of (channels, frames)"
         )
     # Check the values and the rate.
     if np.issubdtype(array.dtype, np.integer):
@@ -291,8 +291,8 @@ def resample(
 
     Args:
         samples: `(frames,)` or `(frames, channels)`, float32.
-        rate: sample rate of `samples`, Hz.
-        target_rate: sample rate of the result, Hz.
+        rate: sample rate of `samples` in Hz.
+        target_rate: sample rate of the result in Hz.
         memory_bytes: a larger result is an `np.memmap` of a temporary file.
     """
     if rate == target_rate:

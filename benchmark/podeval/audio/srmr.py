@@ -63,9 +63,9 @@ def compute_srmr_windows(
 
     Args:
         samples: finite, shape (frames,), any scale; an `np.memmap` is read in pieces.
-        rate: sample rate, Hz, at least 1000.
-        window_s: length of a window, seconds; at least one frame (0.26 s in slow mode, 0.29 s in fast mode).
-        stride_s: time from the start of one window to the start of the next, seconds.
+        rate: sample rate in Hz, at least 1000.
+        window_s: length of a window in seconds; at least one frame (0.26 s in slow mode, 0.29 s in fast mode).
+        stride_s: time from the start of one window to the start of the next, in seconds.
         fast: whether to take envelopes from a gammatonegram, SRMRpy's default, instead of Hilbert envelopes.
         norm: whether to limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
 

@@ -21,7 +21,7 @@ class Span:
 
 
 Clip = tuple[Span, ...]
-"""Spans that are played one after the other as one."""
+"""Spans that are joined end to end."""
 
 
 def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:

@@ -22,7 +22,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
     Args:
         metric: the metric's name.
         metric_options: options of torchmetrics, such as `process_group`.
-        choices: options of `podeval.measure` for every item, such as `profile`, `judge` or a choice of the metric.
+        choices: options of `podeval.measure` for every item, such as `profile`, `judge` or a setting of the metric.
     """
 
     full_state_update = False

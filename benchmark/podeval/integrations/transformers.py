@@ -25,8 +25,8 @@ Log = Callable[[dict[str, float], int], None]
 class ScoreCallback(TrainerCallback):  # type: ignore[misc]
     """Generates samples with the current model, scores them, and writes the means into the training's log.
 
-    If the model fails to speak or the samples cannot be read, a line is logged (`podeval/failed`) and the training
-    continues.
+    If the model fails to generate speech or the samples cannot be read, a line is logged (`podeval/failed`) and the
+    training continues.
 
     Args:
         generate: function that takes the model and returns recordings in any form that `podeval.score` accepts.

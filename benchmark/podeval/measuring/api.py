@@ -242,14 +242,14 @@ def measure(
         judge: the judge for a metric that asks one: `MODEL@https://host/v1`, a GGUF file, or a judge's YAML file.
         records: the folder of the judge's raw answers.
         refresh: the recorded answers to request again: none, `failed` or `all`.
-        choices: the metric's choices by name, such as `normaliser="basic"`; with a judge, also `prompts`, a folder with
-            custom wordings of its prompts, as written by `podeval judge prompts`.
+        choices: the metric's settings by name, such as `normaliser="basic"`; with a judge, also `prompts`, a folder
+            with custom wordings of its prompts, as written by `podeval judge prompts`.
 
     Returns:
         `Scores` with the values of this metric; for many recordings, a `ScoreTable`.
 
     Raises:
-        BadInput: there is no such metric, an input is missing or cannot be read, or the metric does not have a choice.
+        BadInput: there is no such metric, an input is missing or cannot be read, or there is no such setting.
 
     Example:
         >>> podeval.measure("mattr", "Every word is new here.")["mattr"]  # doctest: +SKIP

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
-"""Number of items about which a judge is asked at the same time: recordings are kept in memory, scripts are small."""
+"""Number of items that are judged at the same time: fewer with recordings, which are kept in memory, than with
+scripts."""
 
 
 def score_items(
@@ -81,7 +82,7 @@ def compute(
         metric: the metric.
         items: inputs of each item by name; inputs in `MetricInputs` are read when the item is scored.
         input_names: names of the inputs that every item has.
-        parameters: the choices that change the metric's values.
+        parameters: the settings that affect the metric's values.
         profile: the profile whose models are used.
         groups: the group of each item (such as its episode), by which intervals are clustered.
         bench: the judge, for a metric that asks a judge.

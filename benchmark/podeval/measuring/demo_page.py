@@ -55,7 +55,7 @@ def _open(name: str, item: Any, profile: str) -> Any:
         return openers[name](item, apart=True, profile=profile)
     if name == "recordings":
         return [read_source(Recording.open(file, apart=True, profile=profile)) for file in item]
-    # Records in a single line would be treated as the name of a file on this machine.
+    # Records on a single line would be treated as the name of a file on this machine.
     return f"{item}\n" if name in RECORDS else item
 
 

@@ -55,7 +55,7 @@ _ADVICE: Mapping[Face, Mapping[str, str]] = {
         "profile": 'profile="{}"',
     },
 }
-"""Advice, by interface, on how to get a metric that lacks an input, in the terms of its users."""
+"""Advice, by interface, on how to supply an input that a metric lacks, in the terms of the interface's users."""
 
 BLOCK = 1 << 20
 """Frames of a recording that are looked at together."""
@@ -66,12 +66,12 @@ _FORM = 2
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """The metrics to score, and the inputs that the other metrics of recordings would need.
+    """The metrics to compute, and the inputs that the other metrics of recordings would need.
 
     Attributes:
-        metrics: the metrics to be scored, in the order of the board.
+        metrics: the metrics to compute, in the order of the board.
         left_out: the reason why a metric is not tried, by metric.
-        advice: phrases about inputs to add, each with the metrics that it would add.
+        advice: suggestions of inputs to add, each with the metrics that need it.
     """
 
     metrics: tuple[Metric, ...]

@@ -208,7 +208,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._spool
 
     def _find_spool_home(self) -> Path:
-        """Return the folder of temporary files, which several processes share by the library's rules."""
+        """Return the folder for temporary files: the library's data folder if several processes must share it."""
         return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
 
 
@@ -250,7 +250,7 @@ def read_inputs_from_lists(
 
 
 def _require_list(name: str, items: Any) -> Any:
-    """Return the items; refuse a single item instead of a list."""
+    """Return the items; refuse a single item that is not in a list."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} must be a list with one entry per item, not {type(items).__name__}; put it in brackets")
     return list_rows(items)

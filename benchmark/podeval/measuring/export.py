@@ -52,7 +52,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
 
 
 def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") -> Path:
-    """Write scores in the format of a checked name's extension; an existing file is replaced.
+    """Write scores in the format of the file name's extension, which has been checked; an existing file is replaced.
 
     Args:
         scores: the scores to write.
@@ -88,7 +88,7 @@ def check_label_ending(path: Path) -> None:
 
 
 def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path:
-    """Write labels (start, end and text) to a file with a checked name; an existing file is replaced.
+    """Write labels (start, end and text) to a file whose name has been checked; an existing file is replaced.
 
     Raises:
         BadInput: the file cannot be written.
@@ -98,7 +98,7 @@ def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path
 
 
 def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
-    """List the defects of a recording and, if the speakers are known, its turns, in order of time."""
+    """List the defects of a recording and, if the speakers are known, its turns, in chronological order."""
     labels = [(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
     # Labels of the defects are useful even if no speaker is found, or if no model can find speakers.
     with contextlib.suppress(PodevalError):
@@ -107,7 +107,8 @@ def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
 
 
 def write_proof(proof: BookProof, path: Path, language: str = "en") -> Path:
-    """Write the proof of a book in the format of a checked name's extension; an existing file is replaced.
+    """Write the proof of a book in the format of the file name's extension, which has been checked; an existing file is
+    replaced.
 
     Raises:
         BadInput: the file cannot be written, or there is no such language.

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
-"""File name extensions of the words next to audio files."""
+"""File name extensions of transcripts and scripts next to audio files."""
 
 WORDS = ("reference_text", "text", "passage", "script")
-"""Names of the words as an input of metrics; metrics of texts measure the words themselves."""
+"""Names of the inputs that are the spoken words; metrics of texts measure the words themselves."""
 
 DEFAULT_PROFILE = "embedded"
 
@@ -40,11 +40,11 @@ Face = Literal["shell", "python"]
 
 _OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
-"""Inputs that name a file to open, and records of people, which a text may name."""
+"""Inputs whose text names a file to open, and people's judgements, whose text may name one."""
 
 
 class MetricInputs(Mapping[str, Any]):
-    """The inputs of one item, by the names of the metrics' parameters; each is read on first use.
+    """The inputs of one item, keyed by the names of the metrics' parameters; each is read on first use.
 
     Args:
         sources: the inputs by name: a path, text or data, an input that has already been read, or a function without
@@ -94,7 +94,7 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
-        """Return the item with only (some of) the inputs that a metric takes; inputs in memory are shared."""
+        """Return the item with only these inputs, by default all that a metric takes; inputs in memory are shared."""
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept, selected.text_notes = self._options, self._kept, self.text_notes
@@ -179,7 +179,7 @@ _PARSERS = {
 def convert_to_text(item: Any, name: str = "script") -> str:
     """Convert a program's value for an input to text: data becomes JSON, and a `Path` becomes the content of the file.
 
-    For an input that opens files itself, a file name is kept.
+    For inputs that open files themselves, file names are kept.
 
     Returns:
         The text; empty if the input, or an element of a list, is missing.
@@ -244,8 +244,8 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
             references = {speaker: path for speaker, _, path in pairs}
         elif len(references) > 1:
             raise BadInput(
-                "several reference voices need their speakers: write --reference SPEAKER=FILE for each, in Python "
-                "references={SPEAKER: FILE}"
+                "several reference voices need the names of their speakers: write --reference SPEAKER=FILE for each, "
+                "in Python references={SPEAKER: FILE}"
             )
         else:
             references = next(iter(references), None)
@@ -263,7 +263,7 @@ class ScoreRequest:
         metrics: names of the requested metrics; empty for all whose inputs are given.
         profile: the profile of the models.
         speakers: expected number of speakers; 0 if unknown.
-        parameters: the choices that are not at their default, by metric.
+        parameters: the settings that are not at their default, by metric.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
         judge: the judge of the metrics that ask one.
         face: the interface whose users read the advice on missing inputs.
@@ -337,7 +337,7 @@ def read_request(
     Args:
         text: the words: the path of a file, a text, or a script as data or JSON.
         references: a recording of the voice, or recordings by speaker, as paths.
-        metrics: names of metrics, as a list or a text with commas between them.
+        metrics: names of metrics, as a list or as comma-separated text.
         profile: the profile of the models.
         speakers: expected number of speakers.
         allow_upsampling: whether recordings below a model's rate are scored anyway.

@@ -1,8 +1,9 @@
-"""Score one recording or script in a separate program, which can be limited in memory and time, and ended at any time.
+"""Score one recording or script in a separate program, which can be limited in memory and time, and stopped at any
+time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
-result, and lines on its progress; it writes `report.html` at the end. Facts about the recording go to `PODEVAL_CACHE`.
-`run_job` starts the program in a sandbox and reads the lines.
+result, and lines on its progress; it writes `report.html` at the end. Facts about the recording are stored in
+`PODEVAL_CACHE`. `run_job` starts the program in a sandbox and reads the lines.
 """
 
 import json
@@ -44,10 +45,10 @@ LINES, REPORT = "scored.jsonl", "report.html"
 _PAUSE = 0.5
 """Minimum seconds between two lines on the progress of a step."""
 _SOON = 2.0
-"""Seconds of a step after which its remaining time can be estimated."""
+"""Seconds after the beginning of a step from which its remaining time is estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
-"""Seconds after which the same state is reported again, because a reader can leave only between two results."""
+"""Seconds after which the same state is reported again, because a reader can stop only between two results."""
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0
@@ -90,7 +91,7 @@ class ScoreSession:
 
     Attributes:
         lines: the lines that it wrote.
-        at: the finished share of the work, from 0 to 1.
+        at: the completed share of the work, from 0 to 1.
         what: a sentence about the current step, in the language of the report.
         problem: the reason why it ended early; empty if it did not.
         report: the complete report, once it exists.
@@ -177,7 +178,7 @@ class StepTeller:
     """A progress listener that reports the position in a step and its remaining time, in the language of the reader.
 
     Args:
-        tell: function that receives `at`, the finished share of the work, and `what`, a phrase such as `3 of 21: Word
+        tell: function that receives `at`, the completed share of the work, and `what`, a phrase such as `3 of 21: Word
             error rate · transcribing 1:20 of 3:40, about 40 s left`, at most twice per second.
         words: the texts; a step that they do not name is not reported.
     """
@@ -233,7 +234,7 @@ def run_job(
 
     Args:
         score_job: the job to do.
-        readable: the files and folders that it reads, in addition to the weights.
+        readable: the files and folders that the program reads, in addition to the weights.
         limits: the limits of the sandbox.
         watch: function that is called while there are no new reports; it may stop the sandbox.
     """
@@ -275,7 +276,9 @@ def run_job(
 
 
 def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
-    """Read complete lines from a position on; return the position of the next, and whether there were any lines."""
+    """Read complete lines from a position onwards; return the position of the next, and whether there were any
+    lines.
+    """
     try:
         with path.open("rb") as file:
             file.seek(start)
@@ -305,10 +308,11 @@ def _blame(ended: sandbox.ExitInfo) -> str:
 
 
 def copy_compiled(folder: Path) -> dict[str, str]:
-    """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting for it.
+    """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the environment
+    variable to set.
 
     A sandbox starts with an empty home folder, in which numba would compile everything again. The copied code was
-    compiled by our own process from a tone of our own. A sandbox cannot change it: a stranger's recording can affect
+    compiled by our own process from a tone of our own. A sandbox cannot change it: an untrusted recording can affect
     only its own copy. If nothing has been compiled yet, nothing is copied, and the code is compiled in the background
     for the next recording.
 

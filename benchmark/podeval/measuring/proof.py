@@ -6,7 +6,7 @@ its sentences, and two recognisers check every difference again, as in `content_
 metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a recording are
 cached, so a stopped proof continues with the next recording.
 
-If front and back matter, notes and headings are not read, this is not a fault; if they are read, they are proofed like
+If front and back matter, notes and headings are not read, this is not a fault; if they are read, they are checked like
 the rest. Only one recording is in memory at a time.
 """
 
@@ -56,13 +56,13 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 """Verdicts of sentences to record again, with the worst first."""
 
 RUN = {"en": 3, "zh": 6}
-"""Number of words (Chinese characters) in a row that determine a recording's place in the book."""
+"""Number of words (Chinese characters) in a row by which a recording is located in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Shares of a sentence's words: the share of omitted words from which it is missing, the share of words said again, or
-read at all, and the share of words as written from which it is certainly right.
+"""Minimum shares of a sentence's words: omitted words for the verdict `missing`; repeated words for `twice`, or
+recognised words for optional text to count as read; and words as written for high confidence.
 """
 MARGIN = 0.5
-"""Seconds of an excerpt before and after its sentence."""
+"""Seconds that an excerpt contains before and after its sentence."""
 MOST_EXCERPTS = 400
 """Maximum number of excerpts in a report, so that a browser can open it."""
 
@@ -116,7 +116,7 @@ class ProofedSentence:
 class BookProof:
     """The sentences of a book and the recordings with their lengths in seconds, in the order of the book.
 
-    `unscored` contains recordings that could not be placed in the book or analysed, with the reason.
+    `unscored` contains recordings that could not be located in the book or analysed, with the reason.
     """
 
     book: str
@@ -173,7 +173,7 @@ def proof_book(
     language, code = detect_language(whole_text), read_as(whole_text)
     sections, sentences, of_book = _list_sentences(book, language, part=part)
     transcribed = None if code == "other" else code or language
-    # Find the words of each recording, and their places in the book.
+    # Find the words of each recording, and their position in the book.
     spoken: dict[str, list[str]] = {}
     unscored: dict[str, Unscored] = {}
     for number, file in enumerate(files):
@@ -189,7 +189,8 @@ def proof_book(
     if not places:
         reason = "; ".join(f"{file}: {one.reason}" for file, one in list(unscored.items())[:3])
         raise BadInput(
-            f"no recording is of {name} ({reason}); give the book that is read, in the language of the recordings"
+            f"no recording is a reading of {name} ({reason}); give the book that is read, in the language of the "
+            "recordings"
         )
     # Compare each recording with its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}
@@ -225,7 +226,9 @@ def _cut_excerpt(recording: Recording, sentence: ProofedSentence) -> str:
 def _list_sentences(
     book: Book, language: str, *, part: bool
 ) -> tuple[list[int], list[ProofedSentence], list[list[str]]]:
-    """List the sentences that have words, each with section, verdict if it is not read, and words to compare."""
+    """List the sentences that have words, each with its section, its verdict if it is not read, and the words to
+    compare.
+    """
     sections: list[int] = []
     sentences: list[ProofedSentence] = []
     of_book: list[list[str]] = []
@@ -306,7 +309,7 @@ def _align(sentences: Sequence[ProofedSentence], transcript: Transcript) -> tupl
 
 
 def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference]:
-    """Yield the differences, with omissions sentence by sentence."""
+    """Yield the differences, with omissions divided by sentence."""
     for each in (*find_content_differences(alignment), *find_replaced_words(alignment)):
         if each.kind != "omitted":
             yield _move_to_sentence(each, alignment)

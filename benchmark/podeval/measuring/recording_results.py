@@ -56,7 +56,7 @@ class RecordingResults:
         name: name of the recording.
         results: a score, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
-        advice: phrases about inputs to add, each with the metrics that it would add.
+        advice: suggestions of inputs to add, each with the metrics that need it.
         defects: faulty stretches of the recording.
         protocols: the protocols of the values, by metric.
         profile: name of the profile whose models were used.
@@ -165,7 +165,7 @@ class RecordingResults:
         return self.write_verdict(ReportWords())
 
     def write_verdict(self, words: ReportWords) -> str:
-        """Describe the recording, in the language of the words."""
+        """Describe the recording, in the language of `words`."""
         from podeval.measuring.verdict import write_verdict
 
         return write_verdict(self.lines, self.defects, self.results, words)

@@ -52,7 +52,7 @@ PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 
 QUALITY = 0.6
 """Quality of the sound, from 0 (best, largest) to 1; this is about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
-"""Maximum length of a recording that is put into the file; a browser could not open a longer one."""
+"""Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
 _PEAKS = 900
 
 
@@ -115,7 +115,7 @@ def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]
 
 
 def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make a player for the recording, or a sentence that there is nothing to play, or that it cannot be played."""
+    """Make a player for the recording, or a sentence that says why there is none."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
         marks = [(one.start, one.end) for one in scores.defects]
@@ -197,7 +197,7 @@ def encode_sound(recording: Recording) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-# Plots of a metric's values over time: one line for each key, with the usual range behind it and marked defects.
+# Plots of a metric's values over time: one line for each key, with the usual range behind it and the defects marked.
 
 WIDTH, HEIGHT = 720, 130
 
@@ -219,7 +219,7 @@ class TimelinePlot:
         return target
 
     def to_html(self) -> str:
-        """Return the plots as HTML, one below the other, which a notebook shows."""
+        """Return the plots as HTML, one below the other, for a notebook."""
         return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
 
     _repr_html_ = to_html
@@ -244,7 +244,7 @@ def plot_results(
     timelines = {one: line for one, line in results.timelines.items() if not metric or one == metric}
     if not timelines or (wanted and wanted not in timelines[metric].values):
         choices = ", ".join(results.timelines) or "none here"
-        raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have: {choices}")
+        raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have them: {choices}")
     pictures = {}
     for one, timeline in timelines.items():
         keys = {key.name: key for key in (*catalogue.get(one).keys, *catalogue.get(one).courses)}
@@ -277,7 +277,7 @@ def plot_results(
 
 # The recognised words of a recording, with their times and speakers, for reports and labels.
 #
-# Nothing is transcribed again after scoring, because transcript and speakers are in the cache.
+# Nothing is transcribed again after scoring, because the transcript and the speakers are in the cache.
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,7 @@ def _count_asked(scores: RecordingResults) -> int:
 
 
 def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
-    """Group words into turns: a turn begins when another speaker has most of a word, or after a pause of a second."""
+    """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second."""
     turns: list[TranscribedTurn] = []
     for word in words:
         who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")
@@ -346,7 +346,7 @@ def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tu
 
 
 def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
-    """Return the speaker with the largest part of a word, or the previous speaker if no one has any part of it."""
+    """Return the speaker who says the largest part of a word, or the previous speaker if nobody speaks during it."""
     shares = {
         turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
         for turn in speakers

@@ -1,4 +1,4 @@
-"""Scores as tables for a report, a terminal, a text and a notebook, in the language of the reader."""
+"""Scores as tables for a report, a terminal, plain text and a notebook, in the language of the reader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STYLE = """<style>
 
 
 MOST_DEFECTS = 8
-"""Maximum number of defects that a terminal lists, and that reports show unfolded; files contain all."""
+"""Maximum number of defects that a terminal lists, and that reports do not collapse; files contain all."""
 
 
 def write_heading(scores: RecordingResults, words: ReportWords) -> str:
@@ -59,7 +59,7 @@ def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
 
 
 def write_notes(scores: RecordingResults) -> list[str]:
-    """Write the text below the table: necessary notes, unscored metrics with reasons, and how to get more."""
+    """Write the text below the table: notes for readers, unscored metrics with reasons, and how to get more."""
     lines = []
     noted = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
     for sentence, names in _group(noted).items():
@@ -73,7 +73,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
 
 
 def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
-    """List the defects with their times, which start a player; a long list is folded."""
+    """List the defects with their times, which start a player; a long list is collapsed."""
     entries = []
     for one in scores.defects:
         kind, detail = words.defect(one)
@@ -85,12 +85,12 @@ def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Describe a recording and list its defects, which is the beginning of every form of the result."""
+    """Describe a recording and list its defects, as at the beginning of every form of the result."""
     return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
 
 
 def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
-    """Make the table of a recording's values in groups: the chosen lines, or the whole table, which is folded."""
+    """Make the table of a recording's values in groups: the chosen lines, or the whole table, which is collapsed."""
     rows: list[RowOfCells] = []
     rows_of_scores = scores.shown_rows if whole else scores.lines
     for group, members in group_rows(rows_of_scores).items():
@@ -107,7 +107,7 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
 
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Make the tables of a recording: the chosen lines and, if there are more, all others, folded."""
+    """Make the tables of a recording: the chosen lines and, if there are more, all others, collapsed."""
     tables: list[Part] = [tabulate_values(scores, words)]
     return [*tables, tabulate_values(scores, words, whole=True)] if count_hidden(scores) else tables
 
@@ -168,7 +168,7 @@ def _convert(table: Table, *, named: bool = True) -> RenderableType:
     """Convert a table of a report; `named` states whether all its columns have headers, not only the last."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, head in enumerate(table.headers):
-        # In a narrow terminal, names take several lines, so figures are not cut off.
+        # In a narrow terminal, names are wrapped, so numbers are not cut off.
         text = "\n".join(filter(None, (head.text, head.note))) if named or number == len(table.headers) - 1 else ""
         justify: Any = "right" if head.css else "left"
         grid.add_column(Line(text), justify=justify, vertical="bottom", overflow="fold", no_wrap=number > 0)

@@ -112,7 +112,7 @@ def name_extra(metric: Metric) -> str:
 def write_script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package creates the module.
 
-    If podeval is not installed, `evaluate` asks the user to install the package after `From:`.
+    If podeval is not installed, `evaluate` asks the user to install the package named after `From:`.
     """
     name = metric.name.title().replace("_", "")
     return (
@@ -162,7 +162,7 @@ def _try_it(metric: Metric) -> str:
 
 
 def list_hub_models(metric: Metric) -> list[str]:
-    """Return the model repos on the Hub that are used to measure it in any profile."""
+    """Return the model repos on the Hub that the metric uses in any profile."""
     cards = (card for card in registry.CARDS if card.job in metric.needs and card.profiles)
     return sorted({repo.id for card in cards for repo in card.hub})
 
@@ -211,13 +211,14 @@ def _describe_origin(metric: Metric) -> list[str]:
     )
     parts.append(f"## Citation\n\n```bibtex\n{cite(metric)}\n```")
     parts.append(
-        f"## Curation\n\n{CURATOR} No personal data is part of the metric, and what you measure stays with you."
+        f"## Curation\n\n{CURATOR} The metric contains no personal data, and the material that you measure stays with "
+        "you."
     )
     return parts
 
 
 def _describe_paper_values(metric: Metric) -> str:
-    """Write the figures from papers: values of systems over all items, and figures about the metric itself."""
+    """Write the values from papers: those of systems over all items, and those of the metric itself."""
     parts = []
     if values := list_paper_values(metric):
         head = ("paper, table, conditions", "key", "systems", "lowest to highest", "people")
@@ -235,7 +236,7 @@ def _describe_paper_values(metric: Metric) -> str:
             "For the metric itself, on the paper's material and with its models:",
             _table(("paper, place", "what", "values as printed"), own),
         ]
-    return "\n\n".join(parts) or "None of the papers whose tables podeval was checked against prints values for it."
+    return "\n\n".join(parts) or "The papers whose tables podeval was checked against print no values for this metric."
 
 
 def _describe_output(metric: Metric) -> str:
@@ -251,11 +252,11 @@ def _describe_output(metric: Metric) -> str:
     by = "by this version"
     if "judge" in output:
         of += ' with `source="mix"`' if metric.needs else ""
-        by += f" with a scripted judge, not a model, that listens to and reads nothing: {output['judge']}"
+        by += f" with a scripted judge, not a model, that neither listens nor reads: {output['judge']}"
     if "random" in output:
         by += (
             ", **with random numbers in place of the model, so the values mean nothing**: its weights come with "
-            "no package, and only the keys and their form are those of a real output"
+            "no package, and only the keys and their form are those of real output"
         )
     values = json.dumps(output["output"], indent=1, ensure_ascii=False)
     return f"Output for {of} {by}{'.' if {'judge', 'random'} & output.keys() else ':'}\n\n```json\n{values}\n```"
@@ -265,8 +266,8 @@ RESULT = """\
 `compute` returns these keys (means over scored items) and, in every case:
 
 - `ci95`: 95 % interval by key, clustered by `groups`; None if it cannot be computed, as for one item.
-- `scored`, `unscored`: how many items have a score, and how many could not be scored. Unscored items enter no mean.
-- `items`: for each item its values and notes, or why it is `unscored` and by whose `cause` (`system` or `ours`).
+- `scored`, `unscored`: how many items have a score, and how many could not be scored. Means leave out unscored items.
+- `items`: for each item, its values and notes, or why it is `unscored` and the `cause` (`system` or `ours`).
 - `protocol`: how the numbers were computed. Compare numbers only if `protocol["id"]` is the same."""
 
 
@@ -298,7 +299,7 @@ def _use(metric: Metric) -> str:
     shell = "\n".join(commands)
     site = score_address(metric)
     tried = (
-        f"\n\nWithout installing anything: [the Score tab of the board, with this metric chosen]({site})."
+        f"\n\nWithout installing anything: [the Score tab of the board, with this metric selected]({site})."
         if site
         else ""
     )
@@ -311,7 +312,7 @@ def find_reference(metric: Metric) -> str:
 
 
 def write_example(metric: Metric) -> str:
-    """Write an example call that runs as it is if its files exist."""
+    """Write an example call that runs as is if its files exist."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{PREDICTION[metric.inputs[0]]}]"
     if metric.reference:
@@ -327,8 +328,8 @@ def write_example(metric: Metric) -> str:
 def _arguments(metric: Metric) -> str:
     rows = [(f"`{a.name}`", a.values, a.about.rstrip(".")) for a in list_arguments(metric)]
     choices = ", ".join(f"`{parameter.name}`" for parameter in metric.parameters)
-    note = f"\n\nThese are part of the protocol, so other choices give other protocols: {choices}." if choices else ""
-    return _table(("argument", "values, default first", "what"), rows) + note
+    note = f"\n\nThese are part of the protocol, so different choices give different protocols: {choices}."
+    return _table(("argument", "values, default first", "what"), rows) + (note if choices else "")
 
 
 def _better(key: dict[str, Any]) -> str:

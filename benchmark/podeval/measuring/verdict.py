@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "script": ("script",),
     "other": ("",),
 }
-"""Beginnings of the dimensions of a group; a metric is in the first group with the beginning of its dimension."""
+"""Prefixes of dimensions by group; a metric is in the first group with a prefix of its dimension."""
 
 LINES = (
     *("wer.wer", "wer.cer", "content_errors.errors_per_1000"),
@@ -41,10 +41,10 @@ LINES = (
     *("loudness.integrated", "loudness.true_peak", "smr.smr"),
     *("turn_taking.human_distance", "pace.speaking_rate", "mattr.mattr"),
 )
-"""The values that are shown by default, if no names and no `--all` are given."""
+"""The values that are shown by default, that is, without names and without `--all`."""
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
-"""The parts of a recording in which a metric looks for defects."""
+"""The part of a recording that a metric checks for defects."""
 
 _FEW = 3
 
@@ -85,7 +85,7 @@ class ScoreRow:
 
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""The phrases around the words or the name in a metric's report of recognised words."""
+"""The phrases around the words or the name in the detail of a metric's defect."""
 
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
 
@@ -149,7 +149,7 @@ class ReportWords:
         return translate(metric.title_of(key), self.language)
 
     def value(self, row: ScoreRow) -> str:
-        """Format a value for readers: in percent, or as a count if it is a rate."""
+        """Format a value for readers: as a percentage, or as a count if it is a rate."""
         if not row.counted or row.value is None:
             return AT_LEAST * row.censored + format_value(row.key, row.value)
         in_hours = row.key.unit == "per hour"
@@ -157,7 +157,9 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """Format the usual values, or the best range of a key that has one; empty if the value has no word."""
+        """Format the usual values, or the ideal range of a key that has one; empty if the value is not rated good,
+        usual or poor.
+        """
         band = row.band
         if not band:
             return ""
@@ -167,7 +169,7 @@ class ReportWords:
         return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
 
     def basis(self, row: ScoreRow) -> str:
-        """Return the basis of a value's word, for its tooltip."""
+        """Return the basis on which a value is called good, usual or poor, for its tooltip."""
         band = row.band
         if not band.get("n"):
             return self.usual(row)
@@ -214,7 +216,7 @@ def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
 
 
 def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[ScoreRow]:
-    """Choose the values to show first: those that were requested by name, or about ten."""
+    """Choose the values to show first: those that were requested by name, otherwise about ten."""
     if requested:
         return list(rows)
     # In a language with spaces between words, the character error rate adds nothing.
@@ -259,7 +261,7 @@ _LEVEL = "loudness.integrated"
 
 
 def _describe_level(row: ScoreRow, words: ReportWords) -> str:
-    """State that a recording is too quiet or too loud, with the middle of the best range."""
+    """State that a recording is too quiet or too loud, with the middle of the ideal range."""
     low, high = row.key.ideal or (0.0, 0.0)
     side = "quiet" if row.value is not None and row.value < low else "loud"
     target = format_span(row.key, ((low + high) / 2,) * 2)

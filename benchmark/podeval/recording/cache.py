@@ -27,10 +27,11 @@ from podeval.errors import BadInput
 _VERSION = 2
 _DIGEST = 32
 _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
-"""Minimum number of entries, or of bytes as a share of the limit, that are written between two scans of the folder."""
+"""Number of new entries, or share of the limit in new bytes, after which the folder is scanned again."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
-"""The file that is touched at each check, and the seconds for which a new process relies on the last check."""
+"""The file that is touched whenever the folder is scanned, and the seconds for which a new process relies on that
+scan."""
 
 _DERIVED = "/"
 
@@ -160,7 +161,8 @@ def load_array(payload: bytes) -> NDArray[Any]:
 
 @functools.cache
 def open_default_cache() -> Cache:
-    """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, of `PODEVAL_CACHE_GB` gigabytes (20).
+    """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, limited to `PODEVAL_CACHE_GB` gigabytes
+    (20).
 
     Raises:
         BadInput: `PODEVAL_CACHE_GB` is not a number.

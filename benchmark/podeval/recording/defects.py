@@ -12,8 +12,8 @@ deviation, so fewer stretches are reported in a recording with a varying pace. T
 is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those with the clearest
 difference. A recording with less than 60 s of speech has no usual pace from which a stretch could differ.
 
-These rules were fixed in November 2026 on the recordings named in docs/defects-study.md, before the places of the study
-were drawn.
+These rules were fixed in November 2026 on the recordings named in docs/defects-study.md, before the positions for the
+study were drawn.
 """
 
 import math
@@ -58,7 +58,7 @@ class TimedDefect:
 
     @property
     def detail(self) -> str:
-        """A phrase for readers, with the recognised words and the right ones."""
+        """A phrase for readers, with the recognised words and the correct ones."""
         parts = (self.heard, f"script: {self.script}" if self.script else "")
         return "; ".join(part for part in parts if part)
 
@@ -84,29 +84,30 @@ class TimedDefect:
 
 
 BREATH = 0.25
-"""Length of the shortest pause, seconds."""
+"""Minimum length of a pause in seconds."""
 
 TOO_LONG, TOO_MANY_MEDIANS = 2.5, 3.0
-"""A pause longer than both, in seconds and in median pauses, is too long."""
+"""A pause is too long if it exceeds both limits, one in seconds and one in median pauses."""
 
 WINDOW, STRIDE = 12.0, 2.0
 """Seconds of speech in a window, and between the beginnings of two windows."""
 
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
-"""A window stands out if its rate differs from the others' by more than both, in logarithms and in standard deviations.
+"""A window stands out if its rate differs from that of the others by more than both limits: one for the logarithm of
+their ratio, and one in standard deviations.
 """
 
 SPEAKABLE = 2.5
 """Multiple of the usual pace above which (or below whose inverse) the recogniser must have lost or made up words."""
 
 FEWEST = 8
-"""Minimum number of windows that a window is compared with."""
+"""Minimum number of other windows with which a window is compared."""
 
 SHORTEST = 60.0
-"""Minimum seconds of speech in a recording that has a usual pace."""
+"""Minimum seconds of speech in a recording for it to have a usual pace."""
 
 LANGUAGES = ("en", "zh")
-"""Languages whose letters take about the same time."""
+"""Languages in which the number of letters is a measure of pace."""
 
 
 def find_long_pauses(speech: Sequence[Span], music: Sequence[Span]) -> list[TimedDefect]:

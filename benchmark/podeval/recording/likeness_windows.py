@@ -1,8 +1,8 @@
 """Features of windows of speech, factor by factor, which the metric `human_likeness` compares with people's.
 
 Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows of prosody,
-voice, articulation and sound are over the speech joined end to end, so pauses belong only to timing, whose windows are
-over the recording's own time. The speech is first scaled to a fixed level.
+voice, articulation and sound are taken from the speech joined end to end, so pauses affect only timing, whose windows
+are taken from the recording itself. The speech is first scaled to a fixed level.
 """
 
 import hashlib
@@ -21,21 +21,22 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import JoinedClips, require_speech
 
 WINDOW, STRIDE, MOST = 3.0, 1.0, 60
-"""Length and spacing of windows, seconds, and the maximum number of windows of a recording, from its middle."""
+"""Length and spacing of windows in seconds, and the maximum number of windows, which are taken from a recording's
+middle."""
 
 LEVEL = -26.0
-"""Root mean square to which the speech of windows is scaled, dB relative to full scale."""
+"""Root mean square to which the speech of windows is scaled, in dB relative to full scale."""
 
 METHOD = "1"
-"""Version that changes with the results of `describe_windows`."""
+"""Version, which changes whenever the results of `describe_windows` do."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
-"""Edges of the frequency bands, Hz."""
+"""Edges of the frequency bands in Hz."""
 
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
-"""Minimum number of voiced frames in a window for its prosody, and the minimum step between two frames, in semitones,
-that counts as an error of the pitch tracker.
+"""Minimum number of voiced frames for the prosody of a window to be known, and the minimum step between two frames, in
+semitones, that counts as an error of the pitch tracker.
 """
 
 Features = NDArray[np.float64]
@@ -46,7 +47,7 @@ def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Fea
 
     Args:
         recording: speech, 16 kHz.
-        melody: the factor for the distance of the pitch from its median; less than 1 plants damage.
+        melody: the factor by which the distance of the pitch from its median is multiplied; less than 1 plants damage.
 
     Raises:
         CannotScore: the recording has less than 3 s of speech, or no measurable content.
@@ -122,8 +123,8 @@ def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequen
 
 
 def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip]) -> Features:
-    """Return the sound of windows: the level of each band relative to all, its spread over time, and the level of the
-    quietest tenth of the recording's frames around the window, in dB.
+    """Return the sound of windows: the level of each band relative to the overall level, its spread over time, and the
+    level of the quietest tenth of the recording's frames around the window, in dB.
     """
     bands = measure_bands(samples)
     total = 10 * np.log10(np.sum(10 ** (bands / 10), axis=1))
@@ -168,7 +169,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Move the formants, but not the pitch, up by this share of their frequencies, which no human voice does."""
+    """Shift the formants up by this share of their frequencies but keep the pitch, which no human voice does."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))
@@ -199,7 +200,7 @@ def add_noise(samples: Samples, speech: Sequence[Span], ratio: float) -> Samples
 
 
 def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -> Samples:
-    """Return the samples after the function has changed their spectral envelope (logarithmic, from the cepstrum)."""
+    """Return the samples after applying `change` to their spectral envelope (logarithmic, from the cepstrum)."""
     spectrum = signal.stft(samples, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[2]
     cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-9), axis=0)
     cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0
@@ -216,4 +217,4 @@ DAMAGES: Mapping[str, tuple[Callable[[Samples, Sequence[Span], float], Samples],
     "timing": (interrupt, (0.2, 0.4, 0.8)),
     "sound": (add_noise, (30.0, 20.0, 10.0)),
 }
-"""The damage for each factor, and its three strengths, with the worst last."""
+"""The damage for each factor, and its three strengths, from the mildest to the worst."""

@@ -24,13 +24,13 @@ from podeval.errors import BadInput, CannotScore, PodevalError
 from podeval.recording.cache import Cache, open_default_cache
 
 RATE = 48_000
-"""Sample rate of every copy, Hz."""
+"""Sample rate of every copy in Hz."""
 
 PEAKS = 600
 """Number of peaks of a copy, for a waveform display."""
 
 CEILING = -1.0
-"""Maximum true peak after a gain, dBTP (EBU R 128)."""
+"""Maximum true peak after a gain, in dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
 """Maximum bytes of copies on disk; the least recently used copies are deleted first."""
@@ -46,7 +46,8 @@ _SHORT = 600.0
 """Maximum length in seconds of a passage that is read without decoding the part before it."""
 
 _OPUS_BITS = 128_000
-"""Constant bits per second of Opus at which listeners cannot distinguish speech and music from the original."""
+"""Constant bit rate of Opus, in bits per second, at which listeners cannot distinguish speech and music from the
+original."""
 
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
@@ -94,7 +95,7 @@ class Playback:
         self._cache = Cache(folder, room)
         self._written = 0
         self._hashes: dict[tuple[int, ...], str] = {}
-        """SHA-256 by the file system's metadata of a file, which change when it is written or replaced."""
+        """SHA-256 of files by their file system metadata, which change when a file is written or replaced."""
         # Creating a copy occupies a core; requests for existing copies do not wait for it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
@@ -112,7 +113,7 @@ class Playback:
             gain: dB.
             seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
                 length, and dither is added throughout, so neither the length nor the bytes equal those of a copy that
-                is played under its name.
+                is played under its system's name.
 
         Raises:
             BadInput: there is no such recording or passage.
@@ -135,7 +136,7 @@ class Playback:
         return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
-        """Return a file of this many bytes with a copy's sound, which is created if necessary.
+        """Return a file of this size with the same sound as a copy, which is created if necessary.
 
         Args:
             copy: a file that `copy` returned.
@@ -235,7 +236,7 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; both get the mean of more channels.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more, both get their mean.
 
     Raises:
         BadInput: there is no such recording, or the passage is outside it.
@@ -273,7 +274,7 @@ def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
     Args:
         a: level of the first passage.
         b: level of the second passage.
-        target: target loudness, LUFS; lowered if either of them would exceed `CEILING`.
+        target: target loudness in LUFS; lowered if either of them would exceed `CEILING`.
     """
     if a.loudness is None or b.loudness is None:
         return 0.0, 0.0

@@ -1,10 +1,10 @@
 """The part of a recording that predictors of listeners' opinions rate, by the same rule for all of them.
 
 They are trained on utterances, and rate silence and constant offsets, which listeners do not hear, as bad speech.
-Therefore, a constant offset is removed (`Recording.mono`, for all models). Digital silence at the ends is left out, and
-so are sound of more than a second before the first speech and after the last, and windows that are more than 60 %
-silence or music alone. Music under speech is rated together with the speech. Variants that reproduce public code rate
-everything.
+Therefore, a constant offset is removed (`Recording.mono`, for all models). The following are left out: digital silence
+at the ends, other sound before the first speech or after the last if it lasts more than a second, and windows that are
+more than 60 % silence or music alone. Music under speech is rated together with the speech. Variants that reproduce
+public code rate everything.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Maximum seconds without speech that are kept at an end, and the seconds that are kept if there are more; digital
-silence is not kept.
+"""Maximum seconds without speech at an end, and the seconds that are kept if there are more; digital silence is never
+kept.
 """
 
 FULLEST = 0.5
@@ -38,7 +38,9 @@ Source = Literal["mix", "stem"]
 
 @dataclass(frozen=True)
 class SpokenPart:
-    """The rated part of a recording: samples, their beginning in seconds, and the facts that distinguish them."""
+    """The rated part of a recording: its samples, its beginning in seconds, and the options that distinguish it in the
+    cache.
+    """
 
     samples: Samples
     begin: float
@@ -101,7 +103,8 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return the part that predictors of any sound rate, without constant offset and silent ends, and its first sample.
+    """Return the part to rate with predictors for any kind of sound, without constant offset or silent ends, and its
+    first sample.
 
     A recording with a lower rate is upsampled.
 
@@ -129,7 +132,9 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the indices of the windows with enough speech or, if there are none, of the fullest ones (`FULLEST`)."""
+    """Return the indices of the windows with enough speech or, if there are none, of those with the most
+    (`FULLEST`).
+    """
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
@@ -164,7 +169,7 @@ def predict_windows(
     """Rate the windows of `seconds` that contain speech with a model.
 
     A shorter recording is one window. Windows that are more than 60 % silence are pauses, about which listeners have no
-    opinion, so they are left out; if all windows are like this, the fullest are rated.
+    opinion, so they are left out; if this is true of all windows, those with the most speech are rated.
 
     Args:
         track: speech.

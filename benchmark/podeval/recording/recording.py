@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODEL_RATE = 16_000
-"""Sample rate of every speech model of the embedded profile, Hz."""
+"""Sample rate of every speech model of the embedded profile, in Hz."""
 
 _PROSODY_METHOD = "1"
-"""Version that changes with the results of `measure_prosody`."""
+"""Version, which changes whenever the results of `measure_prosody` do."""
 
 
 class Recording:
@@ -67,7 +67,7 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
-        # Notes that scores of this recording must mention; empty for an unchanged file.
+        # Notes that this recording's scores must mention; empty for an unchanged file.
         self.notes = notes or {}
         self.decoder_note = ""
         self.cache = cache or open_default_cache()
@@ -77,7 +77,7 @@ class Recording:
 
     @classmethod
     def open(cls, path: str | Path, *, apart: bool = False, **options: Any) -> Recording:
-        """Decode a file once; with `apart`, decode it in a sandbox or restricted process, like a file from a stranger.
+        """Decode a file once; with `apart`, decode it in a sandbox or restricted process, as for an untrusted file.
 
         Raises:
             BadAudio: the file cannot be read as audio; the message gives the reason and the remedy.
@@ -130,7 +130,7 @@ class Recording:
 
     @cached_property
     def file_notes(self) -> tuple[str, ...]:
-        """Facts about the file that a reader of any score needs: unread parts, and silence at the ends."""
+        """Facts about the file that a reader of any score needs to know: unread parts, and silence at the ends."""
         silence = "" if self.defect else describe_silent_ends(mix_to_mono(self.samples), self.rate)
         return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
 
@@ -172,7 +172,7 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording's sampling rate is {self.rate} Hz, below the {rate} Hz this needs; the missing "
+                f"the recording's sampling rate is {self.rate} Hz, below the {rate} Hz required; the missing "
                 "frequencies cannot be measured (--allow-upsampling, in Python allow_upsampling=True, scores it "
                 "anyway)"
             )
@@ -194,10 +194,10 @@ class Recording:
 
         Args:
             samples: shape (frames, channels).
-            rate: sample rate, Hz.
+            rate: sample rate in Hz.
             step: name of the processing step, which is part of the new content key.
             by: identity of the tool, which is also part of the key.
-            notes: notes that scores of it must mention.
+            notes: notes that its scores must mention.
         """
         return type(self)(
             samples,
@@ -215,7 +215,7 @@ class Recording:
         """Return the sound for speech metrics: this recording, or with `auto` its speech stem if it has music.
 
         Raises:
-            CannotScore: there is music but no speech, or the rate or the number of channels does not allow finding out.
+            CannotScore: there is music but no speech, or the rate or the number of channels is not supported.
             ModelMissing: the music detector is not installed or, if there is music, the separator.
         """
         from podeval.recording.speech_track import has_music
@@ -223,7 +223,7 @@ class Recording:
         return self if source == "mix" or not has_music(self) else self.speech_stem()
 
     def through(self, rate: int) -> Recording:
-        """Return this recording as if it had been stored at `rate`, Hz; computed once.
+        """Return this recording as if it had been stored at `rate` Hz; computed once.
 
         Raises:
             CannotScore: its rate is below that of the speech models, as for `mono`.
@@ -261,11 +261,11 @@ class Recording:
     def transcript(self, language: str | None = None) -> Transcript:
         """Return the transcript with word times; if `language` is None, in the language that the transcriber detects.
 
-        A requested language and the same detected language share one transcription.
+        If the detected language is requested later, the existing transcription is returned.
         """
         from podeval.models.interfaces import Transcript
 
-        # One thread transcribes at a time, because a request for another language may turn out to be the same.
+        # One thread transcribes at a time, because two requests may turn out to be for the same language.
         with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:

@@ -18,7 +18,7 @@ from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_
 from podeval.text.script import Script, normalise_speaker
 
 ONLY = ""
-"""The name for a voice that is given without a name."""
+"""The name of a voice that is given without one."""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
@@ -40,7 +40,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Read voices from a recording, or from recordings by speaker (a mapping, JSON text, or a `.json` file).
 
         Args:
-            source: the recordings, each in any form for `read_source`; paths in a file are relative to it.
+            source: the recordings, each in any form that `read_source` accepts; paths in a file are relative to it.
             options: options of `Recording.open`.
 
         Raises:
@@ -89,7 +89,7 @@ class ReferenceVoices(dict[str, Recording]):
     @staticmethod
     def _embed(name: str, recording: Recording, *, whole: bool = False) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
-        # Refuse a recording from which no voice can be taken, and name it.
+        # Refuse a recording from which no voice can be extracted, and name it.
         try:
             recording.require_sound()
         except CannotScore as refusal:
@@ -97,7 +97,7 @@ class ReferenceVoices(dict[str, Recording]):
         if recording.duration < SHORTEST_VOICE:
             raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
         if not recording.speech():
-            raise CannotScore(f"{of} cannot be used: no speech is heard in it")
+            raise CannotScore(f"{of} cannot be used: it contains no speech")
         if whole:
             return np.asarray(recording.embeddings([(Span(0.0, recording.duration),)])[0])
         # The whole recording is the turn of one speaker.
@@ -115,5 +115,5 @@ def _parse_paths(text: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
     if not isinstance(paths, dict):
-        raise BadInput(f"{name} must contain a recording by speaker, such as {{'HOST': 'host.wav'}}")
+        raise BadInput(f"{name} must map each speaker to a recording, such as {{'HOST': 'host.wav'}}")
     return paths

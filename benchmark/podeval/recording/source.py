@@ -1,4 +1,4 @@
-"""Recordings from a caller, one or many, in any form, which are identified by content before decoding."""
+"""One or many recordings that a caller passes in any form; they are identified by their content before decoding."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ FORMS = (
 _RATES = ("sampling_rate", "sample_rate")
 _VALUES = ("bytes", "array", "waveform", "audio", "path")
 OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
-"""Keys of an audio object, which tell it from a mapping of recordings by speaker."""
+"""Keys of an audio object, which distinguish it from a mapping of recordings by speaker."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     """Identify a recording by its content, without decoding a file.
 
     Args:
-        source: audio in any form for `read_audio`, a `Recording`, or a result of this function.
+        source: audio in any form that `read_audio` accepts, a `Recording`, or a result of this function.
         name: name of the recording; for a path, the default is the path.
         options: the options of `Recording.open`.
 
@@ -82,7 +82,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     if audio is None:
         raise MissingInput("recording")
     if isinstance(audio, Path):
-        # Identify the file by its content; if it cannot be read, opening it raises the error.
+        # Identify the file by its content; if it cannot be read, opening it later raises the error.
         return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
     name = name or _read_name(source) or "recording"
     if isinstance(audio, bytes):
@@ -100,14 +100,14 @@ def list_recordings(source: Any) -> list[Any] | None:
     if is_missing(source):
         return None
     if isinstance(source, str | Path):
-        # Unlike the method of `Path`, it accepts names that are too long.
+        # Unlike `Path.is_dir`, this accepts names that are too long.
         if not os.path.isdir(source):
             return None
         folder = Path(source)
         files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
         if not files:
             suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
-            raise BadInput(f"{folder} contains no recordings; files with these endings are looked for: {suffixes}")
+            raise BadInput(f"{folder} contains no recordings, that is, no files with these extensions: {suffixes}")
         return list(files)
     source = list_rows(source)
     if (
@@ -119,7 +119,7 @@ def list_recordings(source: Any) -> list[Any] | None:
     ):
         return None
     if _is_bare_samples(source):
-        raise BadInput("samples without their rate cannot be measured: give (samples, rate), the rate in Hz")
+        raise BadInput("samples without their rate cannot be measured: give (samples, rate), with the rate in Hz")
     many = list(source)
     if isinstance(source, Sequence) and not many:
         raise BadInput("there is nothing to score in an empty list; give one recording or more")
@@ -127,7 +127,9 @@ def list_recordings(source: Any) -> list[Any] | None:
 
 
 def _is_bare_samples(source: Any) -> bool:
-    """Return whether it is an array or list of numbers; a table column may contain recordings, or no values at all."""
+    """Return whether `source` is an array or list of numbers; a table column may contain recordings, or no values at
+    all.
+    """
     if hasattr(source, "dtype") and hasattr(source, "ndim"):
         kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
         return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))
@@ -198,7 +200,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
 
 
 def is_samples(source: Any) -> bool:
-    """Return whether it is samples with their rate, in either order (Gradio or SciPy), rather than two recordings."""
+    """Return whether `source` is samples and their rate, in either order (Gradio or SciPy), and not two recordings."""
     if not isinstance(source, list | tuple) or len(source) != 2:
         return False
     return any(_is_array(samples) and _is_number(rate) for samples, rate in (source, source[::-1]))
@@ -207,8 +209,8 @@ def is_samples(source: Any) -> bool:
 def list_rows(source: Any, column: str = "") -> Any:
     """Return the rows of a dataset or column of `datasets`, with the audio undecoded; return anything else unchanged.
 
-    podeval decodes the audio itself, because `datasets` would need torchcodec. For a dataset with one column of audio,
-    this column is returned.
+    podeval decodes the audio itself, because `datasets` would need torchcodec. If a dataset has one column of audio,
+    that column is returned.
 
     Raises:
         BadInput: the dataset has several splits.

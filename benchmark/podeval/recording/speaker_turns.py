@@ -46,9 +46,9 @@ def find_speaker_turns(
     The notes are `language` and `speakers_asked` if there is a script; otherwise, `voices_heard` and `speakers_asked`
     if the diariser finds more voices than `speakers`.
 
-    English and Chinese scripts are transcribed as such; if a text is too short to identify its language, its characters
-    decide. If less than half of the words are found, or the script is in another language, the transcriber detects the
-    language.
+    The recording of an English or Chinese script is transcribed in that language; if the text is too short to identify
+    its language, its characters decide. If less than half of the words are found, or the script is in another language,
+    the transcriber detects the language.
 
     Args:
         recording: the recording of the speakers.
@@ -80,7 +80,7 @@ def find_speaker_turns(
 
 
 def align_turns(recording: Recording, script: Script, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-    """Return the speakers with their times, from aligning the script with the recognised words.
+    """Return the speakers with their times, found by aligning the script with the recognised words.
 
     Raises:
         CannotScore: too few of the script's words are recognised to find the speakers.
@@ -88,7 +88,7 @@ def align_turns(recording: Recording, script: Script, language: str | None = Non
     words = [(word.text, word.start, word.end) for word in recording.transcript(language).words]
     aligned = locate_speaker_turns(script, words, recording.duration)
     if not aligned.trusted:
-        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+        raise CannotScore("less than half of the script's words were recognised, so it is unknown who speaks when")
     return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
 
 
@@ -115,7 +115,7 @@ def _merge_voices(
         name = names[turn.speaker]
         before = merged[last[name]] if name in last else None
         if before is not None and turn.start < before.end:
-            # Two voices that spoke at once were in fact one voice.
+            # Overlapping turns of merged voices become one turn.
             merged[last[name]] = SpeakerTurn(name, before.start, max(before.end, turn.end))
         else:
             last[name] = len(merged)
@@ -128,7 +128,7 @@ class DiarisedTranscript:
     """A transcript in segments with speakers and times.
 
     Attributes:
-        segments: segments in order of time.
+        segments: segments in chronological order.
         nobody: utterances during which no speaker was found; they are not among the segments.
         language: the spoken language, given by the caller or detected by the transcriber.
     """
@@ -156,10 +156,10 @@ def transcribe_and_diarise(recording: Recording, language: str | None = None) ->
     transcript = _transcribe(recording, language)
     spoken = join_utterances((word.text, word.start, word.end) for word in transcript.words)
     if not spoken:
-        raise CannotScore(f"no words are heard in {recording.name}; check that it contains speech")
+        raise CannotScore(f"no words were recognised in {recording.name}; check that it contains speech")
     turns = recording.diarization()
     if not turns:
-        raise CannotScore(f"no speaker is found in {recording.name}; check that it contains speech")
+        raise CannotScore(f"no speaker was found in {recording.name}; check that it contains speech")
     segments, nobody = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in turns))
     return DiarisedTranscript(tuple(segments), tuple(nobody), transcript.language)
 
@@ -179,7 +179,7 @@ NEEDS = ("diarizer", "segmentation")
 """The jobs whose models determine the speaker at each moment."""
 
 Run = tuple[int, float, float]
-"""A speaker in a chunk, and the start and end of the speech in the recording, seconds."""
+"""A speaker of a chunk, and the start and end of the speech in the recording, in seconds."""
 
 
 def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:
@@ -250,7 +250,9 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in order of time."""
+    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in chronological
+    order.
+    """
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
         own = sorted((turn for turn in turns if turn.speaker == speaker), key=lambda turn: turn.start)

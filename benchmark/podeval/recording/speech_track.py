@@ -1,12 +1,12 @@
 """The input for metrics of words, voices and time: the recording itself, or its speech stem if there is music.
 
-Predictors of opinion rate the recording as it is (`podeval.recording.predicted_windows`).
+Predictors of listeners' opinions rate the recording as it is (`podeval.recording.predicted_windows`).
 
-Music counts in spans of at least 3 s, and is relevant if it fills at least a twentieth of the recording. With these
-thresholds, no music is found in any tested kind of speech (read, synthetic, over the telephone, far from the
+Only spans of music of at least 3 s count, and music is relevant if it fills at least a twentieth of the recording. With
+these thresholds, no music is found in any tested kind of speech (read, synthetic, over the telephone, far from the
 microphone, in noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour). In speech 0 to 15 dB
-over instruments, it is found for 72 % to 100 % of the time (at 20 dB, from 24 %). Drums alone are found up to 5 dB
-below speech, for 13 % to 83 % of the time. Steady tones count as music. This was measured in November 2026 with
+over instruments, it is found for 72 % to 100 % of the time (at 20 dB, for 24 % or more). Drums alone are found up to 5
+dB below speech, for 13 % to 83 % of the time. Steady tones count as music. This was measured in November 2026 with
 FireRedVAD.
 
 If there is music under speech, the scores of the stem are closer to those of the speech alone than the scores of the
@@ -57,7 +57,7 @@ class Stems:
 
 
 class SpokenRecording(Protocol):
-    """The interface of a recording that is used here, so that `Recording` can import this module."""
+    """The part of the interface of `Recording` that this module uses; it prevents a circular import."""
 
     samples: Samples
     rate: int
@@ -124,7 +124,7 @@ def has_music(recording: SpokenRecording) -> bool:
 
 
 def _measure_heard(recording: SpokenRecording) -> float:
-    """Return the seconds between the zeros at the ends, so appended silence changes nothing."""
+    """Return the length in seconds without the zeros at the ends, so appended silence changes nothing."""
     samples = recording.mono()
     first, last = find_ends(samples)
     return recording.duration * (1 - (first + len(samples) - (last or len(samples))) / max(1, len(samples)))
@@ -151,7 +151,7 @@ def separate_speech_stem(recording: R) -> R:
     }
     stem: R = recording.derive(stems.speech, stems.rate, "speech stem", made_by, notes)
     if sum(span.duration for span in stem.speech()) < SHORTEST_SPEECH:
-        raise CannotScore("no speech is heard in the recording" + (f", only {music:.1f} s of music" if music else ""))
+        raise CannotScore("the recording contains no speech" + (f", only {music:.1f} s of music" if music else ""))
     return stem
 
 
@@ -160,18 +160,17 @@ def separate_speech_stem(recording: R) -> R:
 # A speaker's speech is joined and cut into windows, each of which has an embedding.
 
 VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
-"""Length and stride of the windows over a speaker's speech, seconds."""
+"""Length and stride of the windows over a speaker's speech, in seconds."""
 
 SHORTEST_VOICE = 0.5
 """Minimum seconds of speech for a voice to be reported."""
 
 LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
-"""Seconds from which a segment is not joined to others, and seconds up to which it is left out, as in PodEval's public
-code.
+"""Seconds beyond which a segment is complete, and seconds up to which it is left out, as in PodEval's public code.
 """
 
 MOST_SILENCE = 0.6
-"""Maximum share of silence in a window that is not left out (LFS-Bench's rule for reverberation)."""
+"""Maximum share of silence in a window for it to be used (LFS-Bench's rule for reverberation)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,15 +204,15 @@ def find_voices(
     window: float = VOICE_WINDOW,
     stride: float = VOICE_STRIDE,
 ) -> tuple[SpeakerVoice, ...]:
-    """Find the speakers of some turns, in order of appearance; those with less than 0.5 s of speech are left out.
+    """Find the voice of each speaker, in order of appearance; those with less than 0.5 s of speech are left out.
 
-    A speaker's speech is joined and divided into windows, by default of 3 s every 2 s, or used as one if shorter.
+    A speaker's speech is joined and divided into windows, by default of 3 s every 2 s, or used whole if it is shorter.
 
     Args:
         turns: the turns of all speakers.
-        duration: length of the recording, seconds; later turns are left out.
+        duration: length of the recording in seconds; later turns are left out.
         embed: function that returns an embedding of each clip, shape (clips, dimensions).
-        window: length of a window, seconds.
+        window: length of a window in seconds.
         stride: seconds between the beginnings of consecutive windows.
     """
     spans: dict[str, list[Span]] = {}
@@ -301,9 +300,9 @@ def require_speech(recording: SpokenRecording, shortest: float = 0.0) -> None:
     """
     seconds = sum(span.duration for span in recording.speech())
     if seconds >= 1 and seconds < shortest:
-        raise CannotScore(f"{seconds:.1f} s of speech are heard; at least {shortest:g} s are needed")
+        raise CannotScore(f"{seconds:.1f} s of speech were found; at least {shortest:g} s are needed")
     if seconds == 0 or seconds < shortest:
-        raise CannotScore("no speech is heard in the recording")
+        raise CannotScore("the recording contains no speech")
 
 
 def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:

@@ -1,11 +1,11 @@
-"""A script aligned with its transcript, and the differences that are errors of the recogniser.
+"""Align a script with the transcript of its recording, and tell real differences from errors of the recogniser.
 
-The recogniser transcribes a stretch again with only a second on both sides, because its errors depend on the
-surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that either
-of them then finds were not left out. Words that the first does not find again, or in whose place the second finds
-little, were invented by the recogniser, and so were words during which nobody speaks. Omitted words take no time: if
-there is enough speech for up to three of them between their neighbours, they count as omitted only if the second
-recogniser finds everything around them but none of them.
+The recogniser transcribes each differing stretch again with only a second on both sides, because its errors depend on
+the surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that
+either of them then finds were not left out. Words that the first does not find again, or in whose place the second
+finds little, count as invented by the recogniser, and so do words during which nobody speaks. Omitted words take no
+time: if there is enough speech for up to three of them between their neighbours, they count as omitted only if the
+second recogniser finds everything around them but none of them.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignme
 
 
 def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, Transcript]:
-    """Do the same as `align_recording`, but return the transcript itself."""
+    """Do the same as `align_recording`, but return the transcript instead of its language."""
     written = read_as(script.text)
     attempts = []
     for language in (None,) if written == "other" else (written or detect_language(script.text), None):
@@ -87,7 +87,7 @@ def require_spoken(alignment: ScriptAlignment) -> None:
         CannotScore: less than half of the script's words are recognised.
     """
     if alignment.equal_words < TRUSTED_COVERAGE * len(alignment.written):
-        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+        raise CannotScore("less than half of the script's words were recognised, so it is unknown who speaks when")
 
 
 AROUND = 1.0
@@ -104,7 +104,7 @@ SHORTEST_WORD = 3
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
 )
-"""English words of three letters that people hardly pronounce, and that recognisers skip."""
+"""English three-letter words that people hardly pronounce and recognisers skip."""
 
 SKIPPED = 3
 """Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more when
@@ -112,7 +112,8 @@ it tries again.
 """
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up; number of words from which one may be at most half of them.
+"""Words per second below which a recogniser has given up, and minimum number of words for it to be stuck if more than
+half of them are the same word.
 """
 
 LOOP, NEAR = 4, 6
@@ -121,15 +122,16 @@ affect.
 """
 
 CERTAIN = 6
-"""Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice, whatever
-the second finds.
+"""Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,
+regardless of what the second finds.
 """
 
 PAUSE = 0.8
-"""Seconds between stretches that are transcribed again."""
+"""Seconds of silence between stretches that are joined to be transcribed again."""
 
 HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
-"""Shares of a stretch's words that are found again, that are found alike, and on which two recognisers agree."""
+"""Minimum shares of a stretch's words that are found again, that are found nearly unchanged, and on which two
+recognisers agree."""
 
 
 def confirm_differences(
@@ -242,7 +244,7 @@ def find_span(difference: ContentDifference, alignment: ScriptAlignment, duratio
 def _judge_by_time(
     difference: ContentDifference, alignment: ScriptAlignment, speech: Sequence[Span], pace: float
 ) -> Literal["likely", "doubtful", "no"]:
-    """Return whether the duration of a difference allows it."""
+    """Return whether a difference is plausible given the speech during it."""
     duration = max(speech[-1].end if speech else 0.0, alignment.heard[-1].end if alignment.heard else 0.0)
     span = find_span(difference, alignment, duration)
     voiced = float(count_seconds_inside([(span,)], speech)[0])

@@ -1,14 +1,14 @@
 """The voice of each word of a dialogue, determined only from the sound of the voices.
 
-The recognised words are divided into stretches of about 2 s that contain no change of turn in the script and no longer
+The recognised words are divided into stretches of about 2 s that contain no turn change of the script and no long
 pause; each has an embedding. The stretches are grouped into as many voices as the script has speakers, by spherical
 k-means started from the script's division and from the least similar stretches; the better fit is used. Voices with
 nearly equal centres are merged, so a system with one voice for all speakers does not have two. Voices are assigned to
 speakers by their reference recordings if there are any, otherwise so that as many words as possible are spoken by the
 speaker in the script.
 
-A stretch is assigned to a voice other than the intended one only if it is closer to it by a margin; a stretch under 0.6
-s is too short to identify a voice.
+A stretch is assigned to a voice other than the intended one only if that voice is closer by a margin; a stretch under
+0.6 s is too short to identify a voice.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ LISTENED = 1.6
 """
 
 PAUSE = 0.35
-"""Seconds of a pause that ends a stretch once it is long enough."""
+"""Minimum seconds of a pause that ends a stretch that is already long enough."""
 
 SHORTEST, SURE = 0.6, 1.0
 """Minimum seconds of a stretch for it to have a voice, and for it to be used in finding the voices."""
@@ -39,7 +39,7 @@ MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
 """Margin by which another voice must be closer, for stretches of at least `SURE` seconds and for shorter ones."""
 
 SAME_VOICE = 0.75
-"""Minimum cosine of two centres that are the same voice."""
+"""Minimum cosine at which two centres count as the same voice."""
 
 Vectors = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class VoicedWords:
     """The stretches of a recording with their voices.
 
     Attributes:
-        stretches: stretches in order of time.
+        stretches: stretches in chronological order.
         voices: number of different voices, at most one per speaker.
         likeness: cosine between the voice and the reference of each speaker with a reference.
     """
@@ -114,7 +114,9 @@ def find_voices(
 
 
 def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
-    """Cut the recognised words into stretches within turns; words outside the script belong to the stretch before."""
+    """Cut the recognised words into stretches within turns; words outside the script belong to the preceding
+    stretch.
+    """
     spoken, turns = alignment.heard, _turns_of_words(alignment)
     stretches: list[VoicedStretch] = []
     first = 0
@@ -132,7 +134,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Return the turn of every recognised word, or that of the previous word."""
+    """Return the turn of every recognised word, or that of the previous word if it has none."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
@@ -178,7 +180,7 @@ def _mean_of(vectors: Vectors, weights: Vectors, among: NDArray[np.bool_]) -> Ve
 
 
 def _merge_alike(centres: Vectors) -> Vectors:
-    """Merge the two most similar voices as long as they count as one."""
+    """Repeatedly merge the two most similar voices while they count as the same voice."""
     while len(centres) > 1:
         likeness = centres @ centres.T - 2 * np.eye(len(centres))
         one, other = np.unravel_index(int(likeness.argmax()), likeness.shape)

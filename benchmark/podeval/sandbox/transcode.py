@@ -3,6 +3,9 @@
 `python -m podeval.sandbox.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the
 new file, or the reason for refusing it. Samples keep 24 bits of precision; if they exceed ±1, which FLAC cannot store,
 a float WAV is written instead.
+
+The same program, in a separate sandbox, reads the headers of feed episodes and decodes the sound from speech servers:
+if untrusted bytes compromise the decoder, the damage is confined to that process.
 """
 
 import json
@@ -26,7 +29,7 @@ from podeval.errors import BadAudio
 
 REPORT = "transcoded.jsonl"
 HEADER_BYTES = 2 * 2**30
-"""Memory of the process that reads a header, in addresses; the libraries alone take half of a GiB."""
+"""Address space, in bytes, of the process that reads a header; the libraries alone take half a GiB."""
 _SAMPLES = "samples.npy"
 _PLAIN_FORMAT = re.compile(rb"fmt [\x10\x12]\0\0\0[\x01\x03]\0")
 _FRAMES = 2**20
@@ -40,7 +43,7 @@ class Bounds:
         seconds: maximum duration.
         least_seconds: minimum duration.
         channels: maximum number of channels.
-        rates: lowest and highest sample rate, Hz.
+        rates: lowest and highest sample rate in Hz.
     """
 
     seconds: float = 2 * 3600.0
@@ -154,7 +157,7 @@ def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | 
     try:
         result: dict[str, Any] = json.loads((out / REPORT).read_bytes())
     except (OSError, ValueError):
-        why = ended.stopped or "reading it needed more memory than is available, or broke its decoder"
+        why = ended.stopped or "reading it needed more memory than is available, or crashed the decoder"
         raise BadAudio(f"{str(path)!r} cannot be read, because {why}: export it again.") from None
     if refused := result.pop("refused", None):
         raise BadAudio(str(refused).replace(repr(job["source"]), repr(str(path))))

@@ -22,7 +22,8 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 ROUNDS = 1000
 FEWEST_THINGS = 10
-"""Number of items (or clusters) below which kappas and alpha have no interval; with six, it covers 0.7 to 0.8."""
+"""Number of items (or clusters) below which kappas and alpha have no interval; with six, the coverage of an interval
+would be 0.7 to 0.8."""
 FEWEST_CLUSTERS = 5
 """Number of clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
@@ -103,7 +104,7 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def pairwise_accuracy(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Return the share of pairs that the judged values order as the truth does; judged ties count half.
+    """Return the share of pairs that the judged values order as the truth does; ties of judged values count half.
 
     The interval is Wilson's for the number of independent pairs with the same variance: A (1 - A) / SE², with SE from
     each item's influence on the ratio of the two U-statistics (its Hájek projection); that number is at least the
@@ -171,7 +172,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
         BadInput: the lists have unequal length.
     """
     if len(x) != len(y):
-        raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
+        raise BadInput(f"agreement needs two judgements of each item; there are {len(x)} and {len(y)}")
     # Categories become numbers, and each item a cell of their contingency table.
     names: dict[Hashable, int] = {}
     first = np.array([names.setdefault(value, len(names)) for value in x], dtype=np.intp)
@@ -211,7 +212,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     if level not in get_args(Level):
         raise BadInput(f"the level of measurement must be nominal, ordinal, interval or ratio, not {level!r}")
     if len({len(row) for row in ratings}) > 1:
-        raise BadInput("every rater needs one entry for each thing, or None if there is no rating")
+        raise BadInput("every rater needs one entry for each item, or None if there is no rating")
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
     table = table[:, (~np.isnan(table)).sum(axis=0) >= 2] if table.size else np.zeros((0, 0))
     things = table.shape[1]
@@ -350,7 +351,7 @@ def _ratio(over: Array, under: Array) -> Array:
 def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
-        raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
+        raise BadInput(f"agreement needs two judgements of each item; there are {len(x)} and {len(y)}")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise BadInput("the judgements contain NaN or infinity; leave out things that were not judged by both")
+        raise BadInput("the judgements contain NaN or infinity; leave out items that were not judged by both")
     return a, b

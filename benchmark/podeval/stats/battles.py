@@ -65,7 +65,7 @@ class Battles:
         covariates: Mapping[str, Sequence[float]] | None = None,
         slight: Sequence[bool] | None = None,
     ) -> "Battles":
-        """Create battles from columns, without `skip`; without voters, each vote counts as a different voter's.
+        """Create battles from columns, without `skip`; without voters, each vote counts as that of a different voter.
 
         Raises:
             BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is
@@ -197,7 +197,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
-        battles: battles in the order in which they count.
+        battles: battles in the order in which they are rated.
         variant: `default` gives each side ½ for a tie or both bad; `mtalk` skips these battles, as the paper's code
             does.
     """

@@ -142,7 +142,7 @@ def rate(
     Args:
         battles: battles in any order. The effect of each of their covariates is estimated and reported, and ratings
             hold for equal covariates.
-        position: whether to estimate the effect of being shown first, too.
+        position: whether to also estimate the effect of being shown first.
         prior: number of wins and losses against a system of average strength that are added for each system.
         strength: whether to count a slight preference as half a preference and half a tie.
         robust: whether to lower the weight of cohorts of voters who differ from everyone else on a system, and of its
@@ -276,7 +276,7 @@ def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str
 def _count_company(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.int64], Array]:
     """Return who met whom, each system's number of voters, and the degrees of freedom of its strength.
 
-    The latter are one less than the equivalent number of voters who all judged it equally often.
+    The degrees of freedom are one less than the equivalent number of voters who all judged the system equally often.
     """
     size, voters = len(rows.systems), rows.voters
     met = np.zeros((size, size), dtype=np.bool_)

@@ -116,7 +116,9 @@ def _correlate(values: Array, weights: Array) -> Array:
 
 
 def _estimate(figures: Array, count: int, size: int) -> Estimate:
-    """Return a statistic, the first figure, with its interval from the others; none if half of them are undefined."""
+    """Return a statistic, which is the first value, with its interval from the others; none if half of them are
+    undefined.
+    """
     value, drawn = figures[0], figures[1:][np.isfinite(figures[1:])]
     if not np.isfinite(value) or size < 3:
         return Estimate(None, None, None, size)

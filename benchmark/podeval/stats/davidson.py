@@ -118,12 +118,12 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     """
     rows = rows.by_pair
     size, effects = len(rows.systems), len(rows.covariates)
-    # From equal strengths.
+    # Start from equal strengths.
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
     for _ in range(_MOST_STEPS):
-        # The full Newton step.
+        # Try the full Newton step.
         uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[free, free]
         # A prior makes the information of strengths regular; otherwise the shortest solution is taken.
         is_regular = prior and not rows.covariates
@@ -180,7 +180,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
 
 def _stretch(score: Array, information: Array, inverse: Array) -> Array:
-    """Return (I - H_g H^-1)^-1 u_g of one voter, in the parameters of what they judged.
+    """Return (I - H_g H^-1)^-1 u_g of one voter, in the parameters that the voter's votes concern.
 
     Args:
         score: u_g.
@@ -197,7 +197,9 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
-    """Return the Fisher information that one battle between two systems has about the difference of their strengths."""
+    """Return the Fisher information that one battle between two systems provides about the difference of their
+    strengths.
+    """
     odds = np.array([math.exp(apart / 2), math.exp(-apart / 2), tie_odds])
     return float(_curvature(odds / odds.sum())[0])
 
@@ -228,9 +230,9 @@ def _pull(rows: Rows, chances: Array) -> tuple[Array, Array]:
 
 
 def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array, Array]:
-    """Return each row's score and information about the difference of its two strengths, and its chances.
+    """Return each row's score and information about the difference of its two strengths, and its probabilities.
 
-    The chances are those of A, B and a tie, shape (3, rows).
+    The probabilities are those of A, B and a tie, shape (3, rows).
     """
     chances = _chances(rows, fitted)
     return _pull(rows, chances)[0], rows.weight * _curvature(chances)[0], chances
@@ -316,12 +318,12 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array) -> Array:
 
 
 def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[Rows, NDArray[np.intp]]:
-    """Return one voter's rows as if there were no other systems, and the places of the remaining parameters.
+    """Return one voter's rows as if there were no other systems, and the positions of the remaining parameters.
 
     Args:
         rows: the rows.
         fitted: all parameters.
-        chosen: the places of the voter's rows.
+        chosen: the positions of the voter's rows.
     """
     systems, sides = number_present(np.concatenate([rows.a[chosen], rows.b[chosen]]))
     a, b = np.split(sides, 2)

@@ -85,7 +85,7 @@ SPREADS = 5.0
 def find_departure(
     values: Sequence[float | None], tolerance: float, side: Literal[-1, 0, 1], reference: int
 ) -> int | None:
-    """Return where values leave their usual range, which is the first of two in a row outside on one side; or None.
+    """Return the index of the first of two consecutive values outside the usual range on the same side, or None.
 
     The range is the mean of the first `reference` values, plus or minus the tolerance, or `SPREADS` spreads if those
     are larger. The spread is the standard deviation of independent values with the same differences between neighbours:

@@ -128,7 +128,7 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
 
 
 def find_step(values: Array) -> float:
-    """Return the resolution of values: the place of the last decimal of any of them, from 1 to 0.001."""
+    """Return the resolution of values: the last decimal place of any of them, from 1 to 0.001."""
     steps = (10.0**-places for places in range(3) if np.allclose(values, values.round(places), rtol=0, atol=1e-9))
     return next(steps, _FINEST_STEP)
 
@@ -204,7 +204,7 @@ def mean_ci(
 
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
-        raise BadInput("a mean needs at least one value; leave the figure out if nothing was scored")
+        raise BadInput("a mean needs at least one value; leave the mean out if nothing was scored")
     if not np.isfinite(y).all():
         raise BadInput("the values to average contain NaN or infinity; leave unscored items out first")
     if not 0 < level < 1:
@@ -313,7 +313,7 @@ def paired_difference(
     On each side, the interval has the wider reach of the two intervals in `paired_bootstrap_ranks`; if the difference
     is the same in every cluster, the interval follows from the resolution of the values (`alike_reach`). A single pair
     chosen by a reader needs no correction: among only these two systems, one beats the other if and only if this
-    interval is completely on one side of zero.
+    interval is entirely on one side of zero.
 
     Args:
         a: values of the first system by item.
@@ -343,7 +343,7 @@ def paired_difference(
     membership = draws.make_membership(items, clusters)
     count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
-    # Equal systems differ by exactly zero, as below.
+    # The difference of equal systems must be exactly zero, as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)

@@ -3,9 +3,9 @@
 A listener's marks depend on each other, so the listener is the cluster of every interval.
 
 PodEval section 5 excludes a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
-among the top two on more than 50 %. It does not define ties: here, the low anchor is worst if nothing is below it, and
-a rank is one more than the number of stimuli above it (competition ranking). By these two rules, a listener who never
-moves a slider passes, because all stimuli share the first and the last rank. The paper names equal marks for all
+among the top two on more than 50 %. The paper does not define ties: here, the low anchor is worst if nothing is below
+it, and a rank is one more than the number of stimuli above it (competition ranking). By these two rules, a listener who
+never moves a slider passes, because all stimuli share the first and the last rank. The paper names equal marks for all
 systems as a further sign of an invalid submission (rater 20), so a listener who gives them on more than half of the
 pages is also excluded.
 
@@ -79,7 +79,7 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
-    # Pairs are compared on the pages that both are on, so a rarely heard system does not affect the rank of another.
+    # Pairs are compared on the pages that contain both, so a rarely heard system does not affect the rank of another.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}
@@ -95,7 +95,9 @@ def standings(
 
 
 def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Return the raters, and each one's marks of all units (page, stimulus, scale) in one order; None if missing."""
+    """Return the raters, and each one's marks of all units (page, stimulus, scale) in the same order; None if
+    missing.
+    """
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})
     things = sorted({thing for _, thing in cells})
@@ -108,7 +110,7 @@ def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
 
 
 def correlate_raters(marks: Iterable[Mark]) -> dict[tuple[str, str], Estimate]:
-    """Return the PLCC of every two raters over the units that both marked (PodEval Figure 16)."""
+    """Return the PLCC of each pair of raters over the units that both marked (PodEval Figure 16)."""
     raters, table = tabulate_marks(marks)
     pairs = {}
     for (one, mine), (other, theirs) in combinations(zip(raters, table, strict=True), 2):
@@ -118,7 +120,7 @@ def correlate_raters(marks: Iterable[Mark]) -> dict[tuple[str, str], Estimate]:
 
 
 def describe_pairs(marks: Iterable[Mark]) -> list[str]:
-    """Return the correlation of every two raters in sentences: the mean of all pairs, then one line per rater."""
+    """Describe the correlation of each pair of raters in sentences: the mean of all pairs, then one line per rater."""
     values = {pair: figure.value for pair, figure in correlate_raters(marks).items() if figure.value is not None}
     if not values:
         return []
@@ -147,7 +149,9 @@ class MushraRules:
 
 @dataclass(frozen=True)
 class ScreenedListener:
-    """The screening of one listener: shares of pages, whether the marks count, and the reasons if they do not."""
+    """The result of screening one listener: shares of pages, whether the marks count, and the reasons if they do
+    not.
+    """
 
     rater: str
     pages: int
@@ -304,7 +308,7 @@ def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str
     """Report the number of listeners that each rule excludes, and warn if they disagree with the rest.
 
     A rule about an anchor also excludes listeners who hear well but have a different opinion of it; this opinion is
-    then missing from the result that it would refute. The warning has two conditions. The excluded listeners can
+    then missing from the result that it would contradict. The warning has two conditions. The excluded listeners can
     distinguish stimuli (Student's test of a listener's difference, each pair without the low anchor, Holm, 5 %), so
     they do not mark at random. And for some pair, anchors included, they do not prefer the stimulus that the rest
     prefer, with a significant difference between the groups (Welch's test over listeners, Holm, 5 %).

@@ -22,7 +22,7 @@ _DRAWN_AT_ONCE = 20_000_000
 """Maximum number of bootstrap values that are drawn together and cached."""
 
 NEAR_ZERO, _ROUNDED_PLACE = 1e-9, 1e-6
-"""Differences that may be rounding errors: relative to the mean, and between places in an order."""
+"""Differences that may be rounding errors: relative to the mean, and between positions in an order."""
 
 
 def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]) -> Array:
@@ -92,7 +92,8 @@ def expand_tail(count: int, level: float) -> float:
 
 
 class Draws:
-    """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are blocks of two-byte counts.
+    """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are stored as blocks of
+    two-byte counts.
 
     The blocks equal the draws of a single call; with so many clusters, no count exceeds 65,535.
     """
@@ -122,7 +123,8 @@ def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
 def compare_draws(
     drawn_means: Array, index: int, others: NDArray[np.intp], tail: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the systems that are certainly behind a system in all drawn means except the tail, and the unclear ones.
+    """Return the systems that are certainly behind a system in all drawn means except the tail, and those for which
+    this is unclear.
 
     A quantile is above zero if no more draws than those of the tail are at or below zero, which can be counted without
     sorting. Subtracting means causes rounding errors, so draws near zero may count as either.
@@ -327,7 +329,8 @@ class _PairTable:
         return np.where(both, differences, 0.0), both
 
     def test_claims(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the clusters that a system shares with each, and the two-sided p-value of its claim to be ahead.
+        """Return the clusters that a system shares with each other one, and the two-sided p-value of its claim to be
+        ahead.
 
         The p-value is 1 if the system is not ahead, and NaN with fewer than two common clusters.
         """
@@ -352,7 +355,7 @@ class _PairTable:
         return shared, np.where(shared < 2, np.nan, claimed_p)
 
     def draw_claims(self, index: int, others: NDArray[np.intp], rounds: int, seed: int, level: float) -> Any:
-        """Return which others a system is ahead of by the bootstrap, even with its own gaps filled."""
+        """Return which others a system is ahead of according to the bootstrap, even with its own gaps filled."""
         count, sizes = self._membership.shape[0], self._membership.sum(axis=1)
         if self._drawn_means is None:
             draws = draw_clusters(count, rounds, seed)

@@ -132,7 +132,7 @@ def scores(
 
 
 def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
-    """Return the mean mark of one system over listeners, each of whom counts with the mean of their own marks.
+    """Return the mean mark of one system over listeners, each of whom contributes the mean of their own marks.
 
     Music is excluded because not every clip contains it; otherwise a clip with bad music would score below one without.
     """

@@ -28,7 +28,7 @@ _STAKES = {
     **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
     **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
 }
-"""Weights of stakes: large ones detect a few pairs that all agree, small ones a few bad pairs among a thousand."""
+"""Weights of stakes: large stakes detect a few pairs that all agree, small stakes a few bad pairs among a thousand."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60
@@ -37,15 +37,17 @@ _EXACT_MOST = 200_000
 _DRAWN = 20_000
 _MOST_FACTOR = 20
 _COMPARISONS = 200
-"""Number of simulated comparisons for estimating how many differences show a size."""
+"""Number of simulated comparisons for estimating how many differences are needed to show an increase of a given
+size."""
 _LENGTHS = (50, 200, 800, 3_200)
 """Numbers of differences to try."""
 POWER = 0.8
-"""Share of comparisons that should show a size."""
+"""Share of comparisons that should show the increase."""
 
 
 def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
-    """Return the evidence, after each difference, that they are centred above a margin; 20 is evidence at 5 %.
+    """Return the evidence, after each difference, that the differences are centred above a margin; 20 is evidence at 5
+    %.
 
     Args:
         differences: `(n,)`, in order; infinite ones count as the largest.
@@ -57,7 +59,7 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
     """Return the interval of the differences' centre that is valid at every look.
 
-    It contains every centre that lacks sufficient evidence against it on either side; None if there are too few
+    It contains every centre against which there is not enough evidence on either side; None if there are too few
     differences for any evidence.
     """
     values = np.asarray(differences, np.float64)
@@ -73,7 +75,8 @@ def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[fl
 
 
 def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -> int | None:
-    """Return how many differences like these give this much evidence of an increase; None if no number is enough.
+    """Return how many differences like these are needed for this much evidence of an increase; None if no number is
+    enough.
 
     The evidence is assumed to keep growing at its current rate for each stake.
     """
@@ -92,7 +95,8 @@ def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -
 def count_repeats_needed(
     repeats: Sequence[Sequence[float]], differences: ArrayLike, evidence: float, margin: float = 0.0
 ) -> int | None:
-    """Return how many more repeats of each unit give this much evidence; None if ten times as many would not.
+    """Return how many more repeats of each unit are needed for this much evidence; None if ten times as many are too
+    few.
 
     Repeats are assumed only to average out the differences between them.
 
@@ -122,7 +126,7 @@ def count_repeats_needed(
 def count_to_show(
     differences: ArrayLike, size: float, evidence: float, margin: float = 0.0, seed: int = 0
 ) -> int | None:
-    """Return the number of differences that show an increase of a size in 80 % of comparisons; None above 3,200.
+    """Return the number of differences that show an increase of this size in 80 % of comparisons; None above 3,200.
 
     Differences are drawn from the given ones with replacement; each gets a random sign, as for equal systems, and the
     size is added. If the systems are not equal, the number is too large rather than too small.
@@ -147,7 +151,7 @@ def count_to_show(
 
 
 def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:
-    """Return the probability that the means of repeats of one thing increase by at least as much as these.
+    """Return the probability that the means of repeats of the same thing increase by at least as much as these.
 
     For two equal systems, any rearrangement of all values into two groups is as likely as the actual one. All
     rearrangements are counted if there are few; otherwise 20,000 are drawn and the actual one is added, which preserves
@@ -221,7 +225,7 @@ def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -
         count: size of the sample; with no more items than this, all are taken.
 
     Returns:
-        Places of the chosen items, ascending.
+        Positions of the chosen items, in ascending order.
     """
     digests = [hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in names]
     order = sorted(range(len(strata)), key=lambda i: (str(strata[i]), digests[i]))
@@ -253,7 +257,7 @@ def select_items(
     Args:
         items: all items.
         limit: number of items; None for all items, or for a sample of the default size.
-        pilot: whether a sample is taken.
+        pilot: whether to take a sample.
         stratum: function that returns the stratum of an item.
         name: function that returns the name of an item, which decides the draw.
     """

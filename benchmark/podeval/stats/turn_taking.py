@@ -2,7 +2,7 @@
 
 Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of their
 start, and at any time one person holds the floor. A unit of another person
-- that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, else talking over;
+- that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, otherwise talking over;
 - that lasts at most `BACKCHANNEL`, after which the holder continues before anyone speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
   positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
@@ -27,7 +27,7 @@ BACKCHANNEL = 1.0
 """Maximum length of a backchannel in seconds."""
 
 OFFSETS = (-0.5, 0.0, 0.2, 0.5, 1.0)
-"""Bounds in seconds between the kinds of transfers by their offset."""
+"""Bounds, in seconds, that divide transfers into kinds by their offset."""
 
 OVERLAPPING = OFFSETS.index(0.0) + 1
 """Number of kinds of transfers that are overlaps."""
@@ -44,8 +44,8 @@ class FloorEvents:
     """The events on the floor of one conversation.
 
     Attributes:
-        offsets: floor-transfer offsets in seconds, in order of time.
-        kinds: every event in order of time, as an index of `KINDS`.
+        offsets: floor-transfer offsets in seconds, in chronological order.
+        kinds: every event in chronological order, as an index of `KINDS`.
         backchannels: number of backchannels.
         pauses: pauses of the holder within a turn, in seconds.
         talk: seconds of speech for each person.
@@ -70,7 +70,7 @@ class FloorEvents:
 
     @property
     def overlapping(self) -> int:
-        """Number of overlapping events: changes of turn before the end of the other's, backchannels, talking over."""
+        """Number of overlapping events: turn changes before the previous turn ends, backchannels, talking over."""
         return sum(kind < OVERLAPPING or kind >= len(OFFSETS) + 1 for kind in self.kinds)
 
     @property

@@ -1,7 +1,7 @@
 """Lower the weight of votes on a system from cohorts that differ from everyone else, and from its fans.
 
-Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but as a group
-they can.
+Accounts that push a system and vote honestly otherwise cannot be distinguished from fans individually, but they can be
+as a group.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
 cohort, d is how much stronger a system is according to the cohort's votes than according to all votes (score divided by
@@ -64,8 +64,8 @@ class LoweredVotes:
     """The votes on one system by voters of one group, which count with a `weight` below 1.
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
-    last place in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is the
-    number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
+    last position in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is
+    the number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
     weight of the most certain fan. `z` is the difference between their view and that of the other voters (above 0: they
     find the system stronger), or the excess of their number, in standard errors.
     """
@@ -82,14 +82,14 @@ class LoweredVotes:
         """Return a sentence about the group and the weight of its votes."""
         if self.least is None:
             return (
-                f"about {self.voters} voters too many decide {'for' if self.z > 0 else 'against'} {self.system} "
-                f"whatever its opponent, by {abs(self.z):.1f} standard errors; votes on it count for as little as "
-                f"{self.weight:.0%}, depending on the chance that the voter is one of them"
+                f"about {self.voters} more voters than usual decide {'for' if self.z > 0 else 'against'} {self.system} "
+                f"whatever its opponent ({abs(self.z):.1f} standard errors); votes on it count for as little as "
+                f"{self.weight:.0%}, depending on the probability that the voter is one of them"
             )
         return (
             f"votes on {self.system} by {self.voters} voters with "
             f"{'numbers of votes' if self.grouped_by == 'votes' else 'places by first vote'} "
-            f"{self.least} to {self.most} count "
+            f"{self.least} to {self.most} count for "
             f"{self.weight:.0%}, because they differ from those of other voters by {abs(self.z):.1f} standard errors"
         )
 
@@ -134,7 +134,7 @@ def weigh_votes(
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
     votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
-    # Among fans, voters count by the probability that they order the systems as everyone does and not the opposite way.
+    # Among fans, voters are weighted by the probability that they do not order the systems the opposite way.
     turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
@@ -151,7 +151,8 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, the lowest of their cohorts', and the lowered groups.
+    """Return the weight of each voter's votes on each system, which is the lowest from any of their cohorts, and the
+    lowered groups.
 
     Args:
         judged: the cells.
@@ -190,7 +191,8 @@ def _weigh_fans(
         judged: the cells.
         scores: the score of each cell's votes about the system's strength.
         fisher: Fisher information of the same votes about it.
-        sides: the log likelihood ratio of the votes if a fan, or an opponent, gave them, against everyone voting alike.
+        sides: the log likelihood ratio of votes by a fan, or by an opponent, to votes by someone who votes like
+            everyone.
         counted: the weight that each cell already has.
         names: the names of the systems.
     """
@@ -234,7 +236,7 @@ def _estimate_fans(
 
     Args:
         taste: the variance of the voters' tastes.
-        scores: the scores of the voters on one system, as in `_weigh_fans`, like the other arguments.
+        scores: the scores of the voters on one system; this and the other arguments are as in `_weigh_fans`.
         fisher: their Fisher information.
         sides: their likelihoods.
         counted: their weights.
@@ -270,7 +272,7 @@ def _compare(
     Args:
         scores: the scores of the cells.
         fisher: their Fisher information.
-        of_cells: the cohort and system of each cell as one number.
+        of_cells: the cohort and system of each cell, encoded as one number.
         shape: the numbers of cohorts and of systems.
     """
 

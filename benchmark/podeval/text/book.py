@@ -1,9 +1,9 @@
 """Read books as passages in reading order from EPUB, plain text, Markdown, subtitles and JSON.
 
-A passage is a heading or a paragraph, and has a kind: text that a reader reads aloud (`body`, `heading`), or text that
-readers usually skip: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB
-states the kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); in other formats, headings
-such as "Contents" and beginnings such as `[Footnote 1:` indicate it. Marks that refer to notes are omitted.
+A passage is a heading or a paragraph, and has a kind: text that is read aloud (`body`, `heading`), or text that readers
+usually skip: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB states the
+kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); in other formats, headings such as
+"Contents" and beginnings such as `[Footnote 1:` indicate it. Marks that refer to notes are omitted.
 
 Limits apply because files are untrusted: an EPUB is read member by member up to a total size; defusedxml parses its
 package, and a parser without entity expansion parses its pages.
@@ -147,7 +147,9 @@ def _number_sections(pieces: Iterator[Piece]) -> Book:
 
 
 def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, ...]:
-    """Recognise contents (headings without text), a title page without a heading, and the end of front matter."""
+    """Recognise a table of contents (headings without text), a title page without a heading, and the end of front
+    matter.
+    """
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
@@ -165,7 +167,9 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
 
 
 def _read_plain(path: Path) -> Iterator[Piece]:
-    """Read plain text as in Project Gutenberg (hard-wrapped, with empty lines between), Markdown, or subtitles."""
+    """Read plain text as in Project Gutenberg (hard-wrapped paragraphs, separated by empty lines), Markdown, or
+    subtitles.
+    """
     text, _ = strip_surroundings(read_text(path))
     if cues := read_cues(text):
         yield "text", " ".join(re.sub(f"{VOICE}[^{VOICE}]*{VOICE}", "", cue) for cue in cues)

@@ -1,7 +1,7 @@
 r"""The characters of texts: how every text is cleaned on input, and which characters are read alike.
 
 All scripts, references, transcripts and answers pass through `clean_text`, so other code does not need to handle byte
-order marks, decomposed letters, invisible characters and different line ends.
+order marks, decomposed letters, invisible characters and different line endings.
 
 A word consists of letters, the marks that belong to them, and digits. For Python's own regular expressions a mark, such
 as a vowel sign of Hindi or Thai or an accent that is a separate character, is not part of a word; patterns of words

@@ -1,8 +1,8 @@
 """Speaker changes in a conversation: clips around them, cut according to a diarised transcript, and a random selection.
 
-A diarised transcript has one line per segment, in order of time: `[Speaker NAME] [start-end]: text`, times in seconds.
-A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for listening
-tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples are reproduced.
+A diarised transcript has one line per segment, in chronological order: `[Speaker NAME] [start-end]: text`, times in
+seconds. A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for
+listening tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples are reproduced.
 """
 
 import math
@@ -58,7 +58,7 @@ class Segment:
     text: str
 
     def to_line(self) -> str:
-        """Return the segment as a line of a diarised transcript, without a line end."""
+        """Return the segment as a line of a diarised transcript, without a line ending."""
         return f"[Speaker {self.speaker}] [{self.start:.2f}-{self.end:.2f}]: {' '.join(self.text.split())}".rstrip()
 
 
@@ -67,7 +67,7 @@ class DialogueClip:
     """A passage of a conversation in which the speaker changes.
 
     Attributes:
-        number: position among all clips of the transcript in order of time, from 1.
+        number: position among all clips of the transcript in chronological order, from 1.
         start: start in seconds.
         end: end in seconds.
         first_speaker: the speaker before the change.
@@ -108,7 +108,7 @@ class Selection:
     """Clips selected by duration.
 
     Attributes:
-        clips: the selected clips, in order of time.
+        clips: the selected clips, in chronological order.
         requested: number of clips requested.
         eligible: number of clips with a duration within the limits; the selection is drawn from these.
         min_seconds: the lower limit after any widening.
@@ -135,14 +135,14 @@ class Selection:
 
 
 def parse_diarised(text: str) -> list[Segment]:
-    """Parse the segments of a diarised transcript; blank lines, a byte order mark and any line ends are accepted.
+    """Parse the segments of a diarised transcript; blank lines, a byte order mark and any line endings are accepted.
 
     Raises:
         BadInput: there are no lines, or a line is malformed, ends before it starts, or is out of order; the message
             names the line.
     """
     segments: list[Segment] = []
-    # splitlines() is not used, because some of the line ends that it recognises may be inside a text.
+    # splitlines() is not used, because some of the line endings that it recognises may be inside a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue
@@ -150,7 +150,7 @@ def parse_diarised(text: str) -> list[Segment]:
         if segments and segment.start < segments[-1].start:
             raise BadInput(
                 f"line {number} begins at {segment.start:.2f} s, before the line above it at {segments[-1].start:.2f} "
-                "s; put the lines in order of time"
+                "s; put the lines in chronological order"
             )
         segments.append(segment)
     if not segments:
@@ -202,7 +202,7 @@ def attribute_to_speakers(
     """Attribute each utterance to the speaker whose turns overlap it the longest.
 
     Args:
-        spoken: the utterances, in order of time.
+        spoken: the utterances, in chronological order.
         turns: (speaker, start, end) in seconds; turns of several speakers may overlap.
 
     Returns:
@@ -234,12 +234,13 @@ def cut_dialogue_clips(
 ) -> list[DialogueClip]:
     """Cut a clip around every speaker change.
 
-    Before the change are the speaker's last segments: they are added backwards from the nearest until together they are
-    longer than `most_seconds` or there are `back` of them. After it are the next speaker's first segments, by the same
-    rule and at most `forward`. Both sides have at least one segment. Empty texts do not change the clip's text.
+    A clip contains the speaker's last segments before the change, which are added backwards from the nearest until
+    together they are longer than `most_seconds` or there are `back` of them, and then the next speaker's first
+    segments, by the same rule and at most `forward`. Both sides have at least one segment. Empty texts do not change
+    the clip's text.
 
     Args:
-        segments: segments in order of time.
+        segments: segments in chronological order.
         most_seconds: limit for one side; the segment that exceeds it is included.
         back: maximum number of segments before the change. PodEval's comment says 2, but its code uses 3.
         forward: maximum number of segments after the change.
@@ -299,7 +300,7 @@ def select_clips(
     if count < 1:
         raise BadInput(f"at least one clip must be selected, not {count}")
     if not 0 <= min_seconds <= max_seconds < math.inf:
-        raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; give a low limit and a high one")
+        raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; give a lower and an upper limit")
 
     def find_fitting() -> list[DialogueClip]:
         return [clip for clip in clips if min_seconds <= clip.duration <= max_seconds]

@@ -1,12 +1,12 @@
 """Read turns in plain text: lines, or tags within them, that name speakers.
 
 The supported labels are numbered ones (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`,
-`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each also after a time or a list number and with a
+`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each optionally after a time or a list number and with a
 direction (`Speaker 1 (warmly):`), and subtitles. The speakers `Host 1`, `Speaker 1`, `Person 1` and `S1` are called
 `1`, others as written.
 
 Names are accepted only if many lines begin with a name and some name is repeated, because prose has colons too
-(`Note:`, `10:30`, `Genesis 1:1`). Every word that is omitted, or read under another label, causes a note for people.
+(`Note:`, `10:30`, `Genesis 1:1`). Every word that is omitted, or read under another label, produces a note for people.
 """
 
 import unicodedata
@@ -74,7 +74,7 @@ _SPEAKING_TAG = regex.compile(
 )
 # Elements that are named after their speakers.
 _ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
-# Between a sentence and a label on the same line.
+# The position between a sentence and a label on the same line.
 _BEHIND = (
     r"(?<!\b(?:Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|Rev|Lt|Col|Gen|Sgt|Capt|Hon|Mme|\p{Lu})\.)"
     r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+"
@@ -149,7 +149,7 @@ class LabelledLine:
 
 
 def read_labels(text: str) -> Script:
-    """Read the turns of a clean text; without labels, it is one turn, with a note if it looks otherwise.
+    """Read the turns of a clean text; without labels, it is one turn, with a note if it looks like several.
 
     Raises:
         BadInput: the text has no words, or has markup in an unsupported format.
@@ -169,7 +169,9 @@ def read_labels(text: str) -> Script:
     if cues is not None:
         notes.insert(0, f"the text is subtitles; {len(cues)} lines of words are read, without their times")
         voiced = sum(line.startswith(VOICE) for line in cues)
-        more += [f"{len(cues) - voiced} of them name no voice, and keep the last one"] if 0 < voiced < len(cues) else []
+        more += (
+            [f"{len(cues) - voiced} of them name no voice and keep the previous one"] if 0 < voiced < len(cues) else []
+        )
     if stamped and not turns:
         notes.insert(0, f"the times at the beginning of {stamped} lines are not read as words")
     return Script.from_turns(turns or [("1", plain if cues is None else " ".join(cues))], [*around, *notes, *more])
@@ -357,7 +359,7 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
     left: list[LabelledLine] = []
     unread: list[LabelledLine] = []
     for at, line in enumerate(lines):
-        # A name that begins other labels is also a label without a space after its colon.
+        # A name that other labels begin with is also a label if no space follows its colon.
         name, colon, words = line.text.strip(" *_").partition(":")
         if line.label in speakers:
             turns.append((line.label, [line.words]))
@@ -378,9 +380,9 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
         left, before = [*before, *left], []
     turns.insert(0, (UNLABELLED, [line.text.strip() for line in before]))
     noted = {
-        f"words before the first label are read as a turn of “{UNLABELLED}”; label them if another says them": before,
+        f"words before the first label are read as a turn of “{UNLABELLED}”; label them if others say them": before,
         "left out because they are not spoken (headings, directions, sounds)": left,
-        "read as words of the turn before, not as the label of a speaker": unread,
+        "read as words of the previous turn, not as the label of a speaker": unread,
     }
     notes = [
         f"{what}: line "

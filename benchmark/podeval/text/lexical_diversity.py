@@ -20,7 +20,7 @@ Values = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
 
 WINDOW = 100
-"""Window in tokens for the papers' figures."""
+"""Window in tokens that the papers used."""
 
 
 @dataclass(frozen=True, eq=False)

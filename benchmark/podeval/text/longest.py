@@ -73,7 +73,7 @@ def refuse_endless_chinese(text: str) -> None:
         BadInput: there are more than `MOST_CHINESE`.
     """
     if len(text) > MOST_CHINESE:
-        refuse_more(sum(map(len, text.split())), MOST_CHINESE, "characters without its spaces")
+        refuse_more(sum(map(len, text.split())), MOST_CHINESE, "characters without spaces")
 
 
 def refuse_more(count: int, most: int, counted: str) -> None:

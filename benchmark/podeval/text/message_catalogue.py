@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 FIRST = "en"
-"""The language that contains all messages."""
+"""The language whose catalogues contain all messages."""
 
 
 class PluralText(str):

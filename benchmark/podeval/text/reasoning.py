@@ -11,7 +11,7 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 
 
 def strip_reasoning(answer: str) -> str:
-    """Strip a model's reasoning from its answer: keep the content of `<answer>`, or the text after thoughts, or all.
+    """Strip a model's reasoning from its answer: keep the content of `<answer>`, the text after the thoughts, or all.
 
     Reasoning that never ends is kept, because the beginning of the answer is unknown.
     """
@@ -39,7 +39,7 @@ def _strip_ended_thoughts(text: str) -> str:
 def _strip_whole_thoughts(text: str) -> str:
     """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
     tags = list(_TAG.finditer(text))
-    # From the end backwards: the next closing tag of each name.
+    # Going backwards from the end, find the next closing tag of each name.
     ends: dict[str, re.Match[str] | None] = {}
     closing: list[re.Match[str] | None] = []
     for tag in reversed(tags):

@@ -134,7 +134,7 @@ class Script:
         data = read_source(source)
         if isinstance(data, str):
             return cls.from_turns([("1", data)])
-        # Entries without speaker and words are music, pauses, or facts about the script.
+        # Entries with neither a speaker nor words are music, pauses, or facts about the script.
         empty = [at for at, entry in enumerate(data, 1) if isinstance(entry, Mapping) and entry and _is_empty(entry)]
         empty = empty if len(empty) < len(data) else []
         turns = [_parse_turn(entry, number) for number, entry in enumerate(data, 1) if number not in empty]
@@ -142,7 +142,7 @@ class Script:
         system = {"system", "user"} <= {turn.speaker.lower() for turn in turns}
         noted = {
             f"{unknown} of the turns name no speaker and are read as turns of “{_UNKNOWN}”": unknown,
-            "entries without a speaker and words are left out: "
+            "entries with neither a speaker nor words are left out: "
             + ", ".join(f"{at} ({', '.join(map(str, data[at - 1]))[:60]})" for at in empty[:5]): empty,
             "the text of the role “system” is left out": system,
         }
@@ -311,12 +311,13 @@ def _read(text: str) -> Any:
     except (ValueError, RecursionError) as error:  # ValueError is also raised for a number with thousands of digits
         broken = error
     try:
-        # Other line ends may occur in a text, but a carriage return must not.
+        # Other line endings may occur in a text, but a carriage return must not.
         return [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
     except (ValueError, RecursionError) as error:
         if not looks:
             return clean_text(text)
-        # It is never read as words, because the brackets and keys of a truncated script would be scored as vocabulary.
+        # Broken JSON is never read as words, because the brackets and keys of a truncated script would count as
+        # vocabulary.
         raise BadInput(f"the script looks like JSON but cannot be read as such: {broken or error}") from None
 
 

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 _CELL = r"(?:^|(?<=[;\t\r\n]))"
 """Beginning of a text, or of a cell if a spreadsheet also splits at semicolons or tabs.
 
-Excel does so in countries with a decimal comma, and LibreOffice uses all separators at once (OWASP/www-community#443).
+Excel splits at semicolons in countries with a decimal comma, and LibreOffice splits at all of these separators at once
+(OWASP/www-community#443).
 """
 _FORMULA = r"(?=[\"']*[=+\-@＝＋－＠])"
 _TO_MARK = re.compile(rf"{_CELL}{_FORMULA}|^(?=[\"']*[\t\r\n])")

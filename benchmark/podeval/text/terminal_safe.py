@@ -21,7 +21,7 @@ _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
 
 
 def make_printable(text: str) -> str:
-    r"""Write out the control characters of a text, as in `\x1b`; line ends and tabs are preserved.
+    r"""Write out the control characters of a text, as in `\x1b`; line endings and tabs are preserved.
 
     These are escape sequences, C1 controls, lone carriage returns, marks that change the direction of a line, and bytes
     of a file name that are not text, as in `caf\udce9.wav`.

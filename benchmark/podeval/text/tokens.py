@@ -1,6 +1,6 @@
 """Tokens of English and Chinese, and stop words, which carry no information.
 
-Both languages are tokenised as for the papers' figures: in lower case, with punctuation. Nothing is downloaded.
+Both languages are tokenised as in the papers: in lower case, with punctuation. Nothing is downloaded.
 
 English uses `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data is not available
 without a network, but its knowledge of capitals has practically no effect on lower-cased text; only its list of

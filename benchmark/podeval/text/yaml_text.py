@@ -32,7 +32,7 @@ _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 class _Loader(PLAIN_LOADER):  # type: ignore[misc]
-    """A loader that reports the place of every value that it cannot construct."""
+    """A loader that reports the position of any value that it cannot construct."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -92,19 +92,19 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
 
 
 def find_place(text: str, location: Sequence[str | int]) -> str:
-    """Return the place of a field in a parsed document, as `line 3, column 5`.
+    """Return the position of a field in a parsed document, as `line 3, column 5`.
 
     Args:
         text: the document.
-        location: keys and positions in lists that lead to the field. For a missing field, it is the place of the block
-            that should contain it; names that are not keys, such as those of a union's kinds, are skipped.
+        location: keys and positions in lists that lead to the field. For a missing field, the result is the position of
+            the block that should contain it; names that are not keys, such as those of a union's kinds, are skipped.
     """
     mark = find_mark(yaml.compose(text, PLAIN_LOADER), location)
     return _describe_mark(mark) if mark else "line 1, column 1"
 
 
 def find_mark(node: yaml.Node | None, location: Sequence[str | int]) -> yaml.Mark | None:
-    """Return the place of a field below a node, like `find_place`; None if there is no node."""
+    """Return the position of a field below a node, like `find_place`; None if there is no node."""
     mark = node.start_mark if node else None
     for part in location:
         entry = _look_up(node, part)
@@ -114,7 +114,7 @@ def find_mark(node: yaml.Node | None, location: Sequence[str | int]) -> yaml.Mar
 
 
 def describe_place(path: Path, location: Sequence[str | int]) -> str:
-    """Return a file's name with the place of a field, as `judge.yaml, line 3, column 5`."""
+    """Return a file's name with the position of a field, as `judge.yaml, line 3, column 5`."""
     try:
         return f"{path}, {find_place(path.read_text(encoding='utf-8'), location)}"
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

@@ -75,7 +75,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
         return " ".join([answer[0], *(str(mark.get("info")) for mark in answer[1:] if isinstance(mark, dict))])
 
     assert "sign in" in upload("", ["a.wav"])
-    assert "leads out of the zip" in upload("alice", ["../a.wav"])
+    assert "points outside the zip" in upload("alice", ["../a.wav"])
     told = upload("alice", [f"my tones/{item}.wav" for item in tiny.ITEMS[:9]] + ["my tones/other.wav"])
     assert "ten/demo: 9 of 10 are present" in told
     assert tiny.ITEMS[9] in told

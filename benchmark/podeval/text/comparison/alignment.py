@@ -1,4 +1,5 @@
-"""Align a script with its transcript: each word with its counterpart, and the turns of a generated dialogue in time.
+"""Align a script with its transcript: each word with its counterpart, and the turns of a generated dialogue with their
+times.
 
 The script's words are known, so they are aligned with the transcribed words (by minimum edit distance over words or, in
 Chinese, characters, with numbers as spoken), and every turn has the times of its own words. Nothing is inferred from
@@ -9,7 +10,7 @@ Errors of generated speech are handled as follows:
 threshold, common words of a skipped turn would match parts of its neighbours.
 - Fewer than three matching words that are separated from the rest by more than five unrelated words (a hallucination,
 an ad-lib) do not extend a turn.
-- Unrecognised words at the edge of a turn extend it by their expected length, at most into the pause.
+- Unrecognised words at the edge of a turn extend it by their expected length, but not past the adjacent pause.
 - One copy of a repeated sentence is used; the other does not belong to a turn unless it is inside one.
 
 If `coverage` is below one half, the alignment is a guess: the audio says something else, the transcriber failed, or the
@@ -108,7 +109,7 @@ class WrittenWord:
 
 @dataclass(frozen=True)
 class Difference:
-    """Written words `first` up to `last`, in the place of which words `start` up to `end` were recognised."""
+    """Written words `first` up to `last`, in whose place words `start` up to `end` were recognised."""
 
     first: int
     last: int
@@ -123,7 +124,7 @@ class ScriptAlignment:
     Attributes:
         script: the written script.
         written: its words.
-        heard: recognised words in order of time.
+        heard: recognised words in chronological order.
         partners: written word in the place of each recognised word, whether equal or not; None if there is none.
         differences: the stretches in which the two differ, in order and never adjacent.
     """
@@ -172,7 +173,7 @@ def locate_speaker_turns(
         BadInput: a word's times are not finite numbers in order.
     """
     alignment = align_script(script, words)
-    # The place of each turn: its written words that have a counterpart, and the position in the script at which it
+    # The position of each turn: its written words that have a counterpart, and the position in the script at which it
     # begins.
     written = alignment.written
     pairs = [(word, partner) for partner, word in enumerate(alignment.partners) if word is not None]
@@ -182,7 +183,7 @@ def locate_speaker_turns(
     for turn, of_turn in groupby(pairs, key=lambda pair: written[pair[0]].turn):
         extent = _find_extent(turn, list(of_turn), alignment, range(begins[turn], begins[turn] + lengths[turn]))
         extents += [extent] if extent else []
-    # The times, with room for unrecognised words at the edges.
+    # The times of each turn, with room for unrecognised words at the edges.
     aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / lengths[at.index])
         for at in _extend_to_unheard_words(extents, alignment.heard, duration)
@@ -243,7 +244,7 @@ def split_words(text: str, language: str = "en") -> list[str]:
     """Split a text into words for comparison: lower case, no punctuation, simplified characters for Chinese.
 
     In scripts without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
-    spelt out in `language`, so `25.` and `Twenty five.` are equal. Text in brackets and tags are not words.
+    spelt out in `language`, so `25.` and `Twenty five.` are equal. Tags and text in brackets do not count as words.
     """
     plain = keep_spoken(fold_letters(text), language).replace("'", "")
     plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
@@ -253,7 +254,7 @@ def split_words(text: str, language: str = "en") -> list[str]:
 
 
 def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:
-    """Split recognised words like the script's, each part with its share of the word's time, in order of time.
+    """Split recognised words like the script's, each part with its share of the word's time, in chronological order.
 
     Raises:
         BadInput: a word's times are not finite numbers in order.
@@ -320,7 +321,7 @@ def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]
 def _extend_to_unheard_words(
     extents: Sequence[_Extent], heard_words: Sequence[HeardWord], duration: float | None
 ) -> list[_Extent]:
-    """Extend the turns by the expected length of the missing words at their edges, at most into the pause."""
+    """Extend the turns by the expected length of the missing words at their edges, but not past the adjacent pause."""
     if not extents:
         return []
     pace = median((word.end - word.start) / len(word.text) for word in heard_words)

@@ -14,7 +14,8 @@ from rapidfuzz.distance import Levenshtein
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
 """Minimum number of runs in a recording, and their minimum share of its words."""
 JUMP, ANCHORED = 60, 3
-"""Number of words that may be skipped between two runs, and of runs after a longer jump that are no coincidence."""
+"""Maximum number of words that are skipped between two runs, and minimum number of runs after a longer jump that cannot
+be a coincidence."""
 
 
 @dataclass
@@ -76,7 +77,7 @@ def place_recordings(
 
 
 def _find_chain(texts: Sequence[str], runs: Mapping[tuple[str, ...], int], run: int) -> list[tuple[int, int]]:
-    """Find the runs that a recording has in the order of the book, as places in the recording and in the book."""
+    """Find the runs that a recording has in the order of the book, as positions in the recording and in the book."""
     keys = (tuple(texts[at : at + run]) for at in range(len(texts) - run + 1))
     hits = [(at, runs[key]) for at, key in enumerate(keys) if runs.get(key, -1) >= 0]
     order = [start for _, start in hits]

@@ -1,7 +1,7 @@
 """The Chinese readings of figures and signs, which are parts of a text that are not spoken as written.
 
-It covers numbers, percentages, dates, clock times, money, units, temperatures, fractions, ranges, versions, signs
-between figures, and addresses. A reading never omits a part. The first reading of a stretch is the usual one.
+The module covers numbers, percentages, dates, clock times, money, units, temperatures, fractions, ranges, versions,
+signs between figures, and addresses. A reading never omits a part. The first reading of a stretch is the usual one.
 
 The grammar is podeval's own, as for English (`podeval.text.comparison.english_readings`).
 """

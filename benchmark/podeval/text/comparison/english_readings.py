@@ -1,9 +1,10 @@
 """The readings of figures, signs and abbreviations in English.
 
-`$3.50` is "three dollars fifty", "three dollars fifty cents" or "three fifty". It covers numbers, dates, clock times,
-money, units, fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles,
-signs and addresses. A reading never omits a part: "three dollars" is not a reading of `$3.50`, and `2:15 p.m.` is not
-"a quarter past two". Readings are words in lower case; "and" is always optional, "a" may be "one", and "oh" is zero.
+`$3.50` is "three dollars fifty", "three dollars fifty cents" or "three fifty". The module covers numbers, dates, clock
+times, money, units, fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals,
+titles, signs and addresses. A reading never omits a part: "three dollars" is not a reading of `$3.50`, and `2:15 p.m.`
+is not "a quarter past two". Readings are words in lower case; "and" is always optional, "a" may be "one", and "oh" is
+zero.
 
 The grammar is podeval's own. The libraries that verbalise figures (NeMo, WeTextProcessing) return only one form, or
 need OpenFST.
@@ -126,7 +127,7 @@ N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 
 @lru_cache(maxsize=8_192)
 def read_word(word: str) -> tuple[str, ...]:
-    """Return the readings of a plain word in lower case, with a line for each word: itself, or "zero" for "oh"."""
+    """Return the readings of a plain word in lower case, each word on its own line: itself, or "zero" for "oh"."""
     plain = word.replace("'", "").replace("’", "")
     for british, american in (("metre", "meter"), ("litre", "liter"), ("gramme", "gram"), ("honour", "honor")):
         plain = plain.replace(british, american)
@@ -135,7 +136,7 @@ def read_word(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8_192)
 def list_readings(kind: str, text: str) -> tuple[str, ...]:
-    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), with a line for each word."""
+    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), each word on its own line."""
     return _cut_into_lines(_READERS[kind](text))
 
 

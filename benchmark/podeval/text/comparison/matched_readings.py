@@ -40,14 +40,15 @@ _FIGURE = re.compile(
     r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³A-Z./]"
     r"(?:(?<![A-Z./])|(?<=[A-Z])(?=[A-Z])|(?<=\b[VX])\b|(?<=\b[A-Za-z]\.)|(?<=[a-z][./])(?=[a-z]))"
 )
-"""Signs, in addition to abbreviations, that a difference may concern figures."""
+"""Indications, in addition to abbreviations, that a difference may concern figures."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
 
 
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
 _STATES = 300
-"""Maximum number of open places in a figure's readings, summed over the other text's pieces, per piece of the figure.
+"""Maximum number of open positions in a figure's readings, summed over the other text's pieces, per piece of the
+figure.
 """
 
 _COINS = frozenset(f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s"))
@@ -59,7 +60,7 @@ class Piece(NamedTuple):
 
     Attributes:
         text: the piece in lower case.
-        readings: every reading, with a line for each word; an empty reading if it may be silent.
+        readings: every reading, each word on its own line; an empty reading if it may be silent.
         figure: whether it is more than a plain word.
         parted: whether a punctuation mark separates a figure from the preceding piece.
     """
@@ -71,7 +72,7 @@ class Piece(NamedTuple):
 
 
 _State = tuple[int, str]
-"""A place in the readings of a figure: its next piece, and the unread rest of the previous piece."""
+"""A position in the readings of a figure: its next piece, and the unread rest of the previous piece."""
 
 
 def _any(words: Iterable[str]) -> str:
@@ -160,7 +161,7 @@ def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
     """Cut a text into its words, figures and signs, without other characters.
 
     Returns:
-        The pieces, and the place of each in the text: its first character, and the character after its last one.
+        The pieces, and the position of each in the text: its first character, and the character after its last one.
     """
     pieces: list[Piece] = []
     places: list[tuple[int, int]] = []
@@ -322,7 +323,9 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
 
 
 def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
-    """Return the states with all readings of the next piece after a completed one, and the figure's end."""
+    """Return the states after beginning the next piece wherever one is complete, in all its readings; the figure's end
+    is a state too.
+    """
     opened = [state for state in states if state[1]]
     begun = {at for at, left in states if not left}
     waiting = list(begun)

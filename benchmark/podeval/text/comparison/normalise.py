@@ -111,7 +111,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         # OpenAI's normaliser searches runs of spaces from each space, and the end of brackets from each remaining
         # bracket.
         (re.compile(r"[\[\]()<>\s]+"), " "),
-        # It fails on numbers with several thousand digits, which nobody says.
+        # OpenAI's normaliser fails on numbers with several thousand digits, which nobody says.
         (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
     ),
     "zh": (
@@ -247,7 +247,8 @@ def _normalise_as_whisper(text: str, language: Language) -> str:
     try:
         words = _load_english_normaliser()(_read_signs(fold_letters(_read_signs(text, "signs")), "en")).split()
     except AssertionError:
-        # It joins digits across commas, accents and dropped characters, and asserts that the number can be parsed.
+        # OpenAI's normaliser joins digits across commas, accents and dropped characters, and asserts that it can parse
+        # the result.
         raise BadInput("the text contains a number with thousands of digits; shorten it") from None
     # An ellipsis at the end leaves a period, which would count as a word.
     return " ".join(word for word in words if any(map(str.isalnum, word)))
