@@ -39,7 +39,7 @@ LONGEST = 15.0
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""The phrases around the words or the name in a metric's report of recognised words."""
+"""The phrases around the words or the name in the detail of a metric's defect."""
 
 
 @routes.get("/system", dependencies=[limit("120/minute")])

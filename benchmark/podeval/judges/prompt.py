@@ -55,7 +55,7 @@ class AudioClip:
 
     Args:
         samples: mono float32, shape (frames,).
-        rate: sample rate, Hz.
+        rate: sample rate in Hz.
 
     Raises:
         CannotScore: the clip is empty or contains non-finite samples.

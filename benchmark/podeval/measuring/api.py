@@ -48,7 +48,7 @@ class Scores(_PrintsTable, RecordingResults):
         defects: faulty stretches of the recording.
         results: a score with its notes and timeline, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
-        advice: phrases about inputs to add, each with the metrics that it would add.
+        advice: suggestions of inputs to add, each with the metrics that need it.
         protocols: the protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.

@@ -346,7 +346,7 @@ def find_defects(recording: Recording) -> tuple[Defect, ...]:
 
 
 def list_noted_defects(results: Iterable[Result]) -> list[Defect]:
-    """List the defects that metrics noted, in order of time; a defect that two metrics found is listed once."""
+    """List the defects that metrics noted, in chronological order; a defect that two metrics found is listed once."""
     noting = [result for result in results if isinstance(result, Score) and "defects" in result.notes]
     if not noting:
         return []

@@ -123,7 +123,7 @@ def reverb_consistency(
         norm: use normalised SRMR for all values: modulation energies limited to a range of 30 dB, and bands
             up to 30 Hz.
         variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
-        window: length of a window, seconds.
+        window: length of a window in seconds.
         stride: seconds between the beginnings of consecutive windows.
     """
     recording.require_sound(window + stride)

@@ -101,7 +101,7 @@ def timbre_consistency(
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
         speakers: number of speakers if there is no script; 0 leaves a recording without a script unscored.
-        window: length of a window, seconds.
+        window: length of a window in seconds.
         stride: seconds between the beginnings of consecutive windows.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
