@@ -43,12 +43,12 @@ def documents(request: Request, site: CurrentSite, q: str = "") -> Response:
         groups[words.dimension(metric.dimension.partition(".")[0])].append(
             (f"/metrics/{metric.name}", _title(metric, words), translate(metric.purpose, words.language), metric.name)
         )
-    wanted = q.casefold().split()
-    found = (
-        (title, [entry for entry in entries if all(word in " ".join(entry[1:]).casefold() for word in wanted)])
+    query_words = q.casefold().split()
+    matches = (
+        (title, [entry for entry in entries if all(word in " ".join(entry[1:]).casefold() for word in query_words)])
         for title, entries in groups.items()
     )
-    return site.render(request, "docs.html", q=q, groups=[group for group in found if group[1]])
+    return site.render(request, "docs.html", q=q, groups=[group for group in matches if group[1]])
 
 
 @routes.get("/about", dependencies=[limit(RATE)])
@@ -83,8 +83,14 @@ def _read_texts(request: Request, site: Site) -> tuple[dict[str, Any], Words]:
 
 def _title(metric: Metric, words: Words) -> str:
     """Return a metric's name; in languages other than the engine's, together with its usual English name."""
-    own = words.title(get_column(metric.name, metric.headline.name, metric.dimension))
-    return metric.title if words.language == FIRST else own if metric.title in own else f"{own}（{metric.title}）"
+    column_title = words.title(get_column(metric.name, metric.headline.name, metric.dimension))
+    return (
+        metric.title
+        if words.language == FIRST
+        else column_title
+        if metric.title in column_title
+        else f"{column_title}（{metric.title}）"
+    )
 
 
 def _describe(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:

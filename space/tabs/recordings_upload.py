@@ -118,9 +118,9 @@ class RecordingsUpload(TabPart):
         expected = [[f"{folder}{name}" for name in each] for each in choices.values()]
         names = [name for each in expected for name in each if name in upload.recordings]
         missing = [each[0] for each in expected if not set(each) & set(names)]
-        shown = missing[:MOST_NAMED]
-        counts = {"count": len(choices), "more": len(missing) - len(shown)}
-        return {"title": entry.folder, "names": names, "missing": shown, **counts}
+        listed = missing[:MOST_NAMED]
+        counts = {"count": len(choices), "more": len(missing) - len(listed)}
+        return {"title": entry.folder, "names": names, "missing": listed, **counts}
 
     def _show(self, request: gr.Request, of_no_item: Sequence[str] = (), **values: Any) -> str:
         few = of_no_item[:MOST_NAMED]
