@@ -2,8 +2,8 @@
 
 A checklist is derived from the request alone: its explicit requirements and those that they imply. The script is
 audited against it; each item gets 0, 0.5 or 1, with passages from the script as evidence. Because the list does not
-depend on the script, every system is audited against the same one. Language, speakers and length are counted, given to
-the judge as facts, and left out of the list.
+depend on the script, every system is audited against the same one. Language, number of speakers and length are
+measured, given to the judge as facts, and left out of the list.
 
 Differs from the paper, whose judge derives the list again for each script, sees the script, and estimates the length
 itself (`acceptance`, the variant `podbench`). The list `generic`, from the paper's Table 4, is derived without
@@ -235,8 +235,8 @@ def audit(
     Args:
         request: the request for the script.
         script: the whole script, which is searched for evidence.
-        shown_text: the text of the script for the judge.
-        counted: the counts, in words.
+        shown_text: the text of the script that the judge sees.
+        counted: a text that states the counts.
         generic: whether to derive the list without knowledge of podcasts.
     """
     requirements = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]

@@ -1,5 +1,5 @@
-"""The use of a judge by a metric: the judge and its prompts are part of the protocol, the location of its records is
-not.
+"""The use of a judge by a metric: the judge and its prompts are part of the protocol, but the location of its records
+is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, receives answers and
 returns a score. It does not depend on the judge, which is a keyword of `compute` and an option of the command line.
@@ -110,7 +110,7 @@ JUDGE, RECORDS, PROMPTS = "judge", "records", "prompts"
 """Keywords of `compute` for a judged metric."""
 
 ARGUMENTS = {
-    JUDGE: "who judges: `MODEL@https://host/v1` (its key in the environment as `PODEVAL_JUDGE_KEY`), "
+    JUDGE: "the judge: `MODEL@https://host/v1` (its key in the environment as `PODEVAL_JUDGE_KEY`), "
     "`gguf:/path/model.gguf`, `transformers:REPO@COMMIT`, `records:FOLDER`, or the path of a YAML file; part of the "
     "protocol",
     RECORDS: "folder of the judge's raw answers, from which an interrupted run is resumed",

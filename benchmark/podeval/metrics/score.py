@@ -40,7 +40,9 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """The drift of each key over the recording: the `slope` per `per`, and its `ci95`; empty if it is short."""
+        """The drift of each key over the recording: the `slope` per `per`, and its `ci95`; empty if the recording is
+        short.
+        """
         from podeval.stats.drift import drift
 
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
@@ -72,7 +74,7 @@ class Score:
 
     @property
     def unranked(self) -> Mapping[str, str]:
-        """The reasons why values are not ranked, by key: the values are right, but would be easy to game."""
+        """The reasons why values are not ranked, by key: the values are correct, but would be easy to game."""
         reasons: Mapping[str, str] = self.notes.get(UNRANKED, {})
         return reasons
 
@@ -170,7 +172,9 @@ def describe_notes(score: Score) -> list[str]:
     stem = notes if notes.get("scored") else notes.get("stem")
     if stem:
         also = "" if notes.get("scored") else ", in addition to the whole recording"
-        lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech is scored without it{also}")
+        lines.append(
+            f"the recording contains {stem['music_seconds']:.1f} s of music, and its speech is scored without it{also}"
+        )
     return lines
 
 
@@ -229,7 +233,7 @@ def compute_share_by_minute(
     Args:
         key: the metric's key, which sums up the shares.
         duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
-        counts: the time in seconds, the amount and the maximum possible amount of each counted thing.
+        counts: the time in seconds, the amount and the maximum possible amount of each counted item.
         scale: the factor by which shares are multiplied.
         fewest: the minimum possible amount in a minute for which a share is computed.
     """

@@ -6,10 +6,10 @@ A judge can consider the sound of an answer only if it hears it, or reads the to
 
 As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer_audio", "user_tags", "answer_tags"}],
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
-"system"}`. Texts are transcripts, `tags` are the sounds and tones in them, and audio is given as paths of files.
-`answer` is the system's own transcript: judges see it as a claim, with brackets turned into quotation marks. If someone
-else transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser does so. The
-general criteria and those of the dimension are optional: podeval has its own wording of both.
+"system"}`. Texts are transcripts, `tags` are the sounds and tones in them, and audio is given as file paths. `answer`
+is the system's own transcript: judges see it as a claim, with brackets turned into quotation marks. If someone else
+transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser does so. The general
+criteria and those of the dimension are optional: podeval has its own wording of both.
 """
 
 import json
@@ -250,9 +250,8 @@ class SpokenDialogue:
     def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue", profile: str = "embedded") -> "SpokenDialogue":
         """Parse a dialogue from JSON or data; `profile` selects the recogniser of answers.
 
-        Raises:
-            BadInput: it is not JSON, or has no turns, an unknown dimension, or criteria in an unknown form; the message
-                names the place.
+        Raises: BadInput: it is not JSON, has no turns, an unknown dimension, or criteria in an unknown form; the
+        message names the place.
         """
         if isinstance(source, SpokenDialogue):
             return source
@@ -356,7 +355,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 
 def quote_brackets(text: str) -> str:
-    """Write a transcript in one line, with text in brackets as quoted words, because only a listener adds tones."""
+    """Write a transcript on one line, with text in brackets as quoted words, because only a listener adds tones."""
     quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 

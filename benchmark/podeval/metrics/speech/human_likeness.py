@@ -155,7 +155,7 @@ def fit_factor(people: Sequence[Features], damaged: Mapping[int, Features]) -> F
     """
     windows = np.concatenate(people)
     mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
-    # The differences of a person are measured on axes that other people define.
+    # A person's deviation is measured on axes that were fitted to other people.
     rows, rows_of_damage = [], []
     for fold in range(min(FOLDS, len(people))):
         part = range(fold, len(people), FOLDS)
@@ -295,7 +295,7 @@ def human_likeness(
     for number, one in enumerate(recordings):
         progress.report("recordings", number, len(recordings))
         try:
-            # A copy, so that one recording at a time is in memory.
+            # Use a copy, so only one recording at a time is in memory.
             recording = replace(one).recording
             if describe_models(recording.profile) != people.about["models"]:
                 raise ModelMissing("the reference was made with models other than this profile's; see docs/metrics.md")

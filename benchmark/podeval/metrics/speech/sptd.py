@@ -127,7 +127,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(
-            f"speakers={speakers} is asked for, but the script has {len(script.speakers)}; give only one of the two"
+            f"speakers={speakers} was given, but the script has {len(script.speakers)}; give only one of the two"
         )
     return speakers or (len(script.speakers) if script else 0)
 

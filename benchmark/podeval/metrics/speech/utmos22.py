@@ -14,11 +14,11 @@ Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022"
 Differs from SpeechMOS, which processes the whole file at once, in using windows: recordings of up to 10 s have the same
 value.
 
-Like all predictors of opinion here, it rates the recording as it is, but a constant offset is removed, ends without
-speech are cut to half a second, and windows that are more than 60 % silence or music alone are left out and counted
-(since version 1.1; 1.0 rated the speech stem if there was music). If there is music, `utmos22_stem` is the value of the
-separated speech, which is shown but not ranked; `source="stem"` separates the speech of every recording and makes
-another protocol.
+Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
+without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and
+counted (since version 1.1; 1.0 rated the speech stem if there was music). If there is music, `utmos22_stem` is the
+value of the separated speech, which is shown but not ranked; `source="stem"` separates the speech of every recording
+and is a different protocol.
 """
 
 from typing import Literal

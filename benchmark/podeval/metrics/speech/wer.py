@@ -113,7 +113,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     ),
     limitations=(
         "It includes the transcriber's own errors: a few percent on clean English, more with accents, names, overlaps "
-        "and noise, so that it is an upper bound on the system's errors. Whisper was trained on much more English than"
+        "and noise, so it is an upper bound on the system's errors. Whisper was trained on much more English than"
         " Chinese, and recognises some accents worse than others. It also corrects: a mispronounced word that it "
         "guesses correctly is not counted as an error."
     ),
@@ -148,7 +148,7 @@ def wer(
     written = read_as(reference_text) if language == "auto" else language
     track = recording.speech_track(source)
     transcript = track.transcript(written if written in ("en", "zh") else None)
-    # A few words do not identify their language, so the recognised one is used.
+    # A few words do not identify their language, so the recognised language is used.
     compared = transcript.language if written is None else written
     other = compared not in ("en", "zh")
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
@@ -185,7 +185,7 @@ def _choose_readings(
         BadInput: the readings belong to another text.
     """
     if readings.text.split() != text.split():
-        raise BadInput("the readings are of another text than the one that should be heard; give those of this text")
+        raise BadInput("the readings belong to a text other than the one that should be heard; give those of this text")
     return readings.choose(heard, language, normaliser, read)
 
 
