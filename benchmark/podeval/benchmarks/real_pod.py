@@ -5,8 +5,8 @@ speak them on the voice track, all in the same reference voices, and they are th
 judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
 listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and `long_zh`.
 Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
-It has neither a script nor an error ceiling; `podcast_checks` guards its ranks. Differences from the paper: writing and
-voicing are two additional tasks, each with equal conditions for all systems.
+It has neither a script nor an error ceiling; only systems that pass `podcast_checks` are ranked on this track.
+Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all systems.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -113,14 +113,14 @@ PODCAST_DIMENSIONS = (
         guard="podcast_checks.passed",
     ),
 )
-"""Dimensions of finished podcasts with their own words, whose ranks `podcast_checks` guards."""
+"""Dimensions of finished podcasts with their own words, in which only systems that pass `podcast_checks` are ranked."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
     title="Real-Pod",
     description=(
-        "Podcasts for two to four voices on everyday topics: how rich the script is, how well it is spoken, "
-        "how the finished audio sounds to a listener."
+        "Podcasts for two to four voices on everyday topics: how rich the script is, how well it is spoken, and how "
+        "the finished audio sounds to a listener."
     ),
     paper="https://arxiv.org/abs/2510.00485",
     citation="""@misc{xiao2025podeval,
@@ -287,7 +287,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="rhythm",
             title="Rhythm (beyond the papers)",
-            description="What no paper measures: whether turns, pauses and pace are those of people who talk.",
+            description="What no paper measures: whether turns, pauses and pace are like those of people talking.",
             tracks=("voice",),
             metrics=(
                 MetricUse(
@@ -328,7 +328,9 @@ BENCHMARK = Benchmark(
         Dimension(
             name="opinion",
             title="Predicted opinion (beyond the papers)",
-            description="What predictors of listeners' opinions that other papers use say; reference profile only.",
+            description=(
+                "Ratings by the predictors of listeners' opinions that other papers use; reference profile only."
+            ),
             tracks=("voice",),
             metrics=(
                 MetricUse(name="utmos22", keys=("utmos22",)),

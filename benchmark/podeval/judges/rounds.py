@@ -1,4 +1,4 @@
-"""Conversations with a judge: a measurement asks in rounds, independently of what answers.
+"""Conversations with a judge: a measurement asks its questions in rounds, regardless of what answers them.
 
 A measurement that needs a judge is a generator. It yields the requests of a round, receives their answers, may yield
 more, and returns its result. Many conversations run at the same time and their rounds are sent together, so the total

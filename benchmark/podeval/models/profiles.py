@@ -1,4 +1,4 @@
-"""The profiles: the set of models that a number comes from, one entry each.
+"""The profiles: each is a set of models that values come from, and has one entry here.
 
 All lists of profiles elsewhere come from this table: choices and refusals, help, the board's filters, and the number of
 processes per GPU. To add a profile, add an entry here, its name to the `profiles` of the cards of its models, and the

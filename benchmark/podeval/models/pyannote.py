@@ -50,7 +50,7 @@ class PyannoteDiarizer(Diarizer):
         self._pipeline.to(torch.device(choose_device()))
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Return turns in order of time, numbered by first appearance; empty if no speaker is found.
+        """Return turns in chronological order, numbered by first appearance; empty if no speaker is found.
 
         Turns overlap if speakers do.
         """

@@ -109,10 +109,10 @@ def test_a_pilot_foretells_and_the_run_goes_on_from_it(
     said = run(*command, *judge.options, "--pilot", "--limit", "3")
     assert len(judge.server.calls) == 3
     assert "3 items are left for a later run" in said.stderr
-    used = "3 calls, 3000 tokens asked (1200 of them audio) and 450 answered (150 of them thoughts), cost 7.5"
+    used = "3 calls, 3000 tokens in requests (1200 of them audio) and 450 in answers (150 of them reasoning), cost 7.5"
     assert f"judge: {used}" in said.stderr
     assert "pilot of 3 of 6 items" in said.stderr
-    assert "judge, about: 6 calls, 6000 tokens asked" in said.stderr
+    assert "judge, about: 6 calls, 6000 tokens in requests" in said.stderr
     assert "cost 15" in said.stderr
     (low, high, half) = re.findall(
         r"script_quality\.substance \S+ \[(\S+), (\S+)\] with 3, about ±(\S+) with all", said.stderr
@@ -193,7 +193,7 @@ def test_pilots_by_two_protocols_in_one_folder_do_not_add_up(
     run(*command, *first.options, *pilot)
     said = run(*command, *second.options, *pilot).stderr
     assert len(second.server.calls) == 3
-    assert "judge, about: 6 calls, 6000 tokens asked" in said, "three for three of six, not six"
+    assert "judge, about: 6 calls, 6000 tokens in requests" in said, "three for three of six, not six"
     folder = RunFolder(tmp_path / "runs", "podbench", "sample", "mine")
     path = folder.path / "embedded" / FILE
     lines = read_lines(path)
@@ -384,7 +384,7 @@ def test_check_says_what_does_not_work_and_ends_with_1(
 def test_check_of_a_judge_that_does_not_hear_asks_about_a_text_alone(priced: Callable[..., PricedJudge]) -> None:
     judge = priced(lambda call: '{"count": 7}')
     judge.file.write_text(judge.file.read_text("utf-8").replace("hears: true", "hears: false"), "utf-8")
-    assert "audio: not asked: the judge is not declared to hear" in run("judge", "check", judge.file).stdout
+    assert "audio: not asked: the judge is not declared to accept audio" in run("judge", "check", judge.file).stdout
     assert len(judge.server.calls) == 1
     with pytest.raises(BadInput, match="leave out --records"):
         run("judge", "check", judge.file, "--records", judge.records)
