@@ -355,7 +355,7 @@ REASONS: Mapping[str, str] = {
     "note-languages": "the text is in several languages: {0}",
     "note-brackets": "{0} of the reference is in brackets and was not compared",
     "note-upsampled": "the recording was resampled, because its {0} Hz are less than the models need",
-    "note-short": "the text is shorter than the window that this is measured on",
+    "note-short": "the text is shorter than one window of this metric",
     "note-windows": "{0} windows with hardly any speech were left out",
     "note-without": "{0} has no value: {1}",
     "note-stem": "the recording contains {0} s of music, and its speech is scored without it",

@@ -92,7 +92,7 @@ class Split(FactSheet):
     Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
     Scripts in spontaneous speech, which may have fewer speakers, are for listening tests and not open to entries. With
     `readings`, items list the accepted readings of their lines, and the protocols of metrics that compare with the text
-    include these readings. A split that is not `ranked` has too few items for ranks, and the board shows only its
+    include these readings. A split that is not `ranked` has too few items for a ranking, and the board shows only its
     values.
     """
 

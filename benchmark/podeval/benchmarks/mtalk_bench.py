@@ -119,7 +119,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="efficiency",
             title="Efficiency",
-            description="How much of what a system says is needed.",
+            description="How much of what a system says is essential.",
             tracks=("respond",),
             metrics=(
                 MetricUse(name="content_density", keys=("content_density",), parameters={"transcripts": "heard"}),

@@ -65,7 +65,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="instructions",
             title="Instructions",
-            description="Whether the script does what was asked for, said or implied.",
+            description="Whether the script does what was asked for, explicitly or implicitly.",
             tracks=("write",),
             metrics=(
                 MetricUse(

@@ -127,7 +127,7 @@ class Budget:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
                 audio = round(audio_tokens * self._dearer)
-                # Every token of an answer may turn out to be a thinking token.
+                # Every token of an answer may turn out to be a reasoning token.
                 cost = max(compute_price(price, question, answer, audio, thoughts) for thoughts in (0, answer))
                 reservation = Reservation(question, answer, cost, audio)
                 if self._fits(reservation):
@@ -190,7 +190,7 @@ def compute_price(
         prompt_tokens: tokens of the request.
         answer_tokens: tokens of the answer.
         audio_tokens: tokens of the request that are audio.
-        thinking_tokens: tokens of the answer that are thinking.
+        thinking_tokens: tokens of the answer that are reasoning.
     """
     if price is None:
         return 0.0

@@ -104,7 +104,7 @@ class JudgeClient:
         budget: cap and account, which several clients may share.
         refresh: whether to ask again despite a recorded answer; `failed` does so only if there is no usable answer.
         patience: limits on retrying failed calls.
-        wordings: other wordings of prompts, by name.
+        wordings: custom wordings of prompts, by name.
 
     Raises:
         BadInput: the cost is capped but the judge has no price, or the records are damaged.

@@ -211,7 +211,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
     """Parse the answer in a text into its type.
 
     Raises:
-        UnreadableAnswer: for the same reasons as in `read_answer`.
+        UnreadableAnswer: the reasons are those of `read_answer`.
     """
     try:
         return _parse_object(text, model)

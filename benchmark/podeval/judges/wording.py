@@ -1,4 +1,4 @@
-"""Prompts with other wordings: the text of a file replaces a prompt's system text and request.
+"""Prompts with custom wordings: the text of a file replaces a prompt's system text and request.
 
     [system]
     You mark scripts.

@@ -50,7 +50,7 @@ PLACE = "Relative to the other systems in one arena; meaningless outside it"
 RELATIVE = "Relative to the other systems in one listening test; meaningless outside it"
 ZERO = "Relative to a reference script, which counts as 0, so there is no typical value"
 LENGTH = "Grows with the length of the text, so values of texts of other lengths are no guide"
-HARDWARE = "Depends on the machine; no paper reports it for the same one"
+HARDWARE = "Depends on the machine; no paper reports it for the same machine"
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ def judge_battle(
 
 
 def _measure_length(request: JudgeRequest, side: str) -> float:
-    """Return the length of a side in a question, in seconds or characters."""
+    """Return the length of one system's dialogue in a request, in seconds or characters."""
     shown = {name: value for name, value in request.inputs.items() if name.startswith((f"{side}_", f"dialogue_{side}"))}
     return round(sum(len(value) if isinstance(value, str) else value.seconds for value in shown.values()), 3)
 

@@ -26,7 +26,7 @@ CANCELLED = "channels cancel each other in more than 5 % of the recording, and w
 
 
 def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the notes of a recording with cancelling channels: the affected share, and the keys without a rank."""
+    """Return notes about channels that cancel each other: the affected share, and the keys that are not ranked."""
     share = recording.cancelled
     return {"channels_cancel": round(share, 3), UNRANKED: dict.fromkeys(keys, CANCELLED)} if share > MOST else {}
 

@@ -1,5 +1,5 @@
-"""Protocols: a protocol is a hash that identifies how a score was computed. Numbers are ranked only against numbers of
-the same protocol.
+"""Protocols, each identified by a hash of how a score was computed. Numbers are ranked only against numbers of the same
+protocol.
 
 The hash includes the metric and its version, the parameters, the presence of optional inputs, the identity of every
 model that the metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision and, for

@@ -132,7 +132,7 @@ _NOTED: Mapping[str, str] = {
     "text_language": "the language of the text is {0}",
     "text_languages": "the text is in several languages: {0}",
     "dropped": "{0:.0%} of the reference is in brackets and was not compared",
-    "short": "the text is shorter than the window that this is measured on",
+    "short": "the text is shorter than one window of this metric",
     "windows_left_out": "{0} windows with hardly any speech were left out",
     "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
@@ -181,7 +181,7 @@ def describe_notes(score: Score) -> list[str]:
 def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
     """List the values that left their usual range, with the times, and the uncertainty of the slopes."""
     if notes.get(CENSORED):
-        yield "nothing leaves its usual range before the end, so it lasts at least as long as the recording"
+        yield "no value leaves its usual range before the end, so `lasts` is at least the length of the recording"
     if left_after := notes.get(LEFT_AFTER):
         minutes = sorted(left_after.items(), key=lambda pair: pair[1])
         yield f"leaves its usual range: {', '.join(f'{name} after {minute} min' for name, minute in minutes)}"

@@ -1,6 +1,6 @@
 """A spoken dialogue that is judged: the user's words, the system's answers, and the criteria (MTalk-Bench).
 
-A judge can consider the sound of an answer only if it hears it, or reads the tones that a listener noted
+A judge can consider how an answer sounds only if it hears the answer, or reads the tones that a listener noted
 (`answer_tags`). Otherwise, paralinguistic and ambient dialogues cannot be judged (the paper's two conditions, section
 6.2.2).
 

@@ -188,7 +188,7 @@ class EndpointChat:
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:
-            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values; a judgement has few", crowded=False)
+            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values; an answer has few", crowded=False)
         text = self._hide_key(content.decode("utf-8", "replace"))
         data = join_stream(text) if text.lstrip().startswith(("data:", "event:", ":")) else parse_body(text)
         return find_error(data), data
@@ -206,7 +206,7 @@ class EndpointChat:
                 f"({self.provider.name})",
                 for_all=True,
             )
-        # A simpler form of the schema does not change what a filter finds.
+        # A simpler form of the schema does not change the decision of a content filter.
         kind = ChatRefused if _FILTERED.search(error.message) else _BadRequest
         return kind(reason, for_all=False)
 

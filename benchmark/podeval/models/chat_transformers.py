@@ -150,7 +150,7 @@ class TransformersChat:
         )
 
     def _prepare_inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the model's inputs: tokens, and features of the audio, each of which has a token in its place."""
+        """Return the model's inputs: tokens, and features of the audio, each of which has a placeholder token."""
         conversation, clips = _read_conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         audio: dict[str, Any] = {}

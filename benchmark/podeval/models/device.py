@@ -50,8 +50,8 @@ def require_device(name: str, title: str, remedy: str) -> str:
 
     Args:
         name: name of the device in torch, such as `cuda:1`.
-        title: name of the device in a refusal.
-        remedy: advice in a refusal, in addition to naming another device.
+        title: name of the device in the error message.
+        remedy: advice in the error message, in addition to naming another device.
 
     Raises:
         BadInput: the device does not exist.

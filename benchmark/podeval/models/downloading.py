@@ -227,7 +227,7 @@ class DeadlineExceeded(httpx.ReadTimeout):
 
 @dataclass
 class Deadline:
-    """The remaining seconds for waiting for a server."""
+    """The time left to wait for a server, in seconds."""
 
     left: float
 
@@ -240,7 +240,7 @@ def end_after(seconds: float) -> Iterator[Deadline]:
     """End this thread's requests of clients prepared by `end_reads` after this many seconds of waiting in total.
 
     Raises:
-        DeadlineExceeded: the server took longer, for connections, heads and bodies together.
+        DeadlineExceeded: the server took longer in total, for connections, headers and bodies.
     """
     deadline = Deadline(seconds)
     token = _deadline.set(deadline)
@@ -255,7 +255,8 @@ Client = TypeVar("Client", httpx.Client, httpx.HTTPTransport)
 
 def end_reads(client: Client) -> Client:
     """Make the connections of a client or a transport obey `end_after`; return the client or transport."""
-    # httpx limits only each read, so headers at one byte per second never end; it has no option for a backend.
+    # httpx limits only each single read, so headers sent at one byte per second never end; it has no option for a
+    # backend.
     for transport in (client._transport, *client._mounts.values()) if isinstance(client, httpx.Client) else (client,):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool

@@ -2,7 +2,7 @@
 
 An error is classified by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, an
 HTML page, plain text, cut off, empty or not text at all: the endpoint's own words are extracted if there are any, and
-no content causes an exception.
+no body raises an exception.
 """
 
 import contextlib

@@ -192,7 +192,7 @@ def _imported_when_used(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _numba_cache_kept() -> Iterator[None]:
-    """Keep numba's cache in its place, because senko moves it, and compiled code is then not found."""
+    """Keep numba's cache in place: senko moves it, and compiled code would then not be found."""
     before = os.environ.get(_NUMBA_CACHE)
     try:
         yield

@@ -3,7 +3,7 @@
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
 decoded at once, independently, in one pass without timestamp tokens. It runs in 32 bits everywhere: in 16 bits, some
 words and many times differ from those on a CPU or in another batch. A static cache is not used, because only 96.8 % of
-the tokens of the decoder compiled for it were the same.
+the tokens from the decoder compiled for it matched.
 
 The time of a word comes from the attention to the audio while the model wrote it. For the attention heads that follow
 the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged; the

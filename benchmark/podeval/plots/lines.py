@@ -106,7 +106,7 @@ class Density:
 def draw_densities(
     densities: Sequence[Density], frame: Frame, axis_title: str = "", usual: tuple[float, float] | None = None
 ) -> str:
-    """Draw a density curve for each system: a Gaussian kernel of Silverman's width; each curve has an area of 1.
+    """Draw a density curve for each system: a Gaussian kernel with Silverman's bandwidth; each curve has an area of 1.
 
     Args:
         densities: the curves; at most `SERIES` of them look different.
@@ -142,7 +142,7 @@ def draw_densities(
 
 
 def estimate_density(values: Sequence[float], width: float, grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the density of values at the points of a grid, with a Gaussian kernel of the given width."""
+    """Return the density of values at the points of a grid, with a Gaussian kernel of the given bandwidth."""
     distances = (grid[:, np.newaxis] - np.asarray(values, np.float64)) / width
     return np.asarray(np.exp(-0.5 * distances**2).mean(axis=1) / (width * math.sqrt(2 * math.pi)))
 

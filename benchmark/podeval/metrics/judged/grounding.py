@@ -146,7 +146,7 @@ A part of it, as a machine heard it (spelling and punctuation are the machine's)
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_TOPIC, ASK_CLAIMS)),
-    intended_use="Finding podcasts that stray from their topic, or claim what their sources do not.",
+    intended_use="Finding podcasts that stray from their topic, or whose claims their sources do not support.",
     limitations=(
         "It takes the sources as the only truth: a claim that they do not contain counts as unsupported. The "
         "transcriber's errors in names and figures may count as the podcast's. A language model picks the claims and "

@@ -108,7 +108,7 @@ def cut_parts(script: Script) -> list[Script]:
     ),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_CLAIMS,)),
-    intended_use="Finding scripts that claim what their sources do not, with each claim and the decisive passage.",
+    intended_use="Finding scripts whose claims their sources do not support, with each claim and the decisive passage.",
     limitations=(
         "It takes the sources as the only truth: a claim that they do not contain counts as unsupported, even if it is "
         "true. A script that claims little can be grounded throughout, so read the value together with `claims`. A "

@@ -189,7 +189,7 @@ def endurance(
     track = recording.speech_track(source)
     speech_track.require_speech(track, SHORTEST_SPEECH)
     turns = find_turns(track, script, speakers)[0] if script or speakers else ()
-    # Values that other metrics have by minute or by window.
+    # Take the values that other metrics provide by minute or by window.
     inputs = {"recording": track, **({"script": script} if script else {})}
     by_minute: dict[str, Sequence[float | None]] = {}
     for name, (part, key) in choose_parts(script).items():
@@ -202,7 +202,7 @@ def endurance(
         else:
             clips = [(Span(start, start + timeline.window),) for start in timeline.starts]
             by_minute[name] = average_by_minute(track, turns, clips, np.array(timeline.values[key], float))
-    # Values that are measured here.
+    # Measure the remaining values.
     windows = place_windows(join_speech(track.speech()), WINDOW, STRIDE)
     by_minute["level"] = average_by_minute(track, turns, windows, measure_levels(track, windows))
     transcript = track.transcript()

@@ -55,7 +55,8 @@ PAUSE = 0.25
 """Shortest pause, seconds; the closures of stop consonants are shorter (Goldman-Eisler)."""
 
 SEAM, SEAM_RATIO = 1.0, 2.5
-"""A pause longer than both, in seconds and in median pauses, may be a join between two pieces."""
+"""A pause that exceeds both limits, in seconds and in multiples of the median pause, may be a join between two pieces.
+"""
 
 SHORTEST_VOICED = 2.0
 """Minimum voiced seconds for which a speaker's pitch and level are described."""
@@ -253,7 +254,7 @@ def count_syllables(text: str, language: str = "en") -> int:
 
     Args:
         text: words of any language written in Latin letters, or Chinese.
-        language: `zh` if its numbers are said in Chinese.
+        language: `zh` if its numbers are read in Chinese.
     """
     spoken = "zh" if language == "zh" else "en"
     text = _MARKS.sub("", fold_letters(text))

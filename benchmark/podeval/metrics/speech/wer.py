@@ -4,15 +4,15 @@
 the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
 Both texts are normalised (`podeval.text.comparison.normalise`); the raw values are also given, or None if a language
 has no words to count. English goes through Whisper's normaliser, which unifies numbers, contractions and spelling; in
-addition, `&`, the unit of "one" (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese loses
-punctuation and is compared in simplified characters; numbers in digits and in characters are equal if one can be read
-as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the notes is their
-share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects the language,
-and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone marks count;
-the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do not (since
-version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the language,
-or all languages of a text that has several. If a text is too short to identify its language, the transcriber's choice
-is used.
+addition, `&`, the unit of "one" (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese texts
+are stripped of punctuation and compared in simplified characters; numbers in digits and in characters are equal if one
+can be read as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the notes
+is their share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects the
+language, and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone marks
+count; the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do not
+(since version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the
+language, or all languages of a text that has several. If a text is too short to identify its language, the
+transcriber's choice is used.
 
 These are also treated as equal: 10:30 and "ten thirty"; thousands with a point, comma, space or apostrophe; fractions
 and powers (`½`, `m²`) and their words; initials with or without points (`U.S.A.`); HTML entities and their characters;
@@ -105,8 +105,8 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     paper="PodEval, LFS-Bench",
     caution=(
         "Speech in another language than its script is not recognised as such: Whisper is told the script's language, "
-        "and translates. A dialogue that espeak-ng reads in German has 0.73 against the English script, and 0.47 "
-        "against its own."
+        "and translates. A dialogue that espeak-ng reads in German has a WER of 0.73 against the English script, and "
+        "of 0.47 against its own."
     ),
     intended_use=(
         "Checking whether a system says the words it was given; a precondition for every measure of how they sound."

@@ -81,7 +81,7 @@ class EmbeddedText:
     intended_use="Comparing how widely scripts on the same topic range.",
     limitations=(
         "A text that wanders off its topic scores higher than one that stays on it. The encoder was trained on written"
-        " English and knows meaning only as it appears in that data; languages other than English and Chinese are "
+        " English and represents meaning only as it appears in that data; languages other than English and Chinese are "
         "unscored."
     ),
 )

@@ -41,7 +41,7 @@ class PyannoteSegmentation(Segmentation):
 
     def __init__(self, files: dict[str, Path]) -> None:
         tensors = read_tensors(files[_WEIGHTS], "state_dict", device=choose_device())
-        # Copy them to memory, out of the file's mapping.
+        # Copy the weights out of the memory-mapped file.
         weights = {name: value.clone() for name, value in tensors.items()}
         self._filter = _build_filters(select_part(weights, "sincnet."))
         self._classify = _build_classifier(weights)
