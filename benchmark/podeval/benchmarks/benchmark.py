@@ -197,8 +197,8 @@ class _ItemsFile(FactSheet):
 class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
-    `whole_battles`: the arena compares its outputs only whole, because an excerpt of answers is not a dialogue.
-    `anchors`: items of planted quality that test its judges (`podeval.validation.planted_cases`).
+    `whole_battles`: the arena compares only whole outputs, because an excerpt of answers is not a dialogue. `anchors`:
+    items of planted quality that test its judges (`podeval.validation.planted_cases`).
     """
 
     name: Name

@@ -79,7 +79,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="quality",
             title="Quality",
-            description="Whether the script has substance, tells it well, and sounds like people talking.",
+            description="Whether the script has substance, presents it well, and sounds like people talking.",
             tracks=("write",),
             metrics=(
                 MetricUse(name="script_quality", keys=("script_quality", "substance", "narrative", "naturalness")),

@@ -158,7 +158,7 @@ BENCHMARK = Benchmark(
         Split(
             name="demo",
             trial=True,
-            description="Six scripts of about 50 seconds from six categories; runs on a laptop in minutes.",
+            description="Six scripts of about 50 seconds from six categories, which run on a laptop in minutes.",
             file="real_pod_demo.json",
             revision="sha256:49415a6a62efded2ada8e8e0b8146efe7515efd2c352e37f16ee23f2c5e40034",
             tracks=("voice", "write", "podcast"),
@@ -214,7 +214,9 @@ BENCHMARK = Benchmark(
         Dimension(
             name="judged",
             title="Judged",
-            description="Whether a judge prefers the script to the reference script on the same topic, by quality.",
+            description=(
+                "Whether a judge prefers the script to the reference script on the same topic, for each quality."
+            ),
             tracks=("write",),
             metrics=(
                 MetricUse(

@@ -21,7 +21,7 @@ from podeval.errors import BadInput
 from podeval.judges.prompt import Prompt
 
 SYSTEM, REQUEST = "[system]", "[request]"
-"""Lines above the two texts."""
+"""Heading lines above the two texts."""
 
 
 def write_wording(prompt: Prompt) -> str:

@@ -57,7 +57,7 @@ INPUTS = {
 }
 """The inputs that a metric may ask for, by parameter name."""
 ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
-"""Arrow of the better direction, by direction."""
+"""Arrow that shows which direction is better, by direction."""
 
 _OCCASIONAL = ("separator", "second_transcriber", "segmentation")
 """Jobs that only some recordings need."""
@@ -83,7 +83,9 @@ class Key:
     unreached: str = ""
     """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
     timing: bool = False
-    """Whether it depends on pauses between turns, in which case the strategy is part of the protocol's id."""
+    """Whether it depends on pauses between turns, in which case the protocol's id includes how the items were
+    generated.
+    """
     percent: bool = False
     """Whether it is displayed as a percentage; data contain the fraction."""
     only_for: str = ""
@@ -145,7 +147,7 @@ class Metric:
 
     @property
     def misreading(self) -> str:
-        """A sentence on what must not be concluded from its values."""
+        """A sentence about what must not be concluded from its values."""
         return f"Do not conclude {MISREADINGS.get(self.name, UNWARNED)}"
 
     @property

@@ -30,7 +30,8 @@ PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scrip
 PODEVAL_AUDIO = "PodEval, Table 9: real podcasts, and the systems of the paper"
 PODBENCH = "PodBench, Table 1: Claude 4.5 Sonnet, GPT-5.1 and Gemini 3 Pro; no scripts by people"
 DEMO = (
-    "the span of nine dialogues by Hibari with Piper, and by Kokoro, of the six demo scripts of Real-Pod, measured here"
+    "the span of nine dialogues, by Hibari with Piper and by Kokoro, from the six demo scripts of Real-Pod, measured "
+    "here"
 )
 PEOPLE_STRETCHES = f"{PEOPLE_TURNS}, stretches of 15 and of 50 events"
 LFS_SPEED = "LFS-Bench, Table 9: ten open systems, one speaker"

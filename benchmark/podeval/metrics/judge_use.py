@@ -114,8 +114,7 @@ ARGUMENTS = {
     "`gguf:/path/model.gguf`, `transformers:REPO@COMMIT`, `records:FOLDER`, or the path of a YAML file; part of the "
     "protocol",
     RECORDS: "folder of the judge's raw answers, from which an interrupted run is resumed",
-    PROMPTS: "folder with other wordings of the judge's prompts, as `podeval judge prompts` writes ours; part of the "
-    "protocol",
+    PROMPTS: "folder with custom wordings of prompts, in the format of `podeval judge prompts`; part of the protocol",
 }
 
 NO_JUDGE = (

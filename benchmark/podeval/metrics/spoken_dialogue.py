@@ -236,7 +236,9 @@ class SpokenDialogue:
         clips = {}
         for number, turn in enumerate(self.turns, 1):
             if turn.user_audio is None:
-                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, but a judge of audio must hear it")
+                raise BadInput(
+                    f"{self.id}, turn {number}: user_audio is missing, but a judge that listens must hear it"
+                )
             if turn.answer_audio is None:
                 raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
             clips[f"{prefix}user_{number}"] = _clip(turn.user_audio)

@@ -87,7 +87,7 @@ def _to_anthropic(body: Body) -> Body:
 
 
 def _from_anthropic(data: Body) -> Body:
-    """Restore an answer in Anthropic's Messages format."""
+    """Translate an answer in Anthropic's format into OpenAI's form."""
     if not isinstance(data.get("content"), list):
         return {}
     usage, stop = data.get("usage") or {}, data.get("stop_reason")
@@ -139,7 +139,7 @@ def _to_google(body: Body) -> Body:
 
 
 def _from_google(data: Body) -> Body:
-    """Restore an answer in Google's generateContent format; a blocked request has no candidates."""
+    """Translate an answer in Google's format into OpenAI's form; a blocked request has no candidates."""
     blocked = (data.get("promptFeedback") or {}).get("blockReason")
     (candidate, *_) = data.get("candidates") or [{"finishReason": "SAFETY"} if blocked else {}]
     if not candidate:

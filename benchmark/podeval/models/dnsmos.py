@@ -77,7 +77,8 @@ class Dnsmos:
 
         Args:
             samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
-                map of several hours is fine. Less than 9.01 s is repeated until it is long enough, as in the reference.
+                map of several hours is fine. Less than 9.01 s of samples are repeated until they are long enough, as in
+                the reference.
             windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
 
         Returns:

@@ -304,7 +304,7 @@ def _call(call: Callable[..., Any], timeout: float | None) -> Any:
             raise
     finally:
         deadline.left -= time.monotonic() - begin
-    raise DeadlineExceeded("the answer did not arrive completely in time")
+    raise DeadlineExceeded("the complete answer did not arrive in time")
 
 
 def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:

@@ -90,7 +90,7 @@ _SHORTEST = 400
 """Minimum number of samples for one frame of the network."""
 
 _UROMAN = {"zh": "zho", "yue": "yue", "ja": "jpn"}
-"""Language codes for uroman, for languages with readings of their own."""
+"""Language codes for uroman, for languages with their own romanisation rules."""
 
 
 class MmsAligner(Aligner):

@@ -2,13 +2,13 @@
 
 senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would need
 half a gigabyte twice over, so they are computed for a few windows at a time. The result differs only for a recording
-that repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about six of
-the most similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so every
-second of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the
-speaker of the window that they repeat, so the number of speakers is that of the recording without repetitions. The
-thresholds are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`),
-and so does Silero, in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch
-call per frame of 32 ms, and its values are within 2e-5.
+that repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about the six
+most similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so every second
+of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the speaker
+of the window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds
+are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does
+Silero, in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch call per frame
+of 32 ms, and its values are within 2e-5.
 """
 
 import contextlib
@@ -147,7 +147,7 @@ def runs_senko_features() -> bool:
     """Return whether senko's feature extractor runs on this processor.
 
     Its wheel for Linux on x86 is built for AVX-512; on a processor without it, the process would crash. In that case,
-    the features come from Kaldi's own package, which differ in the last digits.
+    the features come from Kaldi's own package and differ in the last digits.
     """
     try:
         facts = Path("/proc/cpuinfo").read_text("utf-8")
@@ -176,7 +176,7 @@ class _ImportedWhenUsed(ModuleType):
 
 @contextlib.contextmanager
 def _imported_when_used(*names: str) -> Iterator[None]:
-    """Import these modules only as names inside the block.
+    """Inside the block, importing these modules only creates placeholders for them.
 
     senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering from 20 minutes on.
     """

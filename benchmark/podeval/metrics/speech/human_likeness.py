@@ -43,7 +43,7 @@ FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25
 """Share of the melody that remains after damage."""
 LAG = 2
-"""Distance between the two windows of a change, in windows; one begins each second."""
+"""Distance between the two windows of a change, in windows; a window begins every second."""
 
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10

@@ -2,8 +2,8 @@
 
 A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
 16 kHz, channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
-recording; higher is better. It was trained on single English sentences by synthetic voices up to 2020 and by people, so
-it says little about turn-taking, other languages or better voices. Values may be slightly outside the range.
+recording; higher is better. It was trained on single English sentences spoken by synthetic voices up to 2020 and by
+people, so it says little about turn-taking, other languages or better voices. Values may be slightly outside the range.
 
 It has not been run with the real weights yet, which were not available where podeval was built. The loading code was
 run on tiny models. The network was compared with a direct evaluation of the architecture and, once, with SpeechMOS's

@@ -104,9 +104,9 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="PodEval, LFS-Bench",
     caution=(
-        "Speech in another language than its script is not recognised as such: Whisper is told the script's language, "
-        "and translates. A dialogue that espeak-ng reads in German has a WER of 0.73 against the English script, and "
-        "of 0.47 against its own."
+        "Speech in a language other than that of its script is not recognised as such: Whisper is told the script's "
+        "language, and translates. A dialogue that espeak-ng reads in German has a WER of 0.73 against the English "
+        "script, and of 0.47 against its own."
     ),
     intended_use=(
         "Checking whether a system says the words it was given; a precondition for every measure of how they sound."
@@ -195,7 +195,9 @@ def _describe_readings(nearest: ReadText) -> dict[str, Any]:
 
 
 def _rates_by_tag(nearest: ReadText, key: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the error rate of the words of each tag; in the mean over items, it is weighted by their number."""
+    """Return the error rate of the words of each tag; in the mean over items, each rate is weighted by the number of
+    these words.
+    """
     return {
         tag: {key: (count.errors / count.words, count.words)} for tag, count in nearest.by_tag.items() if count.words
     }

@@ -42,8 +42,8 @@ from podeval.text.language import read_tokens
     ),
     intended_use="Comparing the vocabulary of scripts of any length; not a measure of quality.",
     limitations=(
-        "Rare words raise it, whether used correctly or not. Inflected forms count as different words, so neither "
-        "languages nor tokenisers are comparable."
+        "Rare words raise it, whether used correctly or not. Inflected forms count as different words, so values of "
+        "different languages or tokenisers are not comparable."
     ),
 )
 def mattr(
