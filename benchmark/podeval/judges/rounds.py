@@ -18,7 +18,7 @@ T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
 
 Conversation = Generator[Sequence[JudgeRequest], Sequence[UsableAnswer], T]
-"""Yields requests, is sent their answers, and returns its result."""
+"""Yields requests, receives their answers, and returns its result."""
 
 
 class Asked(Protocol):

@@ -25,7 +25,7 @@ _COVERS = 0.5
 
 @dataclass(frozen=True)
 class DefectReport:
-    """The findings of the proof-listener in a recording.
+    """The defects found in one recording, and the checks that were impossible.
 
     Attributes:
         defects: the defects in chronological order.

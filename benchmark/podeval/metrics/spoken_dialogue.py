@@ -252,8 +252,9 @@ class SpokenDialogue:
     def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue", profile: str = "embedded") -> "SpokenDialogue":
         """Parse a dialogue from JSON or data; `profile` selects the recogniser of answers.
 
-        Raises: BadInput: it is not JSON, has no turns, an unknown dimension, or criteria in an unknown form; the
-        message names the place.
+        Raises:
+            BadInput: it is not JSON, or has no turns, an unknown dimension, or criteria in an unknown form; the message
+                names the place.
         """
         if isinstance(source, SpokenDialogue):
             return source

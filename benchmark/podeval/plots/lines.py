@@ -106,7 +106,8 @@ class Density:
 def draw_densities(
     densities: Sequence[Density], frame: Frame, axis_title: str = "", usual: tuple[float, float] | None = None
 ) -> str:
-    """Draw a density curve for each system: a Gaussian kernel with Silverman's bandwidth; each curve has an area of 1.
+    """Draw a density curve for each system, with a Gaussian kernel and Silverman's bandwidth; each curve has an area of
+    1.
 
     Args:
         densities: the curves; at most `SERIES` of them look different.

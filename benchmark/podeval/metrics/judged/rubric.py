@@ -206,7 +206,7 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "higher",
             "%",
             (0, 100),
-            about="all criteria; of dialogues about tone and sounds only if a judge hears them or reads noted tones",
+            about="all criteria; for dialogues about tone and sounds, only if a judge hears them or reads noted tones",
             reach=Reach(facts.MTALK_RUBRIC, people=(51.1, 70.0)),
         ),
         Key(

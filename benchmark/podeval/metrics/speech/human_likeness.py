@@ -47,8 +47,8 @@ LAG = 2
 
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
-"""Minimum windows of a set and of a reference; rounds of the bootstrap; number of recordings of a reference in which
-damages are planted, and of its parts, each measured on axes from the others.
+"""Minimum number of windows of a set and of a reference; rounds of the bootstrap; number of recordings of a reference
+in which damages are planted, and of its parts, each measured on axes from the others.
 """
 
 NEAREST = 0.25

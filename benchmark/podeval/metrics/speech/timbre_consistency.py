@@ -176,7 +176,7 @@ def find_turns(
 ) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any] | None]:
     """Return who speaks when, and notes; a single speaker has the whole recording, pauses included, and no notes.
 
-    If only one speaker of a script of several is heard, it has only its own turns.
+    If a script has several speakers but only one is heard, that speaker has only their own turns.
 
     Raises:
         CannotScore: no speaker is found.
