@@ -126,14 +126,14 @@ MISREADINGS: Mapping[str, str] = {
         "that the system with the higher value sounds better if two differ in sex, level, room or pace: women's voices "
         "score 0.30 lower, reducing the level by 20 dB costs 0.55, a small room costs 0.42, and Opus adds 0.12 "
         "(overall). Mains hum adds 0.18 to 0.46 to four robotic voices of espeak-ng; four neural ones lose 0.04 to "
-        "0.37. A whistle above 8 kHz is not heard at all."
+        "0.37. A whistle above 8 kHz has no effect at all."
     ),
     "distillmos": (
         "that Chinese is spoken better than English (one engine scores 0.96 higher in Chinese), or that reverberation "
         "improves speech: a room of 0.3 s adds 1.02 to the robotic voices of espeak-ng and takes 0.58 from neural "
         "voices. Changing the rate adds 0.39 to 0.72 to the first and takes 1.65 to 2.30 from the second. Mains hum "
         "adds 0.12 to 0.36 to four of the first, and cutting out every pause adds 0.14 to 0.26. A whistle above 8 kHz "
-        "is not heard at all."
+        "has no effect at all."
     ),
     "reverb_consistency": (
         "that a difference of 0.1 in the coefficient of variation means a change of room: slower speech alone adds "

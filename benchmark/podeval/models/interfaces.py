@@ -149,7 +149,7 @@ class AudioText(Protocol):
     """Maps sounds and descriptions to vectors that can be compared."""
 
     scale: float
-    """The learned factor on cosine similarities (not its logarithm)."""
+    """The learned factor by which cosine similarities are multiplied (not its logarithm)."""
 
     def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one embedding per clip, shape (clips, dimensions), of length 1.

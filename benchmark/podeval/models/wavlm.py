@@ -52,7 +52,7 @@ _NAMES = (
     (r"\.fc1\.", ".feed_forward.intermediate_dense."),
     (r"\.fc2\.", ".feed_forward.output_dense."),
 )
-"""Transformers' names of the weights of the original WavLM."""
+"""The names in transformers of the weights of the original WavLM."""
 
 
 class WavLMEcapa(SpeakerEncoder):

@@ -11,9 +11,9 @@ segmentation determines when, including two speakers at once. Diarisation is use
 turns obtained by aligning its words cannot overlap, and because only the voices that are heard matter. Only times are
 considered, so a short answer during another person's turn counts as a backchannel. Recordings with fewer than 15 events
 are unscored. With few events, distances are larger by chance: people have a median of 0.43 with 15 events, 0.29 with 50
-and 0.25 with 100 (docs/studies/turn-taking.md), so compare systems on the same scripts. Detected speech ends about 0.1
-s too early and starts too late, whereas people's times were corrected by hand. A low distance can be obtained by
-cutting and overlapping at random: read it together with WER.
+and 0.25 with 100 (docs/studies/turn-taking.md), so compare systems on the same scripts. Detected speech starts too late
+and ends about 0.1 s too early, whereas people's times were corrected by hand. A low distance can be obtained by cutting
+and overlapping at random: read it together with WER.
 
 Source: floor-transfer offsets as Heldner and Edlund (2010) define them; VoxConverse, Interspeech 2020; AMI, 2005.
 
