@@ -136,7 +136,7 @@ class RefusedFields:
         if error.status not in _REFUSING and _UNEXPECTED not in error.message:
             return False
         if self.fit(body) != sent:
-            return True  # Another thread has learned this in the meantime.
+            return True  # Another thread has replaced the field in the meantime.
         if _TOO_MUCH.search(error.message):
             return False
         for name, ways in self._instead.items():

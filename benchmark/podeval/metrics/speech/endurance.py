@@ -303,8 +303,7 @@ def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[Speak
 
 
 def sum_up(courses: Mapping[str, Sequence[float | None]], duration: float, notes: Mapping[str, Any]) -> Score:
-    """Return the slope of each value per ten minutes, and the minutes until the first of them leaves its usual range.
-    """
+    """Return the slope of each value per ten minutes, and the minutes until one of them leaves its usual range."""
     starts = [MINUTE * minute for minute in range(len(courses["level"]))]
     slopes: dict[str, Drift] = {}
     left_after: dict[str, int] = {}

@@ -134,7 +134,7 @@ def wer(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
-        readings: the same words line by line, with the readings that count as right.
+        readings: the same words line by line, with the accepted readings.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `podeval` compares the unmodified texts; `lfs` removes punctuation and case, as F5-TTS does.
         normaliser: normalisation applied to both texts by default; `basic` removes only case, punctuation and brackets.
