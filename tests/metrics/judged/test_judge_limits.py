@@ -139,7 +139,7 @@ def test_a_pilot_that_a_cap_stops_foretells_from_what_was_judged(
     (tmp_path / "writer.py").write_text(writer, "utf-8")
     options = ["--pilot", "--limit", "4", "--max-calls", str(4 * seeds - 2), "--judge-workers", "1"]
     said = run(*command, *priced().options, *options, "--seeds", str(seeds), code=1).stderr
-    assert f"judge, about: {6 * seeds} calls, {6000 * seeds} tokens asked" in said
+    assert f"judge, about: {6 * seeds} calls, {6000 * seeds} tokens in requests" in said
     assert f"cost {15 * seeds}\n" in said
     assert "the budget was used up before 2 items of the pilot were judged" in said
 
@@ -262,11 +262,11 @@ def test_files_are_limited_sampled_and_capped(priced: Callable[..., PricedJudge]
     said = run(*pilot, *priced().options, "--limit", "2", "--json")
     assert {json.loads(line)["file"].split("/")[-2] for line in said.stdout.splitlines()} == {"a", "b"}
     assert "pilot of 2 of 8 items" in said.stderr
-    assert "judge, about: 8 calls, 8000 tokens asked" in said.stderr
+    assert "judge, about: 8 calls, 8000 tokens in requests" in said.stderr
     capped = run("measure", "script_quality", *scripts, *priced().options, "--max-calls", "3", code=1)
     assert capped.stdout.count("the budget is used up") == 5
     stopped = run(*pilot, *priced().options, "--limit", "4", "--max-calls", "1", "--json", code=1).stderr
-    assert "judge, about: 8 calls, 8000 tokens asked" in stopped
+    assert "judge, about: 8 calls, 8000 tokens in requests" in stopped
     again = run("measure", "script_quality", *scripts, *judge.options, "--pilot", "--limit", "3", code=None)
     assert "judge: " in again.stderr
 
