@@ -1,7 +1,7 @@
 """The papers' protocols as presets: the parameters of metrics, and the models that measure.
 
 A preset sets everything that its paper specifies and podeval can set. It also lists the remaining differences by
-metric; the values of these metrics are not the paper's under any settings. `podeval.validation.paper_runs` compares
+metric; whatever the settings, the values of these metrics are not the paper's. `podeval.validation.paper_runs` compares
 only the other metrics with printed figures.
 """
 
@@ -50,7 +50,7 @@ class PaperPreset(FactSheet):
 
     @property
     def reproduction(self) -> str:
-        """The command that measures as in the paper and the remaining differences, as one line of Markdown."""
+        """One line of Markdown with the command that measures as in the paper, and the remaining differences."""
         benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
         command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
         whose = self.authority or f"{self.title}'s paper"

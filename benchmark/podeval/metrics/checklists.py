@@ -287,15 +287,13 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
     require_found([quote for _, item in items for quote in item.quotes], script, _OR_NONE)
 
 
-# Check evidence: whether the passages that a judge quotes occur in the text that it judges.
-#
-# Only letters and digits are compared, without case and in compatibility form, so spacing, punctuation and the kind of
-# quotation marks do not matter. `…` or `...` inside a quote stands for omitted words; the parts around it must occur in
-# order.
+# Check evidence: whether the passages that a judge quotes occur in the text that it judges. Only letters and digits are
+# compared, regardless of case and in compatibility form, so spacing, punctuation and the kind of quotation marks do not
+# matter. `…` or `...` inside a quote stands for omitted words; the parts around it must occur in order.
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6
-"""Minimum number of words of a quote, and of Chinese characters if it has any; a single word occurs in every script."""
+"""Minimum number of words of a quote, and of Chinese characters if it has any; a single word is not evidence."""
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:

@@ -98,9 +98,9 @@ class Reach:
 # Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what affects it besides
 # quality.
 #
-# The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that ship,
-# with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in `docs/gaming.md`. A
-# metric without a sentence here has `UNWARNED`.
+# The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that
+# podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in
+# `docs/gaming.md`. A metric without a sentence here has `UNWARNED`.
 
 _JUDGED = (
     "Judges have biases of their own; use `podeval judge check` and `podeval report judge` to find those of the judge "

@@ -23,7 +23,7 @@ from podeval.metrics.judged import (
 from podeval.text.text_file import read_text
 
 SUFFIX = ".txt"
-"""Ending of the names of files with wordings."""
+"""Suffix of the names of files with wordings."""
 
 PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ("Two scripts compared", dialogue_judge.PROTOCOL, (dialogue_judge.COMPARE,)),

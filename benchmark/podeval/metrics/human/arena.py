@@ -84,7 +84,7 @@ _elo = lru_cache(maxsize=4)(elo)
         ),
     ),
     paper="MTalk-Bench",
-    intended_use="Ranking systems by blind comparisons of many voters.",
+    intended_use="Ranking systems by the blind comparisons of many voters.",
     limitations=(
         "The result depends on who votes: volunteers on one site, using their own devices, in languages they may not "
         "speak well. Ratings compare only systems that have met, directly or through others. With few votes the "
@@ -99,7 +99,7 @@ def arena(
     variant: Literal["default", "elo", "mtalk"] = "default",
     position: bool = False,
 ) -> Score:
-    """Rate one system by the votes on all of them.
+    """Rate one system, based on the votes on all systems.
 
     Args:
         system: its name.

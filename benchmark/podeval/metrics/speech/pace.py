@@ -169,7 +169,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
     Args:
         recording: speech of one or more people, 16 kHz.
-        script: the words with their speakers, which then determine whose pitch and level is measured.
+        script: the words with their speakers, which then determine whose pitch and level are measured.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
@@ -326,7 +326,7 @@ def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dic
 
 
 def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
-    """Return the speaker nearest to a moment; empty if unknown."""
+    """Return the speaker nearest in time; empty if unknown."""
     if not turns:
         return ""
     return min(turns, key=lambda turn: max(turn.start - time, time - turn.end, 0.0)).speaker

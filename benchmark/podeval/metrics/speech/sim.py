@@ -15,8 +15,8 @@ notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), embeds whole segments of one speaker
 that are longer than 3 s, joined up to 10 s, and each reference whole, in place of windows (`embeddings="segments"`),
-assigns each segment to the most similar reference, and then fails with an error. Its encoder is pyannote's x-vectors
-and its diarizer pyannote 3.0 (`--preset podeval` of a run).
+assigns each segment to the most similar reference, and then fails with an error. Its encoder computes pyannote's
+x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
 """
 
 from typing import Annotated, Literal
