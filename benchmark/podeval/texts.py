@@ -305,7 +305,7 @@ REASONS: Mapping[str, str] = {
     "no-speech-lasts": "no speech lasts {0} s without a pause of more than {1} s",
     "somebody-else-begins": "the speaker changes {0} times; below {1} changes the distance from "
     "people is mostly chance",
-    "two-voices-are": "two voices are heard, but no change of turn between them",
+    "two-voices-are": "two voices are heard, but no turn change between them",
     "script-has-one": "the script has one speaker; attribution needs at least two",
     "no-stretch-speaker": "no stretch of speech by one speaker is long enough to recognise a voice",
     "text-has-0": "the text has {0} tokens; parts of {1} are compared, so at least two of them are needed",
@@ -331,8 +331,8 @@ REASONS: Mapping[str, str] = {
     "not-ranked-guard": "not ranked: {0} of its items pass {1}, but {2} are needed",
     "not-ranked-low-rate": "its sampling rate is lower than the models need, so the higher frequencies are missing",
     "not-ranked-0": "not ranked: its {0} of {1} is above the ceiling of {2}",
-    "not-ranked-cancelled": "channels cancel each other during more than a twentieth of the recording, and what "
-    "cancels is not scored",
+    "not-ranked-cancelled": "channels cancel each other in more than 5 % of the recording, and what is cancelled is "
+    "not scored",
     "not-ranked-repeated": "most of what is said is said more than once, which evens out any pace",
     "not-ranked-joined": "podeval joined its turns, so the pauses between them are not the system's",
     "not-ranked-loudness": "the loudness range of less than a minute is not that of a programme",
@@ -355,11 +355,12 @@ REASONS: Mapping[str, str] = {
     "note-languages": "the text is in several languages: {0}",
     "note-brackets": "{0} of the reference is in brackets and was not compared",
     "note-upsampled": "the recording was resampled, because its {0} Hz are less than the models need",
-    "note-short": "the text is shorter than the window that this is measured on",
+    "note-short": "the text is shorter than one window of this metric",
     "note-windows": "{0} windows with hardly any speech were left out",
     "note-without": "{0} has no value: {1}",
-    "note-stem": "{0} s of music are heard, and the speech is scored without it",
-    "note-both": "{0} s of music are heard, and the speech is scored without it, in addition to the whole recording",
+    "note-stem": "the recording contains {0} s of music, and its speech is scored without it",
+    "note-both": "the recording contains {0} s of music, and its speech is scored without it, in addition to the "
+    "whole recording",
     "note-silence": "{0} s of silence at the beginning and {1} s of silence at the end",
     "note-silence-begin": "{0} s of silence at the beginning",
     "note-silence-end": "{0} s of silence at the end",

@@ -146,7 +146,7 @@ def test_battles_on_other_dialogues_are_no_column_and_damage_is_named(runs: Path
     write_log(runs, "one", [{**line, "dialogue": f"other {line['dialogue']}"} for line in fight()])
     assert read_column(runs).empty
     path = write_log(runs, "one", [*fight(), {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}])
-    with pytest.raises(BadInput, match=r"one/battles\.jsonl, line 73 is not a battle before a judge"):
+    with pytest.raises(BadInput, match=r"one/battles\.jsonl, line 73 is not a battle that a judge decided"):
         board.build(runs)
     path.write_text('{"judge": "j", "system_a": "aria"}\n')
     with pytest.raises(BadInput, match=r"one/battles\.jsonl: a battle lacks system_b and outcome"):

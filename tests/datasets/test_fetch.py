@@ -205,7 +205,7 @@ LOST: dict[str, tuple[Callable[[Feeds], None], str, str]] = {
         "wrong type",
         "cut off",
     ),
-    "a huge file": (talk(length=1 << 40), "too large", "more than the 52 MB that are fetched"),
+    "a huge file": (talk(length=1 << 40), "too large", "more than the limit of 52 MB"),
     "a server that is ill": (talk(faults=["503"] * 9), "unreachable", "after 2 attempts (HTTP 503)"),
     "a slow answer": (talk(delay=0.8), "unreachable", "timed out"),
     "a redirect off the web": (

@@ -28,7 +28,7 @@ def test_the_account_adds_up_what_the_backend_counts(serve: Any, scripted: Any, 
     account = asking.account
     assert (account.calls, account.prompt_tokens, account.answer_tokens) == (10, 10_000, 1_000)
     assert account.cost == pytest.approx(0.03)
-    assert "10 calls, 10000 tokens asked and 1000 answered, cost 0.03" in account.sentence()
+    assert "10 calls, 10000 tokens in requests and 1000 in answers, cost 0.03" in account.sentence()
 
 
 def test_tokens_that_are_not_counted_are_reckoned(

@@ -268,7 +268,7 @@ def test_as_many_speakers_as_asked_for_are_scored_and_noted(beside: dict[str, An
 def test_a_number_of_speakers_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(BadInput, match="speakers must be 2 or more, or 0"):
         score("sptd", {"recording": talking("Ann", "Ben")}, speakers=1)
-    with pytest.raises(BadInput, match="speakers=3 is asked for, but the script has 2"):
+    with pytest.raises(BadInput, match="speakers=3 was given, but the script has 2"):
         score("sptd", {"recording": talking("Ann", "Ben"), "script": TWO_SPEAKERS}, speakers=3)
 
 

@@ -67,7 +67,7 @@ def test_little_speech_and_voices_that_never_change_are_unscored(
         "6.0 s of speech were found; at least 8 s are needed", "system"
     )
     under = measured([("A", 0, 20), ("B", 5, 5.5)], monkeypatch, tmp_path / "2")
-    assert under == Unscored("two voices are heard, but no change of turn between them", "system")
+    assert under == Unscored("two voices are heard, but no turn change between them", "system")
 
 
 def test_the_constants_are_those_that_were_fixed_in_writing() -> None:

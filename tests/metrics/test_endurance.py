@@ -107,7 +107,7 @@ def test_a_steady_recording_lasts_at_least_as_long_as_it_is(tmp_path: Path) -> N
         assert abs(score.values[f"{name}_slope"]) < 0.05 * TOLERANCES[name][0] * PER_10_MIN, name
     assert score.values["timbre_slope"] is None
     assert "timbre" not in score.timeline.values
-    assert any("lasts at least as long" in sentence for sentence in describe_notes(score))
+    assert any("`lasts` is at least the length" in sentence for sentence in describe_notes(score))
 
 
 @pytest.mark.models

@@ -87,8 +87,8 @@ def test_redirects_and_unstated_lengths_are_followed(server: PodcastServer, tmp_
         (["404"], {}, "answers HTTP 404 .* check the address"),
         (["500"] * 4, {}, r"could not be fetched after 4 attempts \(HTTP 500\); try again later"),
         ([], {"sha256": "0" * 64}, "is not the expected file: its SHA-256 is"),
-        ([], {"most_bytes": 1000}, "more than the 0 MB that are fetched"),
-        (["no length"], {"most_bytes": 1000}, "has more than the 0 MB that are fetched"),
+        ([], {"most_bytes": 1000}, "more than the limit of 0 MB"),
+        (["no length"], {"most_bytes": 1000}, "has more than the limit of 0 MB"),
     ],
 )
 def test_what_cannot_be_had_is_a_sentence(

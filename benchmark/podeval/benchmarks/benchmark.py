@@ -45,10 +45,10 @@ class MetricUse(FactSheet):
 class Dimension(FactSheet):
     """A group of the board's columns for ranking systems.
 
-    `main` is the column that initially sorts the board, as `metric.key`. A dimension that `needs_accurate_speech` ranks
-    only systems whose WER and CER do not exceed the benchmark's ceiling in any language, so that silent or repeated
-    audio cannot win. If it names `splits`, it is measured only in those; if it names `profiles`, it is measured only
-    with their models, because other profiles have no model for it.
+    `main` is the column by which the board is initially sorted, as `metric.key`. A dimension that
+    `needs_accurate_speech` ranks only systems whose WER and CER do not exceed the benchmark's ceiling in any language,
+    so that silent or repeated audio cannot win. If it names `splits`, it is measured only in those; if it names
+    `profiles`, it is measured only with their models, because other profiles have no model for it.
     """
 
     name: Name
@@ -85,14 +85,15 @@ class Split(FactSheet):
     """A part of the dataset, and the tracks that use it.
 
     Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which is built from its
-    source (`sample`: from the few rows that ship with podeval, to try things out; `trial`: to try out a system, or on
-    request; not open to entries if there are other splits). `revision` pins the content; it is None for rows that could
-    not be checked here, and every protocol then names their content instead.
+    source. A `sample` is built from the few rows that ship with podeval, for trying things out. A `trial` split is for
+    trying out a system, or is used on request; it is not open to entries if there are other splits. `revision` pins the
+    content; it is None for rows that could not be checked here, and every protocol then names their content instead.
 
     Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
     Scripts in spontaneous speech, which may have fewer speakers, are for listening tests and not open to entries. With
-    `readings`, items list the accepted readings of their lines, which the protocols of metrics that compare with the
-    text include. A split that is not `ranked` has too few items for ranks, and the board shows only its values.
+    `readings`, items list the accepted readings of their lines, and the protocols of metrics that compare with the text
+    include these readings. A split that is not `ranked` has too few items for a ranking, and the board shows only its
+    values.
     """
 
     name: Name
@@ -165,7 +166,7 @@ class Breakdown(FactSheet):
 
 
 class Composite(FactSheet):
-    """A value computed per item from other values: the mean of `columns` (as `metric.key`) over one track's items."""
+    """A value computed from other values: for each item of one track, the mean of `columns` (as `metric.key`)."""
 
     name: Name
     title: str
@@ -196,8 +197,8 @@ class _ItemsFile(FactSheet):
 class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
-    `whole_battles`: the arena compares its outputs only whole, because an excerpt of answers is not a dialogue.
-    `anchors`: items of planted quality that test its judges (`podeval.validation.planted_cases`).
+    `whole_battles`: the arena compares only whole outputs, because an excerpt of answers is not a dialogue. `anchors`:
+    items of planted quality that test its judges (`podeval.validation.planted_cases`).
     """
 
     name: Name
@@ -235,7 +236,7 @@ class Benchmark(FactSheet):
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} uses columns that are not measured: {sorted(unknown)}")
-        # Checks that these parts share.
+        # Run the checks that all of these parts have in common.
         parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
         no_splits = sorted({name for part in parts_with_splits for name in part.splits}.difference(splits))
         no_guards = sorted({dimension.guard for dimension in self.dimensions if dimension.guard} - columns)

@@ -58,7 +58,7 @@ BENCHMARK = Benchmark(
     title="MTalk-Bench",
     description=(
         "Spoken conversations of up to three turns in nine scenarios: whether a system understands what is meant, "
-        "hears how it is said and what sounds around it, and answers accordingly."
+        "hears how it is said and which sounds surround it, and answers accordingly."
     ),
     paper="https://arxiv.org/abs/2508.18240",
     citation="""@misc{du2025mtalkbench,
@@ -72,7 +72,9 @@ BENCHMARK = Benchmark(
     dataset=Dataset(
         path="podeval/mtalk_bench",
         licence="other",
-        attribution="Recordings: Du et al., built from the authors' files by you. Sample: podeval (CC BY 4.0).",
+        attribution=(
+            "Recordings: Du et al., built from the authors' files on your machine. Sample: podeval (CC BY 4.0)."
+        ),
     ),
     languages=("en",),
     tracks=(Track(name="respond", title="Respond", task="Answer each turn of the user in speech, in order."),),
@@ -117,7 +119,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="efficiency",
             title="Efficiency",
-            description="How much of what a system says is needed.",
+            description="How much of what a system says is essential.",
             tracks=("respond",),
             metrics=(
                 MetricUse(name="content_density", keys=("content_density",), parameters={"transcripts": "heard"}),

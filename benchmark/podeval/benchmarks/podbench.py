@@ -1,7 +1,7 @@
 """PodBench: write a podcast script that follows an instruction, from the texts that come with it.
 
 Items are the rows of the dataset `podbench`, config `instructions`. Differences from the paper: length, language and
-number of speakers are counted instead of judged; the user chooses the judge, not only Claude 4.5 Opus.
+number of speakers are counted instead of judged; the user chooses the judge, which need not be Claude 4.5 Opus.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="instructions",
             title="Instructions",
-            description="Whether the script does what was asked for, said or implied.",
+            description="Whether the script does what was asked for, explicitly or implicitly.",
             tracks=("write",),
             metrics=(
                 MetricUse(
@@ -79,7 +79,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="quality",
             title="Quality",
-            description="Whether the script has substance, tells it well, and sounds like people talking.",
+            description="Whether the script has substance, presents it well, and sounds like people talking.",
             tracks=("write",),
             metrics=(
                 MetricUse(name="script_quality", keys=("script_quality", "substance", "narrative", "naturalness")),
@@ -114,7 +114,7 @@ BENCHMARK = Benchmark(
             title="PodBench final",
             track="write",
             columns=("instruction_following.instruction_following", "script_quality.script_quality"),
-            about="half what was asked for, half how good it is",
+            about="half for meeting the request, half for quality",
         ),
     ),
     anchors=PinnedFile(

@@ -1,7 +1,7 @@
 """The papers' protocols as presets: the parameters of metrics, and the models that measure.
 
 A preset sets everything that its paper specifies and podeval can set. It also lists the remaining differences by
-metric; the values of these metrics are not the paper's under any settings. `podeval.validation.paper_runs` compares
+metric; whatever the settings, the values of these metrics are not the paper's. `podeval.validation.paper_runs` compares
 only the other metrics with printed figures.
 """
 
@@ -19,7 +19,7 @@ _PROMPTS = "its prompt is worded by podeval"
 
 
 class PaperPreset(FactSheet):
-    """The choices of a paper.
+    """The settings of a paper.
 
     Attributes:
         name: the preset's name on the command line, which is the paper's name in `submissions/*/results.csv`.
@@ -31,7 +31,8 @@ class PaperPreset(FactSheet):
         sampling: the fields that the paper sends to every system behind a chat API, as `--server` does.
         adds: additional dimensions whose metrics the benchmark lacks.
         differs: the remaining differences, in one sentence.
-        deviations: reasons why a metric's values are not the paper's, by metric; those of other metrics are.
+        deviations: reasons why a metric's values are not the paper's, by metric; the values of all other metrics are
+            the paper's.
         authority: the source of the measurement method if it is not a paper.
     """
 
@@ -49,7 +50,7 @@ class PaperPreset(FactSheet):
 
     @property
     def reproduction(self) -> str:
-        """The command that measures as in the paper and the remaining differences, as one line of Markdown."""
+        """One line of Markdown with the command that measures as in the paper, and the remaining differences."""
         benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
         command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
         whose = self.authority or f"{self.title}'s paper"
@@ -86,7 +87,7 @@ LIKENESS = Dimension(
     main="human_likeness.human_likeness",
     needs_accurate_speech=False,
 )
-"""Dimension for metrics of all recordings of a run together, which are measured if `--metrics` names them."""
+"""Dimension for metrics that are computed over all recordings of a run together, and only if `--metrics` names them."""
 
 
 PRESETS = {
@@ -119,7 +120,7 @@ PRESETS = {
                 "diarizer, determines who speaks when; Whisper decodes chunks cut at pauses, without timestamps; SPTD "
                 "is the paper's Eq. 1, which the public code halves; and the judge's prompt is worded by podeval."
             ),
-            deviations={"dialogue_judge": f"{_PROMPTS}, and podeval's script, not GPT-4's, is its zero"},
+            deviations={"dialogue_judge": f"{_PROMPTS}, and its zero point is podeval's script, not GPT-4's"},
         ),
         PaperPreset(
             name="lfs",
@@ -173,8 +174,8 @@ PRESETS = {
             # Section 6.1.
             sampling={"temperature": 0.5, "top_p": 0.95},
             differs=(
-                "The judge's prompts are worded by podeval; the criteria are those of the dataset; and battles "
-                "are held by `podeval judge battles`."
+                "The judge's prompts are worded by podeval; the criteria are those of the dataset; and battles are run "
+                "by `podeval judge battles`."
             ),
             deviations=dict.fromkeys(("rubric", "content_density"), _PROMPTS)
             | {"arena": "ratings come from battles, not from a run"},

@@ -5,8 +5,8 @@ speak them on the voice track, all in the same reference voices, and they are th
 judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
 listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and `long_zh`.
 Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
-It has neither a script nor an error ceiling; `podcast_checks` guards its ranks. Differences from the paper: writing and
-voicing are two additional tasks, each with equal conditions for all systems.
+It has neither a script nor an error ceiling; only systems that pass `podcast_checks` are ranked on this track.
+Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all systems.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -113,14 +113,14 @@ PODCAST_DIMENSIONS = (
         guard="podcast_checks.passed",
     ),
 )
-"""Dimensions of finished podcasts with their own words, whose ranks `podcast_checks` guards."""
+"""Dimensions of finished podcasts with their own words, in which only systems that pass `podcast_checks` are ranked."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
     title="Real-Pod",
     description=(
-        "Podcasts for two to four voices on everyday topics: how rich the script is, how well it is spoken, "
-        "how the finished audio sounds to a listener."
+        "Podcasts for two to four voices on everyday topics: how rich the script is, how well it is spoken, and how "
+        "the finished audio sounds to a listener."
     ),
     paper="https://arxiv.org/abs/2510.00485",
     citation="""@misc{xiao2025podeval,
@@ -158,7 +158,7 @@ BENCHMARK = Benchmark(
         Split(
             name="demo",
             trial=True,
-            description="Six scripts of about 50 seconds from six categories; runs on a laptop in minutes.",
+            description="Six scripts of about 50 seconds from six categories, which run on a laptop in minutes.",
             file="real_pod_demo.json",
             revision="sha256:49415a6a62efded2ada8e8e0b8146efe7515efd2c352e37f16ee23f2c5e40034",
             tracks=("voice", "write", "podcast"),
@@ -214,7 +214,9 @@ BENCHMARK = Benchmark(
         Dimension(
             name="judged",
             title="Judged",
-            description="Whether a judge prefers the script to the reference script on the same topic, by quality.",
+            description=(
+                "Whether a judge prefers the script to the reference script on the same topic, for each quality."
+            ),
             tracks=("write",),
             metrics=(
                 MetricUse(
@@ -287,7 +289,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="rhythm",
             title="Rhythm (beyond the papers)",
-            description="What no paper measures: whether turns, pauses and pace are those of people who talk.",
+            description="What no paper measures: whether turns, pauses and pace are like those of people talking.",
             tracks=("voice",),
             metrics=(
                 MetricUse(
@@ -328,7 +330,9 @@ BENCHMARK = Benchmark(
         Dimension(
             name="opinion",
             title="Predicted opinion (beyond the papers)",
-            description="What predictors of listeners' opinions that other papers use say; reference profile only.",
+            description=(
+                "Ratings by the predictors of listeners' opinions that other papers use; reference profile only."
+            ),
             tracks=("voice",),
             metrics=(
                 MetricUse(name="utmos22", keys=("utmos22",)),
@@ -357,7 +361,7 @@ BENCHMARK = Benchmark(
         *PODCAST_DIMENSIONS,
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A ceiling one third higher allows for the embedded
-    # transcriber's own errors on hard voices; controls without the right words are near 1.
+    # transcriber's own errors on difficult voices; controls without the right words are near 1.
     wer_ceiling=0.30,
     controls=(
         "silence",

@@ -34,7 +34,7 @@ HARD = Split(
     name="hard",
     description=(
         "What text-to-speech stumbles over: 40 short scripts with figures, dates, names, abbreviations, other "
-        "languages and long sentences, each line tagged, with every reading that counts as right. How names and "
+        "languages and long sentences, each line tagged, with every accepted reading. How names and "
         "homographs are pronounced is not measured."
     ),
     file="real_pod_hard.json",
@@ -49,13 +49,13 @@ VOICES = PinnedFile(
     file="real_pod_voices.json",
     revision="sha256:fd89662ae2f1fd42da998f40c5affcf725b798b3628da90c8d733abe361f5f98",
 )
-"""The reference voices to speak scripts in English with."""
+"""The reference voices for speaking scripts in English."""
 
 LONG = Split(
     name="long",
     description=(
         "Long episodes in English: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
-        "one, with a reference voice for every speaker. Seven episodes are too few for ranks."
+        "a single script, with a reference voice for every speaker. Seven episodes are too few for a ranking."
     ),
     file="real_pod_long.json",
     revision="sha256:1b37d837996e6f29ed2a75e9969425377f4bf5f559ad01adbe9d65b903adcb95",
@@ -74,7 +74,7 @@ LONG_ZH = Split(
     name="long_zh",
     description=(
         "Long episodes in Chinese: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
-        "one; without reference voices. Seven episodes are too few for ranks."
+        "a single script; without reference voices. Seven episodes are too few for a ranking."
     ),
     file="real_pod_long_zh.json",
     revision="sha256:02ccec6ce792cdf6e90738908a8bb5085ddff62c6a7605ee94dad146db1cfab7",
@@ -137,8 +137,8 @@ ZH_SPONTANEOUS = Split(
 
 
 SPLITS = (HARD, LONG, DEMO_ZH, ZH, ZH_SPONTANEOUS, LONG_ZH)
-"""All that are current. No reference voices in Chinese exist: there are no recordings of Chinese speakers whose licence
-lets podeval distribute them.
+"""All current splits. There are no reference voices in Chinese, because there are no recordings of Chinese speakers
+whose licence lets podeval distribute them.
 """
 
 MINUTES_BREAKDOWN = Breakdown(

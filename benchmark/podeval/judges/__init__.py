@@ -1,4 +1,4 @@
-"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records of these.
+"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records of both.
 
 Measurements that ask a judge use the names that are imported here.
 """

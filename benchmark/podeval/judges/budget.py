@@ -20,16 +20,16 @@ from podeval.judges.prompt import AudioClip
 from podeval.models.chat import ChatAnswer
 
 BYTES_A_TOKEN = 3.0
-"""Assumed UTF-8 bytes per token, on the careful side: English has about 4, Chinese about 3."""
+"""Assumed UTF-8 bytes per token, a cautious estimate: English has about 4, Chinese about 3."""
 TOKENS_A_SECOND = 50.0
-"""Assumed tokens per second of audio, on the careful side: public models use 10 to 32."""
+"""Assumed tokens per second of audio, a cautious estimate: public models use 10 to 32."""
 USED_UP = "the budget is used up"
 """Beginning of the reason why a question was not asked."""
 
 
 @dataclass
 class Account:
-    """Usage so far: calls, tokens, money, and what the records saved."""
+    """Usage so far: calls, tokens, money, and the answers that were taken from records instead."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -39,9 +39,9 @@ class Account:
     busy: int = 0
     """Calls that got no answer and were repeated or abandoned."""
     audio_tokens: int = 0
-    """Tokens of requests that are audio."""
+    """Tokens of audio in requests."""
     thinking_tokens: int = 0
-    """Tokens of answers that are reasoning."""
+    """Tokens of reasoning in answers."""
 
     @property
     def tokens(self) -> int:
@@ -62,10 +62,10 @@ class Account:
         """Return the usage as a sentence."""
         priced = f", cost {self.cost:.4g}" if self.cost else ""
         audio = f" ({self.audio_tokens} of them audio)" if self.audio_tokens else ""
-        thoughts = f" ({self.thinking_tokens} of them thoughts)" if self.thinking_tokens else ""
+        thoughts = f" ({self.thinking_tokens} of them reasoning)" if self.thinking_tokens else ""
         return (
-            f"{self.calls} calls, {self.prompt_tokens} tokens asked{audio} and {self.answer_tokens} answered{thoughts}"
-            f"{priced}; {self.from_records} answers from records, {self.busy} calls without an answer"
+            f"{self.calls} calls, {self.prompt_tokens} tokens in requests{audio} and {self.answer_tokens} in "
+            f"answers{thoughts}{priced}; {self.from_records} answers from records, {self.busy} calls without an answer"
         )
 
 
@@ -89,7 +89,7 @@ class Budget:
         watch: function that is called with the account after each call, in that call's thread.
 
     Raises:
-        BadInput: a cap is not above 0.
+        BadInput: a cap is not greater than 0.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Budget:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
                 audio = round(audio_tokens * self._dearer)
-                # Every token of an answer may turn out to be a thinking token.
+                # Every token of an answer may turn out to be a reasoning token.
                 cost = max(compute_price(price, question, answer, audio, thoughts) for thoughts in (0, answer))
                 reservation = Reservation(question, answer, cost, audio)
                 if self._fits(reservation):
@@ -176,7 +176,7 @@ def require_price(judge: Judge, budget: Budget | None) -> None:
     if budget and budget.cost is not None and judge.price is None and not judge.replays:
         raise BadInput(
             f"a cap on cost needs the price of {judge.model}: write price: {{prompt: …, answer: …}}, per million "
-            "tokens, into the judge's YAML file, or cap the tokens"
+            "tokens, into the judge's YAML file, or cap the tokens instead"
         )
 
 
@@ -190,7 +190,7 @@ def compute_price(
         prompt_tokens: tokens of the request.
         answer_tokens: tokens of the answer.
         audio_tokens: tokens of the request that are audio.
-        thinking_tokens: tokens of the answer that are thinking.
+        thinking_tokens: tokens of the answer that are reasoning.
     """
     if price is None:
         return 0.0
@@ -218,7 +218,7 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
     return round(size / BYTES_A_TOKEN) + audio, audio
 
 
-# The number of concurrent calls is limited to what the backend can handle, which is found by trial.
+# The number of concurrent calls is limited to what the backend can handle, which is found by trial and error.
 #
 # The limit increases additively and decreases multiplicatively, as in network congestion control: every round of
 # answers allows one more call; a sign of overload (too many requests, a server error, a timeout) halves the limit, at
@@ -227,7 +227,7 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
 
 @dataclass(frozen=True)
 class Patience:
-    """The limits on repeating failed calls.
+    """The limits on retrying failed calls.
 
     Args:
         tries: maximum number of calls for one answer.

@@ -1,8 +1,8 @@
 """A client for a judge, which uses recorded answers if there are any and otherwise makes several calls at a time.
 
-If an answer cannot be parsed, the judge is told about the fault and asked again, up to its number of tries; after that,
-the request is unanswered, with the reason. Every answer is recorded before it is used, so a stopped run resumes where
-it stopped.
+If an answer cannot be parsed, the judge is told about the fault and asked again, up to the judge's number of tries;
+after that, the request counts as unanswered, with the reason. Every answer is recorded before it is used, so a stopped
+run resumes where it stopped.
 """
 
 import contextlib
@@ -102,9 +102,9 @@ class JudgeClient:
         folder: folder of the records, which also serve as the cache; None keeps them in this process only.
         workers: maximum number of concurrent calls.
         budget: cap and account, which several clients may share.
-        refresh: whether to ask again despite a recorded answer; `failed` does so only without a usable answer.
-        patience: limits on repeating failed calls.
-        wordings: other wordings of prompts, by name.
+        refresh: whether to ask again despite a recorded answer; `failed` does so only if there is no usable answer.
+        patience: limits on retrying failed calls.
+        wordings: custom wordings of prompts, by name.
 
     Raises:
         BadInput: the cost is capped but the judge has no price, or the records are damaged.
@@ -135,9 +135,9 @@ class JudgeClient:
         self._chance = random.Random(judge.id)  # noqa: S311
         self._asked_anew: set[str] = set()
         self.on_use: Callable[[Account], None] = lambda used: None
-        """Function that gets the usage of each call, in the thread of that call."""
+        """Function that is called with the usage of each call, in the thread of that call."""
         self.unsent = frozenset(self.records.unsent(judge.id))
-        """Parameters of the sampling that the judge refused so far."""
+        """Sampling parameters that the judge has refused so far."""
 
     @property
     def account(self) -> Account:
@@ -260,8 +260,8 @@ class JudgeClient:
         # Refuse requests that this judge cannot answer.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
-                f"{self.judge.model} is not declared to hear audio; name a judge that hears, or write hears: true "
-                f"into its YAML file"
+                f"{self.judge.model} is not declared to accept audio; name a judge that does, or write hears: true "
+                "into its YAML file"
             )
         try:
             question = request.prompt.messages(request.inputs, self.judge.audio)

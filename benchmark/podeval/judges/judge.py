@@ -211,8 +211,8 @@ def _check_endpoint(endpoint: str) -> str:
         raise BadInput("an endpoint must be a web address such as https://host/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            f"the endpoint {_strip_secrets(endpoint)} contains a user, a password or a query, which would "
-            f"be in every record; give the key in the environment as {KEY}"
+            f"the endpoint {_strip_secrets(endpoint)} contains a user name, a password or a query, which would end up "
+            f"in every record; give the key in the environment as {KEY}"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
 

@@ -29,7 +29,7 @@ class UnreadableAnswer(PodevalError):
 
 
 _REPAIRS = 200
-"""Number of slips of form, more than any real answer contains."""
+"""Maximum number of errors of form that are corrected; no real answer contains that many."""
 
 
 def validate(data: Any, model: type[Answer]) -> Answer:
@@ -204,14 +204,14 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
 
 
 _MOST_OBJECTS = 1_000
-"""Number of different objects, more than any real answer contains; each is validated, and repaired if possible."""
+"""Maximum number of different objects, which no real answer reaches; each is validated, and repaired if possible."""
 
 
 def parse(text: str, model: type[Answer]) -> Answer:
     """Parse the answer in a text into its type.
 
     Raises:
-        UnreadableAnswer: the same errors as `read_answer`.
+        UnreadableAnswer: the reasons are those of `read_answer`.
     """
     try:
         return _parse_object(text, model)

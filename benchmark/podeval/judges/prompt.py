@@ -66,7 +66,7 @@ class AudioClip:
 
     def __post_init__(self) -> None:
         if self.samples.ndim != 1:
-            raise ValueError(f"a clip for a judge is mono, shape (frames,), not {self.samples.shape}")
+            raise ValueError(f"a clip for a judge must be mono, shape (frames,), not {self.samples.shape}")
         if not self.samples.size:
             raise CannotScore("an empty clip cannot be judged")
         if not np.isfinite(self.samples).all():
@@ -93,7 +93,7 @@ class AudioClip:
         if self.seconds > limits.seconds:
             raise BadInput(
                 f"the clip lasts {self.seconds:.0f} s, but the judge is sent at most {limits.seconds:.0f} s; "
-                "judge an excerpt, or raise audio.seconds in the judge's YAML file if it hears longer ones"
+                "judge an excerpt, or raise audio.seconds in the judge's YAML file if it accepts longer ones"
             )
         data = self.encoded(limits.format)
         if len(data) > limits.bytes:
@@ -146,7 +146,9 @@ HalfStep = Annotated[
     Field(ge=1, le=5, json_schema_extra={"enum": [step / 2 for step in range(2, 11)]}),
     AfterValidator(_half_step),
 ]
-"""1 to 5 in steps of one half, which the schema lists, so that an endpoint that keeps to it can give no other."""
+"""1 to 5 in steps of one half, which the schema lists, so an endpoint that enforces the schema cannot return any other
+value.
+"""
 
 
 def _grade(score: float) -> float:
@@ -219,7 +221,7 @@ class Prompt:
 
     @property
     def family(self) -> str:
-        """The name without the number of turns, which prompts with the same wording share."""
+        """The name without the number of turns; prompts with the same wording share it."""
         return self.name.rstrip("_" + string.digits) if self.passages else self.name
 
     @functools.cached_property
@@ -338,7 +340,7 @@ def _add_text(parts: list[dict[str, Any]], text: str) -> None:
 
 
 def _make_strict(schema: Any) -> Any:
-    """Close objects, require all properties, and drop titles and defaults, as strict endpoints demand."""
+    """Close objects, require all properties, and drop titles and defaults, as strict endpoints require."""
     if isinstance(schema, list):
         return [_make_strict(part) for part in schema]
     if not isinstance(schema, dict):
@@ -346,7 +348,7 @@ def _make_strict(schema: Any) -> Any:
     strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            # The keys here are names of fields, and `title` or `default` may be among them.
+            # The keys here are names of fields, which may include `title` or `default`.
             strict[key] = {name: _make_strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
             strict[key] = value

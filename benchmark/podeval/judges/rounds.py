@@ -1,4 +1,4 @@
-"""Conversations with a judge: a measurement asks in rounds, independently of what answers.
+"""Conversations with a judge: a measurement asks its questions in rounds, regardless of what answers them.
 
 A measurement that needs a judge is a generator. It yields the requests of a round, receives their answers, may yield
 more, and returns its result. Many conversations run at the same time and their rounds are sent together, so the total
@@ -18,7 +18,7 @@ T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
 
 Conversation = Generator[Sequence[JudgeRequest], Sequence[UsableAnswer], T]
-"""Yields requests, is sent their answers, and returns its result."""
+"""Yields requests, receives their answers, and returns its result."""
 
 
 class Asked(Protocol):

@@ -77,7 +77,7 @@ def try_judge(client: JudgeClient) -> Iterator[JudgeTrial]:
         question = prompt.name.removeprefix("trial_")
         if question == "audio" and not client.judge.hears:
             yield JudgeTrial(
-                question, None, "the judge is not declared to hear (hears: true in its YAML file)", Account()
+                question, None, "the judge is not declared to accept audio (hears: true in its YAML file)", Account()
             )
             continue
         used = Account()

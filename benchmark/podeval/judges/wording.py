@@ -1,4 +1,4 @@
-"""Prompts with other wordings: the text of a file replaces a prompt's system text and request.
+"""Prompts with custom wordings: the text of a file replaces a prompt's system text and request.
 
     [system]
     You mark scripts.
@@ -21,7 +21,7 @@ from podeval.errors import BadInput
 from podeval.judges.prompt import Prompt
 
 SYSTEM, REQUEST = "[system]", "[request]"
-"""Lines above the two texts."""
+"""Heading lines above the two texts."""
 
 
 def write_wording(prompt: Prompt) -> str:

@@ -1,6 +1,7 @@
 """Metrics: each file in a subfolder is a metric, a pure function with its declaration; shared code is in this folder.
 
-To write a metric, use the names that are imported here: `metric` declares it, and it returns a `Score` or `Unscored`.
+To write a metric, use the names that are imported here: `metric` declares the function, which returns a `Score` or
+`Unscored`.
 """
 
 from podeval.metrics.declaration import Key, Metric, metric

@@ -1,4 +1,4 @@
-"""Aggregate the results of many items: the mean over scored items, its 95 % interval, and why items are unscored."""
+"""Aggregation of results over many items: the mean over scored items, its 95 % interval, and why items are unscored."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from podeval.metrics import Key, Metric, Result, Score, Unscored
 from podeval.stats.intervals import Interval, mean_ci
 
 COMPLETE = 0.95
-"""Share of items that must be scored for a rank."""
+"""Share of items that must be scored for a system to be ranked."""
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Aggregate:
     """The values of one metric over many items.
 
     `intervals[key]` contains the mean and its 95 % interval, clustered by item group; None if no item has a value. The
-    keys are those of the scores, in the order of the declaration, or all declared keys if nothing was scored. Intervals
-    stay within the bounds of their key.
+    keys are those of the scores, in the order of the declaration, or all declared keys if nothing was scored. An
+    interval never extends beyond the bounds of its key.
     """
 
     intervals: dict[str, Interval | None]
@@ -33,8 +33,8 @@ class Aggregate:
 
     @property
     def rankable(self) -> bool:
-        """Whether a system may be ranked by these values: no item is missing through our fault, and at least the share
-        `COMPLETE` is scored, so a system gains nothing from unscored items.
+        """Whether a system may be ranked by these values: no item is unscored through our fault, and at least the share
+        `COMPLETE` of the items is scored, so a system gains nothing from unscored items.
         """
         return is_complete(self.scored, self.unscored_system, self.unscored_ours)
 
@@ -47,14 +47,14 @@ def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
 def find_gap(score: Score, key: Key) -> Unscored | None:
     """Return the reason why a score lacks a value that the item should have; None if no value is missing.
 
-    A key does not exist for an item if the score leaves it out, or if it is None and its declaration has a condition
-    `only_for`. Otherwise, the item is unscored for the key, for the reason and cause in the note `<key>_unscored`;
-    without such a note, the cause is the system.
+    A key does not exist for an item if the score omits it, or if it is None and its declaration has a condition
+    `only_for`. Otherwise, the item is unscored for the key, with the reason and the cause from the note
+    `<key>_unscored`; without such a note, the cause is the system.
     """
     stated = score.notes.get(f"{key.name}_unscored", {})
     if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
         return None
-    # Only the sentence states which model is not installed.
+    # A plain text says which model is not installed, so the cause is ours.
     stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
     return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 

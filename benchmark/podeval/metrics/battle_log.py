@@ -33,8 +33,8 @@ _VOTERS = (
     "annotator_id",
     "worker_id",
 )
-"""Names of the field for the voter in other logs; if there is an `outcome`, only the first is read, because a model
-that is the judge judges all battles.
+"""Field names for the voter in other logs. If a record has an `outcome`, only the first is read, because a model named
+as the judge has decided all battles.
 """
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
@@ -89,8 +89,8 @@ def read_judged_logs(runs: Path) -> list[JudgedLog]:
         for number, record in enumerate(read_lines(file), 1):
             if not isinstance(record, Mapping) or not record.get("judge"):
                 raise BadInput(
-                    f"{file}, line {number} is not a battle before a judge; keep there what `podeval judge battles` "
-                    "prints, and move everything else elsewhere"
+                    f"{file}, line {number} is not a battle that a judge decided; keep only the output of `podeval "
+                    "judge battles` in this file, and move everything else elsewhere"
                 )
             way = json.dumps({name: record.get(name) for name in ("variant", "pairing", "seed")})
             logs.setdefault((file, str(record["judge"]), way), []).append(record)
@@ -118,7 +118,9 @@ def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = (
     names = sorted({name for row in rows for name in row["covariates"]})
     for name in names:
         if missing := sum(name not in row["covariates"] for row in rows):
-            raise BadInput(f"{missing} of {len(rows)} votes lack the covariate {name}; give it for all or none")
+            raise BadInput(
+                f"{missing} of {len(rows)} votes lack the covariate {name}; give it for all votes or for none"
+            )
     voters = [row["voter"] for row in rows]
     if not all(voters):
         voters = [voter or f"vote {number}" for number, voter in enumerate(voters)]
@@ -177,12 +179,14 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clean_name(name: object) -> str:
-    """Return the name of a system or a person for comparisons: NFC, without outer spaces or invisible letters."""
+    """Return the name of a system or a person for comparisons: NFC, without leading or trailing spaces or invisible
+    characters.
+    """
     return clean_text(str(name)).strip()
 
 
 def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> str:
-    """Return the outcome of a record; a `winner` may be a name and then a word, an `outcome` a word and then a name."""
+    """Return the outcome of a record; a `winner` is read as a name first, an `outcome` as a word first."""
     if is_missing(word):
         return SKIPPED
     word_only = re.sub(r"[\s_()-]+", "", word.lower()) if isinstance(word, str) else ""

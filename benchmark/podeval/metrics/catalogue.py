@@ -1,4 +1,4 @@
-"""The catalogue of all metrics, by name: a metric has the name of its file, and a look-up imports only that file."""
+"""The catalogue of all metrics, by name: a metric has the name of its file; looking it up imports only that file."""
 
 import importlib
 from difflib import get_close_matches
@@ -53,7 +53,7 @@ _ORDER = (
     "mushra",
     "mos",
 )
-"""Metrics in the order of the board, which is not alphabetical; other metrics come after these."""
+"""Metrics in the order of the board, which is not alphabetical; metrics not listed here come last."""
 
 
 def _find_modules() -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 A checklist is derived from the request alone: its explicit requirements and those that they imply. The script is
 audited against it; each item gets 0, 0.5 or 1, with passages from the script as evidence. Because the list does not
-depend on the script, every system is audited against the same one. Language, speakers and length are counted, given to
-the judge as facts, and left out of the list.
+depend on the script, every system is audited against the same one. Language, number of speakers and length are
+measured, given to the judge as facts, and left out of the list.
 
 Differs from the paper, whose judge derives the list again for each script, sees the script, and estimates the length
 itself (`acceptance`, the variant `podbench`). The list `generic`, from the paper's Table 4, is derived without
@@ -235,8 +235,8 @@ def audit(
     Args:
         request: the request for the script.
         script: the whole script, which is searched for evidence.
-        shown_text: the text of the script for the judge.
-        counted: the counts, in words.
+        shown_text: the text of the script that the judge sees.
+        counted: a text that states the counts.
         generic: whether to derive the list without knowledge of podcasts.
     """
     requirements = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
@@ -287,15 +287,13 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
     require_found([quote for _, item in items for quote in item.quotes], script, _OR_NONE)
 
 
-# Check evidence: whether the passages that a judge quotes occur in the text that it judges.
-#
-# Only letters and digits are compared, without case and in compatibility form, so spacing, punctuation and the kind of
-# quotation marks do not matter. `…` or `...` inside a quote stands for omitted words; the parts around it must occur in
-# order.
+# Check evidence: whether the passages that a judge quotes occur in the text that it judges. Only letters and digits are
+# compared, regardless of case and in compatibility form, so spacing, punctuation and the kind of quotation marks do not
+# matter. `…` or `...` inside a quote stands for omitted words; the parts around it must occur in order.
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6
-"""Minimum number of words of a quote, and of Chinese characters if it has any; a single word occurs in every script."""
+"""Minimum number of words of a quote, and of Chinese characters if it has any; a single word is not evidence."""
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:

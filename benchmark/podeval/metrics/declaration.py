@@ -1,7 +1,7 @@
 """The declaration of a metric: every fact about it except its formula, stated once.
 
-The `evaluate` module, the card, the command line's help, the docs table and the board's column come from it. A
-metric's function takes its inputs as positional and its choices as keyword-only parameters.
+The `evaluate` module, the card, the command line's help, the docs table and the board's column come from it. A metric's
+function takes its inputs as positional parameters and its settings as keyword-only parameters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ INPUTS = {
     "text": "a script or plain text",
     "passage": "a script or plain text",
     "reference_text": "the words that should be heard",
-    "readings": "the same text, line by line, with every reading of its parts that counts as right",
+    "readings": "the same text, line by line, with every accepted reading of its parts",
     "script": "a script with its speakers; next to audio, it states who speaks when",
     "reference_voices": "a recording of the voice that each speaker should have",
     "reference_script": "the script to compare with, which counts as 0",
@@ -57,7 +57,7 @@ INPUTS = {
 }
 """The inputs that a metric may ask for, by parameter name."""
 ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
-"""Arrow of the better direction, by direction."""
+"""Arrow that shows which direction is better, by direction."""
 
 _OCCASIONAL = ("separator", "second_transcriber", "segmentation")
 """Jobs that only some recordings need."""
@@ -74,7 +74,7 @@ class Key:
     ideal: tuple[float, float] | None = None
     about: str = ""
     title: str = ""
-    """Title of the column, if it is not made from the metric's title and the key's name."""
+    """Title of the column; if it is empty, the title is made from the metric's title and the key's name."""
     reach: Reach | None = None
     """Values that people and good systems reach; None if no comparable values are known."""
     ranked: bool = True
@@ -83,9 +83,11 @@ class Key:
     unreached: str = ""
     """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
     timing: bool = False
-    """Whether it depends on pauses between turns, in which case the strategy is part of the protocol's id."""
+    """Whether it depends on pauses between turns, in which case the protocol's id includes how the items were
+    generated.
+    """
     percent: bool = False
-    """Whether it is shown in percent; data contain the fraction."""
+    """Whether it is displayed as a percentage; data contain the fraction."""
     only_for: str = ""
     """Condition under which the key exists for an item; if it is empty, None is a gap."""
 
@@ -97,9 +99,9 @@ class Key:
 
 @dataclass(frozen=True)
 class Metric:
-    """A named measurement; call it with an item's inputs to get a score or an unscored.
+    """A named measurement; call it with an item's inputs to get a `Score` or `Unscored`.
 
-    The function of a metric that `asks` a judge returns a conversation.
+    If a metric `asks` a judge, its function returns a conversation.
     """
 
     name: str
@@ -115,9 +117,10 @@ class Metric:
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
     only_for: str = ""
-    """Condition on a recording for a meaningful value; empty if every recording of speech fulfils it."""
+    """Condition that a recording must meet for its value to be meaningful; empty if every recording of speech meets it.
+    """
     caution: str = ""
-    """Ways to raise the value without an improvement, or a misreading, in a sentence for its card."""
+    """A sentence for its card about how the value can be raised without an improvement, or be misread."""
     needs_speakers: bool = False
     """Whether an item is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""
@@ -144,7 +147,7 @@ class Metric:
 
     @property
     def misreading(self) -> str:
-        """A sentence on what must not be concluded from its values."""
+        """A sentence about what must not be concluded from its values."""
         return f"Do not conclude {MISREADINGS.get(self.name, UNWARNED)}"
 
     @property
@@ -165,8 +168,8 @@ class Metric:
     def jobs(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the model jobs that can change its values under these parameters.
 
-        Music detection does not run on a recording that is scored as it is (`source="mix"`), so the same network in two
-        profiles makes the same protocol; an answer with the system's own words is not transcribed.
+        Music detection does not run on a recording that is scored as it is (`source="mix"`), so profiles that otherwise
+        use the same network share a protocol. Answers are not transcribed if the system's own transcript is used.
         """
         unused = ("music_detector", "separator") if parameters.get("source") == "mix" else ()
         reads = any(parameter.name == "transcripts" for parameter in self.parameters)
@@ -215,7 +218,8 @@ class Metric:
     def __call__(
         self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, client: Asked | None = None
     ) -> Result:
-        """Score one item from its inputs, with the choices that are not at their default and the client of a judge.
+        """Score one item from its inputs, with the parameters that differ from their defaults and the client of a
+        judge.
 
         Raises:
             PodevalError: the item is refused; an item that cannot be scored is unscored, with the cause.
@@ -239,14 +243,14 @@ class Metric:
             try:
                 result: Any = self.function(**self._arguments(inputs), **chosen)
             except CannotScore as refusal:
-                # The file is not changed before its weights are known.
+                # If a model is missing, say so first, so that nobody changes the file in vain.
                 result = self._find_missing_model(inputs, chosen) or refusal
             except PodevalError as error:
                 result = error
             yield self.to_result(result, inputs)
 
     def _find_missing_model(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> ModelMissing | None:
-        """Return the absence of a model that every recording needs; None if none is missing."""
+        """Return the error for a missing model that every recording needs; None if no such model is missing."""
         from podeval.models import registry
 
         beside = {"script", "reference_text"} & inputs.keys()
@@ -261,7 +265,9 @@ class Metric:
         return None
 
     def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result | PodevalError:
-        """Turn an error that makes an item unscored into `Unscored`, return any other, and check a score's values."""
+        """Turn an error that makes an item unscored into `Unscored`, return any other error unchanged, and check a
+        score's values.
+        """
         if isinstance(outcome, CannotScore):
             return Unscored(str(outcome), "ours" if isinstance(outcome, NoWords) else "system")
         if isinstance(outcome, PodevalError):
@@ -323,20 +329,20 @@ def metric(
     Args:
         name: the metric's name, on the Hub and on the command line; its file has the same name.
         title: its usual spelling in the field.
-        version: its version, which is part of the protocol and increases with every change of a value.
+        version: its version, which is part of the protocol and increases with every change that affects a value.
         dimension: the column group of the board, `group.column`.
         keys: the values, with the headline first.
         paper: the source paper.
         needs: the model jobs that it uses; their weights become part of the protocol.
-        asks: the kind of question to a judge, if it asks one.
-        only_for: condition on a recording for a meaningful value; a recording that does not meet it is unscored, which
-            is not a failure.
-        caution: ways to raise the value without an improvement, or a misreading, in a sentence.
+        asks: the kind of question that it asks a judge, if it asks one.
+        only_for: condition that a recording must meet for its value to be meaningful; a recording that does not meet it
+            is unscored, which is not a failure.
+        caution: a sentence about how the value can be raised without an improvement, or be misread.
         needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers.
-        intended_use: its uses, and uses that are not intended; on its card.
-        limitations: distinctions that it cannot make, and speakers or recordings that it favours; on its card.
+        intended_use: its intended uses, and uses that it is not meant for; shown on its card.
+        limitations: distinctions that it cannot make, and speakers or recordings that it favours; shown on its card.
         where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
-        no_benchmark: the reason why no benchmark measures it, in a sentence; on its card.
+        no_benchmark: the reason why no benchmark measures it, in a sentence; shown on its card.
         courses: values over time that do not exist for a recording as a whole.
 
     Raises:

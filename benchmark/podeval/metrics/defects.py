@@ -1,8 +1,8 @@
 """All defects of one recording, with their times, as a proof-listener would list them.
 
 The list combines the notes of `speaker_attribution`, `content_errors` and `integrity` on a recording with changes of
-pace, in order of time; each of them can be measured separately, with the same result. The pace of words is checked only
-if a script is given, because words are not transcribed otherwise.
+pace, in chronological order; each of these can be measured separately, with the same result. The pace of words is
+checked only if a script is given, because words are not transcribed otherwise.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,18 +17,18 @@ from podeval.recording.defects import TimedDefect, find_long_pauses, find_pace_c
 from podeval.recording.spoken_script import hear_script
 
 LISTENING = ("integrity", "content_errors", "speaker_attribution")
-"""The metrics that note defects."""
+"""The metrics whose notes list defects."""
 
 _COVERS = 0.5
-"""Share of a stretch that another stretch must cover to count as the same."""
+"""Share of a stretch that another stretch must cover for the two to count as the same."""
 
 
 @dataclass(frozen=True)
 class DefectReport:
-    """The findings of the proof-listener in a recording.
+    """The defects found in one recording, and the checks that were impossible.
 
     Attributes:
-        defects: the defects in order of time.
+        defects: the defects in chronological order.
         unscored: the sentence with the reason why a check was impossible, by metric.
     """
 
@@ -42,7 +42,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
     Args:
         inputs: `recording` and, if they exist, its `script` and `reference_voices`; without a script, only the faults
             of `integrity` are found.
-        parameters: choices that are not at their default, by metric.
+        parameters: parameters that differ from their defaults, by metric.
 
     Raises:
         BadInput: an input cannot be read, or does not fit another.
@@ -67,7 +67,9 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
 
 def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
-    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and takes three times as long."""
+    """Return the faults that `integrity` notes, without computing PLCMOS, which finds no defects and takes three times
+    as long.
+    """
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
     try:
@@ -89,7 +91,7 @@ def _list_pace_defects(inputs: Mapping[str, Any]) -> list[TimedDefect]:
 
 
 def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefect]:
-    """Collect the defects that the results note, in order of time; a defect in two results is listed once."""
+    """Collect the defects from the results' notes in chronological order; a defect in two results is listed once."""
     noted = [
         TimedDefect.from_json(entry)
         for result in results
@@ -97,7 +99,7 @@ def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefec
         for entry in result.notes.get("defects", ())
     ]
     repeated = [defect for defect in noted if defect.kind == "repeated"]
-    # If a stretch is both a loop and repeated words, keep the repeated words, which say more.
+    # If a stretch is both a loop and repeated words, keep the repeated words, which are more informative.
     kept = [
         defect
         for defect in noted

@@ -21,7 +21,7 @@ from podeval.models.profiles import MEASURING
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`; `values` are its choices, default first, or state that it is required."""
+    """An argument of a module's `compute`; `values` lists its choices, default first, or says that it is required."""
 
     name: str
     values: str
@@ -57,15 +57,15 @@ def list_arguments(metric: Metric) -> tuple[Argument, ...]:
         (
             True,
             Argument(
-                "groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it"
+                "groups", "optional", "the group of each item, such as its episode; intervals are clustered by group"
             ),
         ),
-        (True, Argument("timelines", switch, "whether each item has its values over time, which are long")),
+        (True, Argument("timelines", switch, "whether to return each item's values over time, which are long")),
         *((metric.asks, Argument(name, "optional", about)) for name, about in ARGUMENTS.items()),
-        (metric.needs, Argument("profile", _list_values(MEASURING), "whose models to use")),
+        (metric.needs, Argument("profile", _list_values(MEASURING), "the profile whose models are used")),
         (
             metric.needs and first == "recording",
-            Argument("allow_upsampling", switch, "score recordings below a model's rate all the same"),
+            Argument("allow_upsampling", switch, "score recordings even if their sample rate is below a model's"),
         ),
     ]
     return tuple(argument for is_taken, argument in candidates if is_taken)
@@ -184,8 +184,8 @@ _FORMS = {
     "or JSON",
     "dialogue": "each an object `{'id', 'dimension', 'turns': [{'user', 'answer'}]}` as data or JSON",
     "reference_voices": f"each `{{speaker: recording}}` or one recording, a recording being {_AUDIO}",
-    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them; "
-    "perhaps with `speech_seconds`, and of a stream with `time_to_first_audio` and `underrun`",
+    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of these, or the same as JSON or "
+    "JSON lines; optionally with `speech_seconds` and, for a stream, `time_to_first_audio` and `underrun`",
     "system": "each a string",
     "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}")
     + "; also the lines of `podeval judge battles`, and other arenas' `{'model_a', 'model_b', 'winner', 'judge'}`",
@@ -202,18 +202,20 @@ def _model(job: str, profile: str) -> str | None:
     return f"{card.title} ({card.licence})"
 
 
-# The parts of a metric's card that are not from its declaration: values from papers, citation, output of an example.
+# The parts of a metric's card that do not come from its declaration: values from papers, citation, output of an
+# example.
 
-CURATOR = "The maintainers of podeval (https://huggingface.co/podeval); report faults in the repository's issues."
+CURATOR = "The maintainers of podeval (https://huggingface.co/podeval); report problems in the repository's issues."
 
 PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
-"""Reported rows that are of people, not of systems."""
+"""Rows of reported values that describe people, not systems."""
 
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
 """Scores of each metric for the example below, computed by this version; a test computes them again."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
-"""Figures from papers about the metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
+"""Figures from papers about the metrics themselves, generated from the transcribed tables by `studies/paper_values.py`.
+"""
 
 
 _PAM = """@inproceedings{deshmukh2024pam,

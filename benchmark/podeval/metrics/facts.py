@@ -30,7 +30,8 @@ PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scrip
 PODEVAL_AUDIO = "PodEval, Table 9: real podcasts, and the systems of the paper"
 PODBENCH = "PodBench, Table 1: Claude 4.5 Sonnet, GPT-5.1 and Gemini 3 Pro; no scripts by people"
 DEMO = (
-    "the span of nine dialogues by Hibari with Piper, and by Kokoro, of the six demo scripts of Real-Pod, measured here"
+    "the span of nine dialogues, by Hibari with Piper and by Kokoro, from the six demo scripts of Real-Pod, measured "
+    "here"
 )
 PEOPLE_STRETCHES = f"{PEOPLE_TURNS}, stretches of 15 and of 50 events"
 LFS_SPEED = "LFS-Bench, Table 9: ten open systems, one speaker"
@@ -50,16 +51,16 @@ PLACE = "Relative to the other systems in one arena; meaningless outside it"
 RELATIVE = "Relative to the other systems in one listening test; meaningless outside it"
 ZERO = "Relative to a reference script, which counts as 0, so there is no typical value"
 LENGTH = "Grows with the length of the text, so values of texts of other lengths are no guide"
-HARDWARE = "Depends on the machine; no paper reports it for the same one"
+HARDWARE = "Depends on the machine; no paper reports it for the same machine"
 
 
 @dataclass(frozen=True)
 class JudgeUse:
-    """The requirements of a metric for a judge, under given parameters.
+    """What a metric requires of a judge, given its parameters.
 
     Attributes:
         prompts: the prompts that it may use.
-        sampling: changes to the sampling of answers, such as the temperature of a paper.
+        sampling: changes to the sampling of answers, such as the temperature that a paper uses.
     """
 
     prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
@@ -94,18 +95,18 @@ class Reach:
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-# Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what moves it besides
+# Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what affects it besides
 # quality.
 #
-# The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that ship,
-# with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in `docs/gaming.md`. A
-# metric without a sentence here has `UNWARNED`.
+# The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that
+# podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in
+# `docs/gaming.md`. A metric without a sentence here has `UNWARNED`.
 
 _JUDGED = (
     "Judges have biases of their own; use `podeval report judge`, with --probe too, to find those of the judge in use."
 )
 _UNRUN = (
-    "Its weights come with no package and were not available here, so its biases have not been measured; after "
+    "No package contains its weights, and they were not available here, so its biases have not been measured; after "
     "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` measures them."
 )
 _PEOPLE = (
@@ -124,14 +125,14 @@ MISREADINGS: Mapping[str, str] = {
         "that the system with the higher value sounds better if two differ in sex, level, room or pace: women's voices "
         "score 0.30 lower, reducing the level by 20 dB costs 0.55, a small room costs 0.42, and Opus adds 0.12 "
         "(overall). Mains hum adds 0.18 to 0.46 to four robotic voices of espeak-ng; four neural ones lose 0.04 to "
-        "0.37. A whistle above 8 kHz is not heard at all."
+        "0.37. A whistle above 8 kHz has no effect at all."
     ),
     "distillmos": (
         "that Chinese is spoken better than English (one engine scores 0.96 higher in Chinese), or that reverberation "
         "improves speech: a room of 0.3 s adds 1.02 to the robotic voices of espeak-ng and takes 0.58 from neural "
         "voices. Changing the rate adds 0.39 to 0.72 to the first and takes 1.65 to 2.30 from the second. Mains hum "
         "adds 0.12 to 0.36 to four of the first, and cutting out every pause adds 0.14 to 0.26. A whistle above 8 kHz "
-        "is not heard at all."
+        "has no effect at all."
     ),
     "reverb_consistency": (
         "that a difference of 0.1 in the coefficient of variation means a change of room: slower speech alone adds "
@@ -149,13 +150,13 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "wer": (
         "that a system says wrong words if it speaks fast, from a distance or in Chinese: because of the recogniser's"
-        " own errors, speech that is half as fast again adds 0.15 to the character error rate, a hall 0.06, and "
+        " own errors, speech that is 50 % faster adds 0.15 to the character error rate, a hall 0.06, and "
         "Chinese 0.36 with one engine and 0.70 with another."
     ),
     "integrity": (
-        "that sound of 8 bits is faulty: its exact zeros alone cause about 100 dropouts per hour of µ-law at 8 kHz and "
-        "400 of linear samples; nor that a recording without faults is whole: noise at −60 dB hides its dropouts, and "
-        "only PLCMOS still hears them. PLCMOS falls by 1.3 in a hall where nothing is lost."
+        "that 8-bit audio is faulty: its exact zeros alone cause about 100 dropouts per hour of µ-law at 8 kHz and "
+        "400 of linear samples; nor that a recording without faults is intact: noise at −60 dB hides its dropouts, and "
+        "only PLCMOS still detects them. PLCMOS falls by 1.3 in a hall where nothing is lost."
     ),
     "sim": (
         "that someone else is speaking if pace, room or length differ from the reference: changing the rate by a "
@@ -190,9 +191,9 @@ MISREADINGS: Mapping[str, str] = {
         " bits less, while the normalised value is 0.03 and 0.06 higher; Chinese has 0.37 bits more."
     ),
     "semantic_div": (
-        "that diversity is good, or that texts of different lengths compare: the first half of the same script has "
-        "0.023 less. Chinese is not read by the embedded profile's encoder, so it has not been measured here: "
-        "`studies/bias.py run WORK --profile reference` does so."
+        "that diversity is good, or that texts of different lengths are comparable: the first half of the same script "
+        "has 0.023 less. The embedded profile's encoder does not support Chinese, which has therefore not been "
+        "measured here: `studies/bias.py run WORK --profile reference` does so."
     ),
     "sound_fidelity": f"that two voices or rooms are treated alike. {_UNRUN}",
     "utmos22": f"that two voices or rooms are treated alike. {_UNRUN}",
@@ -208,20 +209,21 @@ MISREADINGS: Mapping[str, str] = {
     "mos": f"that ratings from two tests can be compared. {_PEOPLE}",
     "sptd": (
         "that two people speak, or that a system keeps its speakers apart better if it casts a man and a woman: in the "
-        "same dialogue, two sexes score 0.16 higher than one, and one voice whose every other turn is shifted by four "
-        "semitones scores 0.45 to 0.61, as much as two voices. The band of a telephone in every other turn does the "
-        "same (from 0.05 to 0.44 between two halves of a clip). Chinese is within 0.03 of English in twelve pairs; of "
-        "espeak-ng's own seven pairs one has a value, because less than half of their words are recognised."
+        "same dialogue, speakers of different sexes score 0.16 higher than speakers of the same sex, and one voice "
+        "whose every other turn is shifted by four semitones scores 0.45 to 0.61, as much as two voices. The band of a "
+        "telephone in every other turn does the same (from 0.05 to 0.44 between two halves of a clip). Chinese is "
+        "within 0.03 of English in twelve pairs; of espeak-ng's own seven pairs one has a value, because less than "
+        "half of their words are recognised."
     ),
     "speaker_attribution": (
-        "that words are given to the wrong speaker if two voices are of the same sex: in the same dialogue, two sexes"
-        " score 0.30 higher in accuracy and 0.57 lower in cpCER, because automatic measurement cannot tell similar "
-        "voices apart; nor that a Chinese dialogue is worse: in twelve pairs the accuracy is the same and cpCER is "
-        "0.30 higher, because the recogniser hears Chinese worse."
+        "that words are given to the wrong speaker if two voices are of the same sex: in the same dialogue, speakers "
+        "of different sexes score 0.30 higher in accuracy and 0.57 lower in cpCER, because automatic measurement "
+        "cannot tell similar voices apart; nor that a Chinese dialogue is worse: in twelve pairs the accuracy is the "
+        "same and cpCER is 0.30 higher, because the recogniser makes more errors in Chinese."
     ),
     "turn_taking": (
-        "that turn-taking is unlike people's if voices are similar: among dialogues with equal gaps, only those are "
-        "scored whose two voices the diarisation tells apart, and a room of 0.6 s alone lowers the distance by 0.09; "
+        "that turn-taking is unlike people's if voices are similar: among dialogues with equal gaps, only those whose "
+        "two voices are told apart by diarisation are scored, and a room of 0.6 s alone lowers the distance by 0.09; "
         "nor that it is like people's if the distance is small: gaps drawn by chance from people's lower it from 0.87 "
         "to 0.42 in 60 turns of 3 s, whatever is said. Thirteen of 19 pairs have a value, and ten of 18 in Chinese, "
         "where the distance is 0.06 higher: the others are heard as one speaker."
@@ -232,15 +234,15 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "human_likeness": (
         "that listeners would mistake the set with the higher value for people: it has never been compared with their "
-        "ratings. A set of conversations, in another language or from another room than the reference differs from it "
+        "ratings. A set of conversations, or one in another language or room than the reference, differs from it "
         "through no fault of its own; for other effects on the metric, see docs/studies/human-likeness.md."
     ),
     "pace": (
         "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
-        "the same voices have 0.47 fewer per second in Chinese. Do not compare recordings of another level, room or "
-        "speed either: a small room raises the variation by 0.02, half of what a voice has, and hides 3 of 100 pauses; "
-        "20 dB less raise it by 0.01, and a quarter faster by 0.02. Codecs move it by 0.002 at most. A robotic voice "
-        "has a pitch range that is 3.3 semitones smaller."
+        "the same voices have 0.47 fewer per second in Chinese. Do not compare recordings that differ in level, room "
+        "or speed either: a small room raises the variation by 0.02, half the variation of a voice itself, and hides 3 "
+        "of 100 pauses; lowering the level by 20 dB raises it by 0.01, and speaking a quarter faster by 0.02. Codecs "
+        "move it by 0.002 at most. A robotic voice has a pitch range that is 3.3 semitones smaller."
     ),
     "smr": (
         "that two values near a limit of the range lie on different sides of it: at a known ratio of 5 LU the value is "
@@ -258,21 +260,21 @@ MISREADINGS: Mapping[str, str] = {
     "rubric": f"that people would find a criterion met because a judge does. {_JUDGED}",
     "content_density": f"that a short answer is a helpful one. {_JUDGED}",
 }
-"""The end of the text that begins with "Do not conclude", by metric."""
+"""The rest of the sentence that begins with "Do not conclude", by metric."""
 
 
-# The parameters of metrics: choices that change values, read from the keywords of a metric's function.
+# The parameters of metrics: settings that affect values, read from the keywords of a metric's function.
 
 _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """Facts on a parameter that its type does not express, given as `Annotated[float, Constraint(…)]`.
+    """Facts about a parameter that its type does not express, given as `Annotated[float, Constraint(…)]`.
 
     Attributes:
         least: minimum of a number; None if there is no limit.
-        added: whether it was added after values were published; if so, protocols state it only if it is not at its
+        added: whether it was added after values were published; if so, protocols state it only if it differs from its
             default.
     """
 
@@ -282,7 +284,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A choice of a metric that changes its values."""
+    """A setting of a metric that affects its values."""
 
     name: str
     default: Any
@@ -319,7 +321,7 @@ class Parameter:
 
 
 def describe_parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter:
-    """Return the declaration of a keyword of a metric's function, by its type hint."""
+    """Return the declaration of a keyword of a metric's function, based on its type hint."""
     hint, *constraints = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
     kind = type(choices[0]) if choices else hint

@@ -1,4 +1,4 @@
-"""Records of people as the input of a metric: votes, marks and answers, from a file or as data; a text is read only
+"""Human judgements as the input of a metric: votes, marks and answers, from a file or as data; each text is read only
 once.
 
 Votes may also be in the formats of other arenas and of judges (`podeval.metrics.battle_log`), and a table may be CSV
@@ -9,7 +9,7 @@ with commas, semicolons or tabs, Parquet, or a DataFrame. `read_webmushra` reads
     {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
 
 In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and lines
-`{"system", "question", "judged"}` state a judge's score of the reasons.
+`{"system", "question", "judged"}` give a judge's score for the reasons.
 """
 
 import csv
@@ -31,7 +31,7 @@ from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, Quest
 
 _KEPT = 8
 _CONTENT = re.compile(r"^\s*[\[{]|\n")
-"""Pattern of content; names of files do not match it."""
+"""Pattern that matches content but no file name."""
 _FIRST_LINES = re.compile(r'\A\ufeff?\s*(?:"?sep=[^\n]*\n)?\s*')
 """Pattern of the lines that Excel and editors write before the header line."""
 _MUSIC = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -57,19 +57,19 @@ def read_votes(source: Any) -> Battles:
 
 
 def read_marks(source: Any) -> tuple[Mark, ...]:
-    """Read marks in the same forms.
+    """Read marks from a source in the same forms as for `read_votes`.
 
     Raises:
-        BadInput: the source is none of these forms, or contains something that is not a mark.
+        BadInput: the source has none of these forms, or contains something that is not a mark.
     """
     return _parse_marks(_read_source(source, "marks"))
 
 
 def read_answers(source: Any) -> QuestionnaireAnswers:
-    """Read answers in the same forms.
+    """Read answers from a source in the same forms as for `read_votes`.
 
     Raises:
-        BadInput: the source is none of these forms, or contains something that is not an answer.
+        BadInput: the source has none of these forms, or contains something that is not an answer.
     """
     return source if isinstance(source, QuestionnaireAnswers) else _parse_answers(_read_source(source, "answers"))
 
@@ -111,7 +111,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         if not is_missing(record.get("judged")):
             judged_mark = read_number(record["judged"])
             if judged_mark is None or not 1 <= judged_mark <= 5:
-                raise BadInput(f"{location}: a judge's reading must be a number from 1 to 5, not {record['judged']!r}")
+                raise BadInput(f"{location}: a judge's score must be a number from 1 to 5, not {record['judged']!r}")
             judged[system, _word(record, "question", location)] = judged_mark
             continue
         item = _word(record, "item", location)
@@ -203,10 +203,10 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise BadInput(f"line {reader.line_num + 1} contains no {what} in CSV: {error}") from None
         names = [name for name in map(_clean, reader.fieldnames or ()) if name]
         if len(set(names)) < len(names):
-            raise BadInput(f"the line of names contains a name twice: {', '.join(names)}; rename one")
+            raise BadInput(f"the header line contains a name twice: {', '.join(names)}; rename one")
         if longer := next((line for line, row in rows if any(row.get(None) or ())), ""):
             raise BadInput(
-                f"{longer} has more cells than the line of names: quote cells with commas, write 4.5, not 4,5"
+                f"{longer} has more cells than the header line: quote cells that contain commas, and write 4.5, not 4,5"
             )
         records = [
             (line, {_clean(name): one.strip() if isinstance(one, str) else one for name, one in row.items()})
@@ -236,7 +236,7 @@ def _clean(name: Any) -> str:
 
 
 def _word(record: Mapping[str, Any], name: str, location: str) -> str:
-    """Return a name, which may be a number."""
+    """Return a name as text; in the record, it may also be a number."""
     value = record.get(name)
     if is_missing(value) or isinstance(value, bool) or not isinstance(value, str | int | float):
         raise BadInput(f"{location} lacks {name}; it has {', '.join(map(str, record)) or 'nothing'}")
@@ -244,7 +244,7 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a number, which in CSV is a text; None if it is not a number."""
+    """Return a number, which is text in CSV; None if it is not a number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -253,10 +253,10 @@ def read_number(value: Any) -> float | None:
 
 
 def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | None:
-    """Return a whole number from 0; None if it is missing.
+    """Return a whole number of 0 or more; None if it is missing.
 
     Raises:
-        BadInput: it is neither a whole number from 0 nor missing.
+        BadInput: it is neither missing nor a whole number of 0 or more.
     """
     value, number = record.get(name), read_number(record.get(name))
     if is_missing(value):
@@ -288,7 +288,7 @@ def read_webmushra(path: Path) -> list[Mark]:
         pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
     split = {page: split_names(page, list(stimuli)) for page, stimuli in pages.items()}
     if len({item for item, _ in split.values()}) < len(split):
-        # Any part that the stimuli of all pages share belongs to the names of the systems.
+        # The part that the stimuli share is the same on several pages, so it belongs to the names of the systems.
         split = {page: (page.removeprefix("trial_"), list(stimuli)) for page, stimuli in pages.items()}
     stimuli_of = {page: (item, dict(zip(pages[page], systems, strict=True))) for page, (item, systems) in split.items()}
     return [

@@ -1,5 +1,5 @@
-"""The use of a judge by a metric: the judge and its prompts are part of the protocol, the location of its records is
-not.
+"""The use of a judge by a metric: the judge and its prompts are part of the protocol, but the location of its records
+is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, receives answers and
 returns a score. It does not depend on the judge, which is a keyword of `compute` and an option of the command line.
@@ -110,12 +110,11 @@ JUDGE, RECORDS, PROMPTS = "judge", "records", "prompts"
 """Keywords of `compute` for a judged metric."""
 
 ARGUMENTS = {
-    JUDGE: "who judges: `MODEL@https://host/v1` (its key in the environment as `PODEVAL_JUDGE_KEY`), "
+    JUDGE: "the judge: `MODEL@https://host/v1` (its key in the environment as `PODEVAL_JUDGE_KEY`), "
     "`gguf:/path/model.gguf`, `transformers:REPO@COMMIT`, `records:FOLDER`, or the path of a YAML file; part of the "
     "protocol",
     RECORDS: "folder of the judge's raw answers, from which an interrupted run is resumed",
-    PROMPTS: "folder with other wordings of the judge's prompts, as `podeval judge prompts` writes ours; part of the "
-    "protocol",
+    PROMPTS: "folder with custom wordings of prompts, in the format of `podeval judge prompts`; part of the protocol",
 }
 
 NO_JUDGE = (
@@ -278,7 +277,7 @@ def note_injections(
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the recognised words of a metric's recording, or of the answers of its dialogue, by name.
 
-    A recording has none if it contains no speech, or if no model here can transcribe it.
+    A recording is left out if it contains no speech, or if no model here can transcribe it.
     """
     from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.recording import Recording

@@ -1,4 +1,5 @@
-"""A judge as a voter of the arena: which of two systems answered better in one dialogue (MTalk-Bench, section 5.1).
+"""A judge as a voter in the arena, who decides which of two systems answered better in one dialogue (MTalk-Bench,
+section 5.1).
 
 The judge is asked in both orders. A system wins if it is preferred in both. If the order decides, or if the judge finds
 both equally good (as voters in the arena may), the battle is a tie, and the preferred position is recorded. The judge
@@ -190,7 +191,7 @@ def judge_battle(
 
     Args:
         one: the dialogue with one system.
-        other: the same user's turns with another.
+        other: the same user's turns with another system.
         variant: `default` asks in both orders; `mtalk` asks in a random order and requires a winner.
         modality: whether the judge reads or listens; with `as_needed`, it listens to dialogues for which plain words do
             not suffice.
@@ -199,7 +200,7 @@ def judge_battle(
 
     Raises:
         BadInput: the dialogues differ in the user's words, do not name two different systems, or concern the sound of
-            an answer and the judge would read plain words.
+            an answer although the judge would read only plain words.
         CannotScore: an answer is missing, or contains no speech.
         ModelMissing: there is no recogniser.
     """
@@ -232,7 +233,7 @@ def judge_battle(
 
 
 def _measure_length(request: JudgeRequest, side: str) -> float:
-    """Return the length of a side in a question, in seconds or characters."""
+    """Return the length of one system's dialogue in a request, in seconds or characters."""
     shown = {name: value for name, value in request.inputs.items() if name.startswith((f"{side}_", f"dialogue_{side}"))}
     return round(sum(len(value) if isinstance(value, str) else value.seconds for value in shown.values()), 3)
 

@@ -1,4 +1,4 @@
-"""How a predictor of listeners' opinions, trained on utterances of some seconds, rates a long recording."""
+"""Rating long recordings with predictors of listeners' opinions, which were trained on utterances of a few seconds."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,17 +22,17 @@ from podeval.recording.predicted_windows import (
 
 MOST = 0.05
 """Maximum share of a recording in which channels may cancel each other."""
-CANCELLED = "channels cancel each other during more than a twentieth of the recording, and what cancels is not scored"
+CANCELLED = "channels cancel each other in more than 5 % of the recording, and what is cancelled is not scored"
 
 
 def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the notes of a recording with cancelling channels: the affected share, and the keys without a rank."""
+    """Return notes about channels that cancel each other: the affected share, and the keys that are not ranked."""
     share = recording.cancelled
     return {"channels_cancel": round(share, 3), UNRANKED: dict.fromkeys(keys, CANCELLED)} if share > MOST else {}
 
 
 STEM = "_stem"
-"""Ending of the name of the informative key with the value of the speech stem."""
+"""Suffix of the name of the informative key with the value of the speech stem."""
 
 SHORTEST = 0.5
 """Minimum seconds of speech."""
@@ -60,8 +60,8 @@ def rate_speech(
         job: the job of the predictor.
         source: `mix` rates the recording as it is; `stem` rates its speech stem.
         seconds: length of a window.
-        list_starts: function that takes the number of samples and that of a window, and returns the first sample of
-            each window.
+        list_starts: function that takes the number of samples of the recording and that of a window, and returns the
+            first sample of each window.
         everything: whether everything is rated, including silence and offset, as in the public code.
         highest_rate: maximum sample rate of a model whose values depend on the sample rate and which therefore uses the
             recording's own rate up to this one; other models use the rate of their card.
@@ -100,5 +100,5 @@ def rate_speech(
 
 
 def score_clips_at(model: RateAwareScorer, clips: Sequence[Samples], rate: int) -> NDArray[np.float32]:
-    """Ask a model whose values depend on the sample rate."""
+    """Return the scores of clips from a model whose values depend on the sample rate."""
     return model.score(clips, rate)

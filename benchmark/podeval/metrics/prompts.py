@@ -23,7 +23,7 @@ from podeval.metrics.judged import (
 from podeval.text.text_file import read_text
 
 SUFFIX = ".txt"
-"""Ending of the names of files with wordings."""
+"""Suffix of the names of files with wordings."""
 
 PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ("Two scripts compared", dialogue_judge.PROTOCOL, (dialogue_judge.COMPARE,)),
@@ -62,18 +62,22 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
     custom wordings.
 
     Raises:
-        BadInput: there is no such folder or no file in it, a file belongs to no prompt, or its text does not ask about
-            the prompt's inputs; the message names the file.
+        BadInput: there is no such folder or no file in it, a file belongs to no prompt, or the placeholders in its text
+            are not those of the prompt; the message names the file.
     """
     if not folder:
         return {}
     folder = Path(folder)
     prompts = {prompt.family: prompt for prompt in reversed(list_all_prompts())}
     if not folder.is_dir():
-        raise BadInput(f"{folder} is not a folder; `podeval judge prompts --out {folder}` writes ours as a start")
+        raise BadInput(
+            f"{folder} is not a folder; `podeval judge prompts --out {folder}` writes ours as a starting point"
+        )
     paths = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "README"))]
     if not paths:
-        raise BadInput(f"{folder} has no prompt in it; `podeval judge prompts --out {folder}` writes ours as a start")
+        raise BadInput(
+            f"{folder} contains no prompts; `podeval judge prompts --out {folder}` writes ours as a starting point"
+        )
     wordings = {}
     for path in paths:
         if path.suffix != SUFFIX or path.stem not in prompts:
@@ -88,7 +92,7 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
 
 
 def write_wordings(folder: Path) -> list[Path]:
-    """Write the wording of every prompt to a separate file, to start custom wordings from; return the files.
+    """Write the wording of every prompt to a separate file, as a starting point for custom wordings; return the files.
 
     Raises:
         BadInput: a file already exists and may contain a custom wording; nothing is written.

@@ -1,4 +1,5 @@
-"""Protocols: the way a score was computed, as a hash. Numbers are ranked only against numbers of the same protocol.
+"""Protocols, each identified by a hash of how a score was computed. Numbers are ranked only against numbers of the same
+protocol.
 
 The hash includes the metric and its version, the parameters, the presence of optional inputs, the identity of every
 model that the metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision and, for
@@ -53,7 +54,7 @@ class Protocol:
     models: Mapping[str, Any]
     dataset: str | None = None
     generation: Mapping[str, Any] = field(default_factory=dict)
-    """Facts about the generation of the items."""
+    """Facts about how the items were generated."""
     task: Mapping[str, Any] | None = None
     """The conditions that the task sets, which are hashed instead of `generation`; None if `generation` is hashed."""
 
@@ -96,7 +97,7 @@ def make_protocol(
 
     Args:
         metric: the metric.
-        parameters: the given choices; the others are at their defaults.
+        parameters: the given parameters; the others have their default values.
         given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
         dataset: revision of the dataset, if there is one.

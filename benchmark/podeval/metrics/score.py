@@ -40,7 +40,9 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """The drift of each key over the recording: the `slope` per `per`, and its `ci95`; empty if it is short."""
+        """The drift of each key over the recording: the `slope` per `per`, and its `ci95`; empty if the recording is
+        short.
+        """
         from podeval.stats.drift import drift
 
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
@@ -72,7 +74,7 @@ class Score:
 
     @property
     def unranked(self) -> Mapping[str, str]:
-        """The reasons why values are not ranked, by key: the values are right, but would be easy to game."""
+        """The reasons why values are not ranked, by key: the values are correct, but would be easy to game."""
         reasons: Mapping[str, str] = self.notes.get(UNRANKED, {})
         return reasons
 
@@ -130,7 +132,7 @@ _NOTED: Mapping[str, str] = {
     "text_language": "the language of the text is {0}",
     "text_languages": "the text is in several languages: {0}",
     "dropped": "{0:.0%} of the reference is in brackets and was not compared",
-    "short": "the text is shorter than the window that this is measured on",
+    "short": "the text is shorter than one window of this metric",
     "windows_left_out": "{0} windows with hardly any speech were left out",
     "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
@@ -170,14 +172,16 @@ def describe_notes(score: Score) -> list[str]:
     stem = notes if notes.get("scored") else notes.get("stem")
     if stem:
         also = "" if notes.get("scored") else ", in addition to the whole recording"
-        lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech is scored without it{also}")
+        lines.append(
+            f"the recording contains {stem['music_seconds']:.1f} s of music, and its speech is scored without it{also}"
+        )
     return lines
 
 
 def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
     """List the values that left their usual range, with the times, and the uncertainty of the slopes."""
     if notes.get(CENSORED):
-        yield "nothing leaves its usual range before the end, so it lasts at least as long as the recording"
+        yield "no value leaves its usual range before the end, so `lasts` is at least the length of the recording"
     if left_after := notes.get(LEFT_AFTER):
         minutes = sorted(left_after.items(), key=lambda pair: pair[1])
         yield f"leaves its usual range: {', '.join(f'{name} after {minute} min' for name, minute in minutes)}"
@@ -211,7 +215,7 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Minimum seconds of a recording with values by minute; in a shorter one, a minute is too large a part."""
+"""Minimum seconds of a recording with values by minute; in a shorter one, a minute is too large a share."""
 
 FEWEST = 20
 """Minimum number of words in a minute for which a share is computed."""
@@ -228,8 +232,8 @@ def compute_share_by_minute(
 
     Args:
         key: the metric's key, which sums up the shares.
-        duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
-        counts: the time in seconds, the amount and the maximum possible amount of each counted thing.
+        duration: length of the recording in seconds; a short remainder belongs to the minute before it.
+        counts: the time in seconds, the amount and the maximum possible amount of each counted item.
         scale: the factor by which shares are multiplied.
         fewest: the minimum possible amount in a minute for which a share is computed.
     """

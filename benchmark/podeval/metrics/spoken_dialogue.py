@@ -1,15 +1,15 @@
 """A spoken dialogue that is judged: the user's words, the system's answers, and the criteria (MTalk-Bench).
 
-A judge can consider the sound of an answer only if it hears it, or reads the tones that a listener noted
+A judge can consider how an answer sounds only if it hears the answer, or reads the tones that a listener noted
 (`answer_tags`). Otherwise, paralinguistic and ambient dialogues cannot be judged (the paper's two conditions, section
 6.2.2).
 
 As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer_audio", "user_tags", "answer_tags"}],
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
-"system"}`. Texts are transcripts, `tags` are the sounds and tones in them, and audio is given as paths of files.
-`answer` is the system's own transcript: judges see it as a claim, with brackets turned into quotation marks. If someone
-else transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser does so. The
-general criteria and those of the dimension are optional: podeval has its own wording of both.
+"system"}`. Texts are transcripts, `tags` are the sounds and tones in them, and audio is given as file paths. `answer`
+is the system's own transcript: judges see it as a claim, with brackets turned into quotation marks. If someone else
+transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser does so. The general
+criteria and those of the dimension are optional: podeval has its own wording of both.
 """
 
 import json
@@ -236,7 +236,9 @@ class SpokenDialogue:
         clips = {}
         for number, turn in enumerate(self.turns, 1):
             if turn.user_audio is None:
-                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, but a judge of audio must hear it")
+                raise BadInput(
+                    f"{self.id}, turn {number}: user_audio is missing, but a judge that listens must hear it"
+                )
             if turn.answer_audio is None:
                 raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
             clips[f"{prefix}user_{number}"] = _clip(turn.user_audio)
@@ -356,7 +358,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 
 def quote_brackets(text: str) -> str:
-    """Write a transcript in one line, with text in brackets as quoted words, because only a listener adds tones."""
+    """Write a transcript on one line, with text in brackets as quoted words, because only a listener adds tones."""
     quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 

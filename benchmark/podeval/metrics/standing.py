@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from podeval.metrics.declaration import Key, Metric
 
 TARGET = "target"
-"""The material of a band that is not measured: the range in which a key is best."""
+"""Replaces the material in the description of a band that is not measured but declared: the ideal range of a key."""
 
 AT_LEAST = "≥"
 """The mark of a value that is a lower bound."""
 
 NEVER_COMPARED = "never measured"
-IS_PEOPLE = "it is the judgement of people itself"
+IS_PEOPLE = "it is itself the judgement of people"
 
 Word = Literal["good", "usual", "poor", ""]
 
@@ -30,8 +30,8 @@ Word = Literal["good", "usual", "poor", ""]
 def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "embedded") -> Word:
     """Return whether a value is better than, within or worse than the values of people and good systems.
 
-    The value of a key with a target is good on target and poor off it. There is no word if no such recordings were
-    measured with this version of the metric, or if neither direction is better.
+    If a key has an ideal range, a value is good within it and poor outside it. There is no word if no such recordings
+    were measured with this version of the metric, or if neither direction is better.
     """
     if value is None or key.better == "informative":
         return ""

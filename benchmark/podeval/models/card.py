@@ -24,7 +24,7 @@ class NotInRepo(BadInput):
 class HubRepo:
     """Files of a model repo at one commit, with the `sha256` of the files whose content is pinned.
 
-    If no commit is known, `revision` is a branch, and the commit at the time of installation counts.
+    If no commit is known, `revision` is a branch, and the commit at the time of installation is used.
     """
 
     id: str
@@ -103,24 +103,24 @@ class HubRepo:
 
 
 JOBS = {
-    "transcriber": "speech to words",
-    "second_transcriber": "speech to words, where the transcriber and a script disagree",
-    "aligner": "times of the words that are known to be spoken",
-    "voice_activity": "speech or not",
-    "speaker_encoder": "a voice to a vector",
-    "diarizer": "who speaks when",
-    "segmentation": "who speaks at once",
-    "speech_quality": "speech quality as listeners would rate it",
-    "naturalness": "how natural speech sounds to listeners",
-    "utmos22": "how natural synthetic speech sounds to listeners, by UTMOS22",
-    "nisqa_tts": "how natural synthetic speech sounds to listeners, by NISQA-TTS",
-    "loss_quality": "how well listeners hear no lost packets",
-    "pesq_estimator": "PESQ as it would be with a clean reference",
-    "separator": "speech apart from music",
-    "music_detector": "music or not",
-    "audio_text": "sounds and descriptions as vectors that can be compared",
-    "harmony": "how well music fits the speech over it",
-    "sentence_encoder": "a text to a vector",
+    "transcriber": "turns speech into words",
+    "second_transcriber": "turns speech into words where the transcriber and a script disagree",
+    "aligner": "finds the times of words that are known to be spoken",
+    "voice_activity": "detects speech",
+    "speaker_encoder": "maps a voice to a vector",
+    "diarizer": "determines who speaks when",
+    "segmentation": "determines who speaks at the same time",
+    "speech_quality": "predicts listeners' ratings of speech quality",
+    "naturalness": "predicts how natural speech sounds to listeners",
+    "utmos22": "predicts how natural synthetic speech sounds to listeners, with UTMOS22",
+    "nisqa_tts": "predicts how natural synthetic speech sounds to listeners, with NISQA-TTS",
+    "loss_quality": "predicts listeners' ratings of speech with lost packets",
+    "pesq_estimator": "estimates PESQ without a clean reference",
+    "separator": "separates speech from music",
+    "music_detector": "detects music",
+    "audio_text": "maps sounds and descriptions to vectors that can be compared",
+    "harmony": "rates how well music fits the speech over it",
+    "sentence_encoder": "maps a text to a vector",
 }
 
 
@@ -128,7 +128,8 @@ JOBS = {
 class PackagedFile:
     """A weight file inside an installed library.
 
-    `form_of` names the file that has the same weights in another form: the file is verified, but is not another model.
+    `form_of` names the file that has the same weights in another form: the file is verified, but does not count as
+    another model.
     """
 
     package: str
@@ -141,7 +142,7 @@ class PackagedFile:
 class ModelCard:
     """One implementation of one job.
 
-    `options` are the choices that change its values; together with id, revision and hashes, they are its identity in a
+    `options` are the settings that affect its values; together with id, revision and hashes, they are its identity in a
     protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
     packages that contain nothing else (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card
     that no profile uses by default can be chosen by name in the profiles of `variant_in`. Without `languages`, it
@@ -182,7 +183,7 @@ class ModelCard:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every weight file, by name, except files that are another form of one."""
+        """SHA-256 of every weight file, by name, except files that are another form of such a file."""
         digests = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
         digests |= {Path(file.path).name: file.sha256 for file in self.files if file.form_of is None}
         return digests | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
@@ -213,7 +214,7 @@ class ModelCard:
 
     @property
     def command(self) -> str:
-        """The one command that provides its weights."""
+        """The command that installs its weights."""
         profile = (*self.profiles, *self.variant_in)[0]
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 

@@ -26,7 +26,7 @@ class Sampling:
 
     Args:
         temperature: 0 gives the most probable answer.
-        top_p: the share of probability to sample from.
+        top_p: the probability mass to sample from.
         seed: seed of the sampling; a request's own seed is added to it.
         max_tokens: maximum length of the answer in tokens.
     """
@@ -56,7 +56,7 @@ class ChatAnswer:
         tools: names of tools that the model wanted to call instead of answering.
         prompt_tokens, answer_tokens: number of tokens, as counted by the backend; None if it does not count them.
         audio_tokens: number of `prompt_tokens` that are audio.
-        thinking_tokens: number of `answer_tokens` that are thoughts.
+        thinking_tokens: number of `answer_tokens` that are reasoning.
         cost: cost, as stated by the backend.
         model: the model and build that answered, if the backend names them.
         form: form of the schema in the request: `json_schema`, `json_object` or `text`.
@@ -128,7 +128,7 @@ class ChatModel(Protocol):
 
 @dataclass
 class Form:
-    """The form for requesting a schema; if a backend refuses a form, it switches to a simpler one and keeps it."""
+    """The form in which a schema is requested; if a backend refuses it, a simpler form is used from then on."""
 
     name: str = "json_schema"
 
@@ -162,7 +162,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 @contextlib.contextmanager
 def convert_library_errors(whom: str) -> Iterator[None]:
-    """Raise `ChatBusy` for any error of a library, because one failed answer should not cost the others."""
+    """Raise `ChatBusy` for any error of a library, so that one failed answer does not affect the others."""
     try:
         yield
     except PodevalError:
@@ -224,7 +224,7 @@ def parse_body(body: str) -> Any:
         ChatBusy: it is not JSON, or too long for an answer.
     """
     if len(body) > LONGEST_BODY:
-        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for a judgement", crowded=False)
+        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for an answer", crowded=False)
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -275,7 +275,7 @@ def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int
 
 
 def has_audio(messages: Sequence[Message]) -> bool:
-    """Return whether there is a clip among messages."""
+    """Return whether the messages contain a clip."""
     contents = (message["content"] for message in messages)
     parts = (part for content in contents if not isinstance(content, str) for part in content)
     return any(part.get("type") == "input_audio" for part in parts)

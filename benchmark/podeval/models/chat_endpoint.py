@@ -101,7 +101,7 @@ class EndpointChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if not self.provider.hears and has_audio(messages):
-            raise ChatRefused(f"{self.provider.title} does not accept audio; name a judge that hears", for_all=False)
+            raise ChatRefused(f"{self.provider.title} does not accept audio; name a judge that does", for_all=False)
         ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
         for form in ladder:
@@ -184,11 +184,11 @@ class EndpointChat:
         return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
     def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
-        """Return the error of a response, by its status or, if that is good, by its content; otherwise, the answer."""
+        """Return the answer in a response, or the error that its status or its content reports."""
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:
-            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values; a judgement has few", crowded=False)
+            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values; an answer has few", crowded=False)
         text = self._hide_key(content.decode("utf-8", "replace"))
         data = join_stream(text) if text.lstrip().startswith(("data:", "event:", ":")) else parse_body(text)
         return find_error(data), data
@@ -206,7 +206,7 @@ class EndpointChat:
                 f"({self.provider.name})",
                 for_all=True,
             )
-        # A simpler form of the schema does not change what a filter finds.
+        # A simpler form of the schema does not change the decision of a content filter.
         kind = ChatRefused if _FILTERED.search(error.message) else _BadRequest
         return kind(reason, for_all=False)
 
@@ -224,7 +224,7 @@ class _BadRequest(ChatRefused):
 # earlier calls left in the cache, so the same request has the same answer in any order.
 
 CONTEXT = 16_384
-"""Default number of tokens of request and answer: enough for the script of an hour, within 8 GB of memory."""
+"""Default maximum tokens of request and answer together: enough for the script of an hour, within 8 GB of memory."""
 
 
 class GgufChat:
@@ -270,7 +270,7 @@ class GgufChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if any(not isinstance(message["content"], str) for message in messages):
-            raise ChatRefused(f"{self._path.name} cannot hear audio here; choose another judge", for_all=False)
+            raise ChatRefused(f"{self._path.name} does not accept audio here; choose another judge", for_all=False)
         form = "json_schema" if schema is not None else "text"
         question = json.dumps(make_body(messages, sampling, form, schema, cache_prompt=False))
         answer = call_within(timeout, lambda: self._ask(question), self._path.name)
@@ -288,7 +288,7 @@ class GgufChat:
         if error.get("type") == "exceed_context_size_error":
             return ChatRefused(
                 f"{self._path.name} is loaded for {self._context} tokens ({message}); raise context in the judge's "
-                "YAML file, as far as model and memory go",
+                "YAML file, as far as the model and the memory allow",
                 for_all=False,
             )
         if error.get("code", 500) < 500:

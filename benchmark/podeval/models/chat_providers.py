@@ -87,7 +87,7 @@ def _to_anthropic(body: Body) -> Body:
 
 
 def _from_anthropic(data: Body) -> Body:
-    """Restore an answer in Anthropic's Messages format."""
+    """Translate an answer in Anthropic's format into OpenAI's form."""
     if not isinstance(data.get("content"), list):
         return {}
     usage, stop = data.get("usage") or {}, data.get("stop_reason")
@@ -139,7 +139,7 @@ def _to_google(body: Body) -> Body:
 
 
 def _from_google(data: Body) -> Body:
-    """Restore an answer in Google's generateContent format; a blocked request has no candidates."""
+    """Translate an answer in Google's format into OpenAI's form; a blocked request has no candidates."""
     blocked = (data.get("promptFeedback") or {}).get("blockReason")
     (candidate, *_) = data.get("candidates") or [{"finishReason": "SAFETY"} if blocked else {}]
     if not candidate:
@@ -211,9 +211,9 @@ _STREAM = {"stream": True, "stream_options": {"include_usage": True}}
 _QWEN = {**_STREAM, "modalities": ["text"]}
 
 PROVIDERS = (
-    Provider("openai-audio", "OpenAI, models that hear", "https://api.openai.com/v1", models="audio", form="text"),
+    Provider("openai-audio", "OpenAI, audio models", "https://api.openai.com/v1", models="audio", form="text"),
     Provider(
-        *("openai-reasoning", "OpenAI, models that reason", "https://api.openai.com/v1"),
+        *("openai-reasoning", "OpenAI, reasoning models", "https://api.openai.com/v1"),
         models=r"^(o\d|gpt-[5-9])",
         unsent=("max_tokens", "temperature", "top_p"),
     ),
@@ -249,7 +249,7 @@ NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address, or behind a proxy by the path; otherwise, the user's own server."""
+    """Return the provider at an address or, behind a proxy, with its path; otherwise, the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)

@@ -76,14 +76,14 @@ class TransformersChat:
         kind = _HEARING.get(config.get("model_type", ""))
         if hears and kind is None:
             raise ModelMissing(
-                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no model that hears; it "
-                f"supports {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it on text"
+                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no audio model; it "
+                f"supports {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it for text only"
             )
         self._name = name
         self._lock = threading.Lock()
         options = {"use_safetensors": True, "dtype": getattr(torch, dtype)}
         if kind:
-            # A complete Omni model also has a part that speaks, next to the part that generates text.
+            # A complete Omni model also has a part that speaks, in addition to the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
             self._tokenizer = load_from_folder("AutoTokenizer", folder)
@@ -95,14 +95,14 @@ class TransformersChat:
                 f"{name} cannot be loaded ({first}); choose a model that transformers supports"
             ) from None
         if self._tokenizer.chat_template is None:
-            raise ModelMissing(f"{name} has no chat template; choose a model for instructions")
+            raise ModelMissing(f"{name} has no chat template; choose an instruction-tuned model")
 
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
         """Return one answer; the schema is requested in words only."""
         if not self._lock.acquire(timeout=timeout):
-            raise ChatBusy(f"{self._name} did not start on this within {timeout:g} s")
+            raise ChatBusy(f"{self._name} was busy and did not start on this request within {timeout:g} s")
         try:
             return self._ask(messages, sampling, timeout)
         finally:
@@ -150,7 +150,7 @@ class TransformersChat:
         )
 
     def _prepare_inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the model's inputs: tokens, and features of the audio, each of which has a token in its place."""
+        """Return the model's inputs: tokens, and features of the audio, each of which has a placeholder token."""
         conversation, clips = _read_conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         audio: dict[str, Any] = {}
@@ -221,7 +221,7 @@ def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
     """Repeat each audio token of the template to match the number of its clip's tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
-        raise ChatRefused(f"the chat template of {name} has no place for the audio", for_all=True)
+        raise ChatRefused(f"the chat template of {name} has no placeholder for audio", for_all=True)
     joined = pieces[0]
     for count, piece in zip(counts, pieces[1:], strict=True):
         joined += _AUDIO_TOKEN * count + piece
@@ -255,7 +255,7 @@ def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
     if _fetch_optional(repo, commit, _INDEX, progress):
         HubRepo(repo, commit, _read_shards(folder)).install(progress)
     elif not _fetch_optional(repo, commit, _WHOLE, progress):
-        raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has")
+        raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has them")
     return folder
 
 

@@ -30,7 +30,7 @@ def run_in_batches(
         clips: mono samples; only clips of equal length share a batch, because padding would change values.
         most: maximum number of clips in a batch.
         run: function that maps a tensor of clips, (clips, frames), to a tensor with a row for each clip.
-        step: the name of this work in reports of progress.
+        step: the name of this work in progress reports.
         row: the shape of a row.
     """
     import torch
@@ -53,7 +53,7 @@ _PAUSE = 8
 
 
 def require_length(clips: Sequence[Samples], least: int) -> None:
-    """Refuse clips of a voice with less than `least` samples.
+    """Refuse clips of a voice with fewer than `least` samples.
 
     Raises:
         CannotScore: a clip is shorter.
@@ -70,7 +70,9 @@ def cut_sounding(samples: Samples) -> list[slice]:
 
 
 def cut_at_pauses(samples: Samples) -> Iterator[slice]:
-    """Yield few slices of at most 29 s, cut in the middle of the quietest 0.4 s in a range of 2 s or more."""
+    """Yield as few slices of at most 29 s as possible, cut in the middle of the quietest 0.4 s in a range of 2 s or
+    more.
+    """
     start = 0
     while (left := len(samples) - start) > _LONGEST:
         count = -(-left // _USUAL)

@@ -25,7 +25,7 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 def choose_device(requested: str | None = None) -> str:
     """Return the requested device, such as `cuda:1`, or `PODEVAL_DEVICE`, or a usable GPU, or `cpu`, in this order.
 
-    A CPU is always `cpu`, whatever number was requested.
+    A CPU is always `cpu`, even if a number was requested.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -50,8 +50,8 @@ def require_device(name: str, title: str, remedy: str) -> str:
 
     Args:
         name: name of the device in torch, such as `cuda:1`.
-        title: name of the device in a refusal.
-        remedy: advice in a refusal, in addition to naming another device.
+        title: name of the device in the error message.
+        remedy: advice in the error message, in addition to naming another device.
 
     Raises:
         BadInput: the device does not exist.
@@ -120,9 +120,9 @@ _torch_users: list[int] = []
 def limit_torch_to_one_thread() -> Iterator[None]:
     """Inside the block, each torch operation uses one thread.
 
-    For small networks, a second thread costs more than it gains, because it waits actively between operations.
-    Detecting music, finding overlaps and separating took two to three times the processor time in two threads, with
-    identical results.
+    For small networks, a second thread costs more than it gains, because it busy-waits between operations. Detecting
+    music, finding overlaps and separating took two to three times the processor time with two threads, and the results
+    were identical.
     """
     import torch
 

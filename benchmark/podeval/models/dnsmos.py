@@ -77,7 +77,8 @@ class Dnsmos:
 
         Args:
             samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
-                map of several hours is fine. Less than 9.01 s is repeated until it is long enough, as in the reference.
+                map of several hours is fine. Less than 9.01 s of samples are repeated until they are long enough, as in
+                the reference.
             windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
 
         Returns:
@@ -180,7 +181,7 @@ class _Windows:
         self._next = 1 - SPAN
 
     def extend(self, seconds: Features, heads: Features, tails: Features, *, keep: list[int]) -> list[Features]:
-        """Add seconds; return the windows in `keep` that they complete."""
+        """Add seconds of features; return the windows in `keep` that they complete."""
         complete = []
         for second, head, tail in zip(seconds, heads, tails, strict=True):
             self._seconds.append(second)
@@ -261,9 +262,9 @@ def _mel_to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
 # PLCMOS v2: an estimate of listeners' opinions of speech with concealed packet loss, on a scale of 1 to 5.
 #
 # A network from Microsoft's packet loss concealment challenge that needs no reference. It detects holes, stutters and
-# smears that speech quality models ignore. In addition to the sound, it takes a random vector for the character of a
-# listener; the score is the mean over 15 listeners, as in the authors' code, but always over the same 15, so equal
-# audio has equal scores.
+# smears that speech quality models ignore. In addition to the audio, it takes a random vector for the character of a
+# listener; the score is the mean over 15 listeners, as in the authors' code, but always over the same 15, so identical
+# audio has identical scores.
 #
 # Source: Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet loss concealment
 # algorithms", Interspeech 2023; package `speechmos` 0.0.1.1.
@@ -292,10 +293,10 @@ class Plcmos(WindowScorer):
 
 
 def _read_for_many_listeners(path: Path) -> bytes:
-    """Return the network, changed to take one sound and any number of listeners.
+    """Return the network, changed to take one clip and any number of listeners.
 
-    The published network takes as many sounds as listeners, and processes the same sound again for each listener. The
-    encoding of a sound is combined with the listener's character at one point, so it is repeated there instead.
+    The published network takes as many clips as listeners, and processes the same clip again for each listener. The
+    encoding of a clip is combined with the listener's character at one point, so it is repeated there instead.
     """
     import onnx
     from onnx import helper, numpy_helper
@@ -325,7 +326,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
             added.append(helper.make_node("Expand", [name, shape], [f"{name}_repeated"]))
     for node in reversed(added):
         graph.node.insert(position, node)
-    # The sizes differ from the stored ones: there is one sound, and there are as many scores as listeners.
+    # The sizes differ from the stored ones: there is one clip, and there are as many scores as listeners.
     del graph.value_info[:]
     graph.output[0].type.tensor_type.ClearField("shape")
     (sound,) = (entry for entry in graph.input if entry.name == _SOUND)

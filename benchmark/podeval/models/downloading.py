@@ -34,24 +34,24 @@ _GONE = (404, 410)
 _INFLATED = ("gzip", "x-gzip", "deflate")
 
 REFUSAL_BYTES = 64 * 2**10
-"""Maximum bytes to read of a refusal."""
+"""Maximum number of bytes to read from a refusal."""
 
 SLOWEST = 10_000
 """Minimum bytes per second of a download."""
 
 MOST_BYTES = 4 << 30
-"""Default limit of a download in bytes."""
+"""Default maximum size of a download in bytes."""
 
 Watch = Callable[[int, int | None], None]
 """Function that receives the number of bytes so far, and the total if the server states it."""
 
 
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "xi-api-key")
-"""Headers with a key for only one server, in addition to `Authorization`."""
+"""Headers that contain a key for a single server, in addition to `Authorization`."""
 
 
 class Gone(BadInput):
-    """The server answers, but does not have the file (any longer)."""
+    """The server answers, but does not have the file or no longer has it."""
 
 
 class TooLarge(BadInput):
@@ -82,7 +82,7 @@ def download(
         most_bytes: refuse a larger file.
         timeout: maximum seconds without a byte; the whole download may take twice as long, plus the time for the bytes
             at `SLOWEST`.
-        tries: attempts at transient failures: timeouts, broken connections, 429 and 5xx answers.
+        tries: number of attempts in case of transient failures: timeouts, broken connections, 429 and 5xx answers.
         wait: seconds before the second attempt, doubled before each further one, or `Retry-After` up to 60 s.
         watch: function that is called while bytes arrive.
         client: client for the requests; the default connects to any address.
@@ -162,9 +162,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
             length = answer.headers.get("Content-Length")
             total = begin + int(length) if length and length.isdecimal() else None
             if total is not None and total > most_bytes:
-                raise TooLarge(
-                    f"{url} has {total / 1e6:.0f} MB, more than the {most_bytes / 1e6:.0f} MB that are fetched"
-                )
+                raise TooLarge(f"{url} has {total / 1e6:.0f} MB, more than the limit of {most_bytes / 1e6:.0f} MB")
             with explain_write_errors(part):
                 file = part.open("ab" if goes_on else "wb")
                 _mark(part).write_text(_identify(answer.headers), encoding="utf-8")
@@ -206,7 +204,7 @@ def _copy(
         done += len(block)
         deadline.left += len(block) / SLOWEST
         if done > most_bytes:
-            raise TooLarge(f"{url} has more than the {most_bytes / 1e6:.0f} MB that are fetched")
+            raise TooLarge(f"{url} has more than the limit of {most_bytes / 1e6:.0f} MB")
         with explain_write_errors(Path(file.name)):
             file.write(block)
         if watch:
@@ -229,7 +227,7 @@ class DeadlineExceeded(httpx.ReadTimeout):
 
 @dataclass
 class Deadline:
-    """The remaining seconds for waiting for a server."""
+    """The time left to wait for a server, in seconds."""
 
     left: float
 
@@ -242,7 +240,7 @@ def end_after(seconds: float) -> Iterator[Deadline]:
     """End this thread's requests of clients prepared by `end_reads` after this many seconds of waiting in total.
 
     Raises:
-        DeadlineExceeded: the server took longer, for connections, heads and bodies together.
+        DeadlineExceeded: the server took longer in total, for connections, headers and bodies.
     """
     deadline = Deadline(seconds)
     token = _deadline.set(deadline)
@@ -257,7 +255,8 @@ Client = TypeVar("Client", httpx.Client, httpx.HTTPTransport)
 
 def end_reads(client: Client) -> Client:
     """Make the connections of a client or a transport obey `end_after`; return the client or transport."""
-    # httpx limits only each read, so headers at one byte per second never end; it has no option for a backend.
+    # httpx limits only each single read, so headers sent at one byte per second never end; it has no option for a
+    # backend.
     for transport in (client._transport, *client._mounts.values()) if isinstance(client, httpx.Client) else (client,):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool
@@ -305,7 +304,7 @@ def _call(call: Callable[..., Any], timeout: float | None) -> Any:
             raise
     finally:
         deadline.left -= time.monotonic() - begin
-    raise DeadlineExceeded("the answer was not complete in time")
+    raise DeadlineExceeded("the complete answer did not arrive in time")
 
 
 def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:

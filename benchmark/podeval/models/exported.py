@@ -6,7 +6,7 @@ rounding (docs/performance.md).
 
 The exported network is stored in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that contains the
 weights' SHA-256 and the versions of the exporter. A network that is missing, damaged or from other weights is exported
-again, which takes torch some seconds; otherwise, torch is not imported.
+again, which takes torch a few seconds; otherwise, torch is not imported.
 """
 
 import contextlib

@@ -2,7 +2,7 @@
 
 An error is classified by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, an
 HTML page, plain text, cut off, empty or not text at all: the endpoint's own words are extracted if there are any, and
-no content causes an exception.
+no body raises an exception.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "t
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _ERRORS = ("error", "errors", "detail", "fault")
 _FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
-"""Fields of a response with a good status that state an error, each with the value that does so."""
+"""Fields of a response with a success status that report an error, each with the value that does so."""
 _CODES = ("code", "status", "statusCode", "status_code")
 _CODE = re.compile(r"[45]\d\d")
 _FORMATS = ("response_format", "format")
@@ -29,7 +29,7 @@ _FORMATS = ("response_format", "format")
 _REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
-"""Pattern of an endpoint's message about a request that is too large, in which case no field is refused."""
+"""Pattern of an endpoint's message about a request that is too large; such a message does not refuse any field."""
 _LONGEST = 300
 
 Fields = Mapping[str, Any]
@@ -42,8 +42,9 @@ class HttpError:
     """An error as an endpoint describes it.
 
     Attributes:
-        status: the HTTP status; for an error in a response with a good status, the status that the error states, or 0.
-        message: the endpoint's words in one line; empty if there are none.
+        status: the HTTP status; for an error in a response with a success status, the status that the error states, or
+            0.
+        message: the endpoint's words on one line; empty if there are none.
         fields: names that the error states separately from its words, such as the name of the refused parameter.
         retry_after: pause in seconds that the endpoint requests; None if it does not.
     """
@@ -87,7 +88,7 @@ def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Htt
 
 
 def find_error(data: Any) -> HttpError | None:
-    """Find the error in a response or an event with a good status; None if there is none."""
+    """Find the error in a response or an event with a success status; None if there is none."""
     for one in data if isinstance(data, list) else [data]:
         if isinstance(one, dict) and (
             any(map(one.get, _ERRORS))
@@ -100,7 +101,7 @@ def find_error(data: Any) -> HttpError | None:
 
 
 class RefusedFields:
-    """The fields in our requests that an endpoint refuses: each is replaced once, and the replacement is remembered.
+    """The fields of our requests that an endpoint refuses: each is replaced once, and the replacement is remembered.
 
     Args:
         instead: replacements by field, in the order in which they are tried. A refusal that names several fields counts
@@ -135,7 +136,7 @@ class RefusedFields:
         if error.status not in _REFUSING and _UNEXPECTED not in error.message:
             return False
         if self.fit(body) != sent:
-            return True  # Another thread has learned this in the meantime.
+            return True  # Another thread has replaced the field in the meantime.
         if _TOO_MUCH.search(error.message):
             return False
         for name, ways in self._instead.items():

@@ -60,7 +60,7 @@ class SpeakerTurn:
 
 
 class Transcriber(Protocol):
-    """Transcribes speech to words; the jobs `transcriber` and `second_transcriber`."""
+    """Turns speech into words; the jobs `transcriber` and `second_transcriber`."""
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Return words with times; if `language` is None, the model detects it."""
@@ -94,11 +94,11 @@ class Diarizer(Protocol):
     """Determines who speaks when, without prior knowledge of the speakers."""
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Return turns in order of time; empty if no speaker is found."""
+        """Return turns in chronological order; empty if no speaker is found."""
 
 
 class Segmentation(Protocol):
-    """Finds the speakers within short chunks, including two at once, without linking speakers between chunks."""
+    """Finds who speaks within short chunks, including two speakers at once, without linking speakers between chunks."""
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
         """Return the active speakers, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
@@ -149,7 +149,7 @@ class AudioText(Protocol):
     """Maps sounds and descriptions to vectors that can be compared."""
 
     scale: float
-    """The learned factor on cosine similarities (not its logarithm)."""
+    """The learned factor by which cosine similarities are multiplied (not its logarithm)."""
 
     def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one embedding per clip, shape (clips, dimensions), of length 1.

@@ -6,10 +6,10 @@ and the code that reads the weights are torchaudio's. The alignment is ours: the
 a blank before, between and after them, finds the path with the highest sum of log probabilities (Graves et al., ICML
 2006). `torchaudio.functional.forced_align` does the same in C++, which cannot be loaded with every build of torch.
 
-The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words that have their
-middle in it according to their previous times. English is spelled without accents, with numbers as spoken; uroman
-spells text in other scripts, including Chinese, as it did for the network's training data. A word without letters is
-aligned with any sound (the label `*`). If the words of a chunk have too many letters for it, they keep their times.
+The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words whose midpoint
+was in it according to their previous times. English is spelled without accents, with numbers as spoken; uroman spells
+text in other scripts, including Chinese, as it did for the network's training data. A word without letters is aligned
+with any sound (the label `*`). If the words of a chunk have too many letters for it, they keep their times.
 
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same.
 """
@@ -72,7 +72,7 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
         candidates[2, 2:] = np.where(may_skip[2:], scores[:-2], -np.inf)
         steps[frame] = np.argmax(candidates, axis=0)
         scores = np.take_along_axis(candidates, steps[frame][np.newaxis], axis=0)[0] + log_probabilities[frame, labels]
-    # Go back from the better of the last two states.
+    # Trace the path back from the better of the last two states.
     state = len(labels) - 1 if scores[-1] > scores[-2] else len(labels) - 2
     spans = [(0, 0)] * len(tokens)
     for frame in range(frames - 1, -1, -1):
@@ -90,7 +90,7 @@ _SHORTEST = 400
 """Minimum number of samples for one frame of the network."""
 
 _UROMAN = {"zh": "zho", "yue": "yue", "ja": "jpn"}
-"""Language codes for uroman, for languages with readings of their own."""
+"""Language codes for uroman, for languages with their own romanisation rules."""
 
 
 class MmsAligner(Aligner):

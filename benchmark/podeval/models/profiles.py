@@ -1,8 +1,8 @@
-"""The profiles: the set of models that a number comes from, one entry each.
+"""The profiles: each is a set of models that values come from, and has one entry here.
 
-All lists of profiles elsewhere come from this table: choices and refusals, help, the board's filters, and the number of
-processes per GPU. To add a profile, add an entry here, its name to the `profiles` of the cards of its models, and the
-label `profiles/NAME` to the texts of the board.
+All lists of profiles elsewhere come from this table: command-line choices, error messages, help texts, the board's
+filters, and the number of processes per GPU. To add a profile, add an entry here, its name to the `profiles` of the
+cards of its models, and the label `profiles/NAME` to the texts of the board.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ MEASURING = tuple(profile.name for profile in PROFILES.values() if profile.measu
 """The profiles that have models; the default is first."""
 
 CHOICES = " or ".join(MEASURING)
-"""Names of the profiles for help and refusals."""
+"""Names of the profiles for help texts and error messages."""
 
 
 def require_profiles(what: str, names: tuple[str, ...]) -> None:

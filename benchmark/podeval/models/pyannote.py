@@ -2,9 +2,9 @@
 
 Diarisation is its community-1 pipeline: segmentation every second, embeddings of local speakers, VBx (Bredin,
 "pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's diarizer is the
-pipeline 3.0: a segmentation network, WeSpeaker's embeddings as ONNX, and centroid linkage. PodEval's speaker encoder is
-x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and standard deviation over the whole
-clip (Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020).
+pipeline 3.0: a segmentation network, WeSpeaker's embeddings as ONNX, and centroid linkage. PodEval's speaker encoder
+computes x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and standard deviation over
+the whole clip (Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020).
 """
 
 import os
@@ -50,7 +50,7 @@ class PyannoteDiarizer(Diarizer):
         self._pipeline.to(torch.device(choose_device()))
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Return turns in order of time, numbered by first appearance; empty if no speaker is found.
+        """Return turns in chronological order, numbered by first appearance; empty if no speaker is found.
 
         Turns overlap if speakers do.
         """
@@ -86,7 +86,7 @@ class Pyannote3Diarizer(PyannoteDiarizer):
             clustering="AgglomerativeClustering",
             segmentation_batch_size=_BATCH,
             embedding_batch_size=_BATCH,
-            # It is always required, although only another clustering uses it.
+            # This parameter is always required, although only another clustering uses it.
             plda=PLDA.__new__(PLDA),
         )
         settings = {"method": clustering, "threshold": threshold, "min_cluster_size": min_cluster_size}

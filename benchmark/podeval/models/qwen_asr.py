@@ -3,8 +3,8 @@
 The recording is cut at its pauses into chunks, as for Whisper; each chunk is decoded greedily and separately, in 32
 bits, so its words do not depend on a batch. The model returns no times: the words of a chunk share its length in
 proportion to their letters until the profile's aligner determines their times. The published code shortens words that
-are repeated more than 20 times; here they are kept, because they are a fault to find. Source: Qwen3-ASR; transformers,
-`qwen3_asr`.
+are repeated more than 20 times; here they are kept, because they are a fault that podeval should detect. Source:
+Qwen3-ASR; transformers, `qwen3_asr`.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ from podeval.models.whisper_transformers import UNSPACED
 
 _TEXT = "<asr_text>"
 _TOKENS_PER_SECOND = 16
-"""Maximum number of tokens per second of sound; more are a loop of the decoder."""
+"""Maximum number of tokens per second of audio; more tokens mean that the decoder is in a loop."""
 
 
 class QwenAsr(Transcriber):

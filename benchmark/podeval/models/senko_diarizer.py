@@ -1,14 +1,14 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
 
-senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would twice
-need half a gigabyte, so they are computed for a few windows at a time. The result differs only for a recording that
-repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about six of the
+senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would need
+half a gigabyte twice over, so they are computed for a few windows at a time. The result differs only for a recording
+that repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about the six
 most similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so every second
-of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and get the speaker of the
-window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds are from
-docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does Silero,
-in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch call per frame of 32
-ms, and its values are within 2e-5.
+of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the speaker
+of the window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds
+are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does
+Silero, in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch call per frame
+of 32 ms, and its values are within 2e-5.
 """
 
 import contextlib
@@ -99,14 +99,14 @@ class SenkoDiarizer(Diarizer):
             from senko import Diarizer
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
-        # Its windows have 1.5 s, 148 frames.
+        # Its windows last 1.5 s, which is 148 frames.
         self._encoder = open_network(files[WEIGHTS], short=True)
         self._speech = open_silero(files[SILERO_BLOCKS])
         self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster
         self._repeated = repeated
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Return turns in order of time, with speakers numbered by speaking time; empty if no speaker is found."""
+        """Return turns in chronological order, with speakers numbered by speaking time; empty if none is found."""
         # Find speech.
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
         # By default, it uses every core of the machine.
@@ -147,7 +147,7 @@ def runs_senko_features() -> bool:
     """Return whether senko's feature extractor runs on this processor.
 
     Its wheel for Linux on x86 is built for AVX-512; on a processor without it, the process would crash. In that case,
-    the features come from Kaldi's own package, which differ in the last digits.
+    the features come from Kaldi's own package and differ in the last digits.
     """
     try:
         facts = Path("/proc/cpuinfo").read_text("utf-8")
@@ -176,9 +176,10 @@ class _ImportedWhenUsed(ModuleType):
 
 @contextlib.contextmanager
 def _imported_when_used(*names: str) -> Iterator[None]:
-    """Import these modules only as names inside the block.
+    """Inside the block, importing these modules only creates placeholders for them.
 
-    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering from 20 minutes on.
+    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering recordings of 20
+    minutes or more.
     """
     absent = [name for name in names if name not in sys.modules]
     sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}
@@ -192,7 +193,7 @@ def _imported_when_used(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _numba_cache_kept() -> Iterator[None]:
-    """Keep numba's cache in its place, because senko moves it, and compiled code is then not found."""
+    """Keep numba's cache in place: senko moves it, and compiled code would then not be found."""
     before = os.environ.get(_NUMBA_CACHE)
     try:
         yield
@@ -261,7 +262,7 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
 
     Args:
         embeddings: embeddings of the windows, shape (windows, dimensions).
-        spans: start and end of each window in seconds, in order of time.
+        spans: start and end of each window in seconds, in chronological order.
         alike: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier one.
     """
     count = len(embeddings)

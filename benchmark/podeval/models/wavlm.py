@@ -26,14 +26,14 @@ from podeval.models.pretrained import (
 #
 # LFS-Bench's section 4.1 names it in a footnote, by its repository UniSpeech; its appendices name x-vectors. The layers
 # of WavLM-Large, combined with learned weights, pass through the head, whose attention weights their mean and standard
-# deviation over time. Each clip is normalised to mean 0 and variance 1. transformers' WavLM takes the weights of the
-# checkpoint. Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020;
+# deviation over time. Each clip is normalised to mean 0 and variance 1. The weights of the checkpoint are loaded into
+# transformers' WavLM. Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020;
 # microsoft/UniSpeech.
 
 
 FILE = "speaker_similarity/wavlm_large_finetune.pth"
 _SHORTEST = 720
-"""Minimum samples: two frames of WavLM."""
+"""Minimum number of samples: two frames of WavLM."""
 _GPU_BATCH, _CPU_BATCH = 32, 2
 _NAMES = (
     (r"^(feature_extractor\.conv_layers\.\d+)\.0\.", r"\1.conv."),
@@ -52,7 +52,7 @@ _NAMES = (
     (r"\.fc1\.", ".feed_forward.intermediate_dense."),
     (r"\.fc2\.", ".feed_forward.output_dense."),
 )
-"""Transformers' names of the weights of the original WavLM."""
+"""The names in transformers of the weights of the original WavLM."""
 
 
 class WavLMEcapa(SpeakerEncoder):
@@ -171,7 +171,8 @@ def _normalise(x: Any, weights: Weights, name: str, *, relu: bool = True) -> Any
 # Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing", 2022.
 
 _XVECTOR_SHORTEST = 5_600
-"""Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a standard deviation needs two values.
+"""Minimum number of samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a standard deviation needs
+two values.
 """
 
 _XVECTOR_GPU_BATCH, _XVECTOR_CPU_BATCH = 64, 4

@@ -73,7 +73,7 @@ class Weights:
 
     @property
     def command(self) -> str:
-        """The one command that installs them."""
+        """The command that installs them."""
         return f"podeval models install --profile {self.profile}"
 
     def is_installed(self) -> bool:

@@ -88,7 +88,7 @@ class SharedDecoding:
             return self._network.align(*arguments, **options)
 
     def generate(self, encoded: Any, prompts: list[list[int]], **options: Any) -> list[Any]:
-        """Decode one piece, together with others that are waiting for the same."""
+        """Decode one piece, together with others that are waiting to be decoded."""
         (prompt,) = prompts
         request = _Request(encoded, prompt, options)
         with self._lock:
@@ -124,7 +124,7 @@ def stack_encodings(encoded: list[Any]) -> Any:
 
 
 class WhisperCT2(Transcriber):
-    """A transcriber with faster-whisper; in 32 bits, it uses 0.3 GB for its weights, 1 GB while two threads decode."""
+    """A faster-whisper transcriber; in 32 bits, it uses 0.3 GB for its weights and 1 GB while two threads decode."""
 
     def __init__(
         self,

@@ -2,12 +2,12 @@
 
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
 decoded at once, independently, in one pass without timestamp tokens. It runs in 32 bits everywhere: in 16 bits, some
-words and many times differ from those of a CPU and of another batch. A static cache is not used, because the decoder
-compiled for it wrote only 96.8 % of the same tokens.
+words and many times differ from those on a CPU or in another batch. A static cache is not used, because only 96.8 % of
+the tokens from the decoder compiled for it matched.
 
-The time of a word comes from the attention to the audio while the model wrote it. For the attention heads that follow
-the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged; the
-monotonic path with the highest sum through them (dynamic time warping) gives the step at which each token begins.
+The time of a word comes from the model's attention to the audio while it generated the word. For the attention heads
+that follow the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged;
+the monotonic path with the highest sum through them (dynamic time warping) gives the step at which each token begins.
 Punctuation does not count towards a word's time. A word that begins a sentence and is more than twice as long as the
 median gets a later start, because the excess is the pause before it. Source: openai-whisper, `timing.py`;
 faster-whisper does the same.
@@ -153,8 +153,8 @@ class WhisperTransformers(Transcriber):
     ) -> NDArray[np.float32]:
         """Return the alignment heads' attention over each chunk while each token, and then the end, was predicted.
 
-        Shape (chunks, heads, tokens of the longest + 1, steps); values beyond the end of a shorter text have no
-        meaning.
+        Shape (chunks, heads, tokens of the longest + 1, steps); values beyond the end of a shorter text are
+        meaningless.
         """
         # Run the decoder over the finished texts. Its tokens do not see the padding after them.
         config = self._model.generation_config

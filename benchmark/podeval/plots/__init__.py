@@ -1,7 +1,7 @@
 """All plots are drawn here, as SVG text: dots with intervals, boxes, lines, scatter plots, radars.
 
 They do not depend on podeval's data. Colours are CSS classes, which a page's style defines for light and dark mode; a
-standalone picture includes its own style. Everything shown by colour is also shown by shape or words. Texts are
+standalone picture includes its own style. Everything conveyed by colour is also conveyed by shape or words. Texts are
 escaped, so nothing in them is interpreted as markup.
 """
 

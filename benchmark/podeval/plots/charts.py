@@ -42,7 +42,7 @@ FEWEST = 4
 _TALL, _ROW = 64, 36
 
 LEFT, RIGHT = 56, 28
-"""Margins of the field of a scatter plot."""
+"""Margins of the plot area of a scatter plot."""
 _FIELD_TOP = 28
 
 RINGS = (0.25, 0.5, 0.75, 1.0)
@@ -51,9 +51,10 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """One system: its name, its value with an interval if there is one, its kind (of `SHAPES`), and a note.
+    """One system: its name, its value with an interval if there is one, its kind (a key of `SHAPES`), and a note.
 
-    The note is at the right end of the line, and the tooltip of the mark. `link` is the target of the mark, if any.
+    The note is displayed at the right end of the line and as the tooltip of the mark. `link` is the target of the mark,
+    if any.
     """
 
     name: str
@@ -74,7 +75,7 @@ def draw_intervals(
         rows: the rows, from top to bottom.
         frame: the frame of the picture.
         axis_title: the name of the value.
-        legend: words for the kinds; without them, there is no legend.
+        legend: labels of the kinds; without them, there is no legend.
     """
     bounds = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
     axis = Axis.over(bounds, EDGE, frame.width - EDGE, percent=frame.percent)
@@ -205,7 +206,7 @@ def _dots(row: BoxRow, axis: Axis, y: float) -> str:
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """One system: its place on both axes, its kind (of `SHAPES`), its tooltip, and its name if it is shown.
+    """One system: its position on both axes, its kind (a key of `SHAPES`), its tooltip, and its name if it is shown.
 
     `span` is the interval of its vertical value, `link` the target of its mark, if any.
     """
@@ -233,12 +234,12 @@ def draw_scatter(
 
     Args:
         points: the points; the first is drawn in front.
-        across: the horizontal axis, from `LEFT` to the width of the frame less `RIGHT`.
+        across: the horizontal axis, from `LEFT` to the width of the frame minus `RIGHT`.
         frame: the frame of the picture.
         titles: the titles of the horizontal and of the vertical axis.
-        height: the height of the field.
-        legend: words for the kinds.
-        steps: places on both axes at which a step line, such as the best so far, begins and changes.
+        height: the height of the plot area.
+        legend: labels of the kinds.
+        steps: positions on both axes at which a step line, such as the best value so far, begins and changes.
     """
     bounds = [end for point in points for end in (point.y, *point.span) if end is not None]
     up = Axis.over(bounds, height, _FIELD_TOP, percent=frame.percent)

@@ -22,7 +22,7 @@ from podeval.plots.svg import (
 )
 
 LEFT, RIGHT = 48, 12
-"""Margins of the field, which a page needs to compute the time of a click."""
+"""Margins of the plot area, which a page needs to compute the time of a click."""
 _MOST_MARKS = 60
 _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 
@@ -31,7 +31,8 @@ _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 class Line:
     """One value over time: points of time and value (None in a gap), their intervals if there are any, and its style.
 
-    `css_class` applies to its line, marks and band; `shape` applies to its marks, which lines of many points lack.
+    `css_class` applies to its line, marks and band; `shape` applies to its marks, which lines with many points do not
+    have.
     """
 
     points: Sequence[tuple[float, float | None]]
@@ -67,7 +68,7 @@ def draw_lines(
 
     Args:
         lines: the lines; later ones are drawn in front.
-        along: the axis of time, from `LEFT` to the width of the frame less `RIGHT`.
+        along: the time axis, from `LEFT` to the width of the frame minus `RIGHT`.
         frame: the frame of the picture.
         height: the height of the picture.
         title: the text above the vertical axis: a name or a unit.
@@ -105,13 +106,14 @@ class Density:
 def draw_densities(
     densities: Sequence[Density], frame: Frame, axis_title: str = "", usual: tuple[float, float] | None = None
 ) -> str:
-    """Draw a density curve for each system: a Gaussian kernel of Silverman's width; each curve has an area of 1.
+    """Draw a density curve for each system, with a Gaussian kernel and Silverman's bandwidth; each curve has an area of
+    1.
 
     Args:
-        densities: the curves; at most `SERIES` of them look different.
+        densities: the curves; only as many of them as there are `SERIES` look different.
         frame: the frame of the picture.
         axis_title: the name of the values.
-        usual: a range of values shown behind the curves, such as the best range; open ends are infinite.
+        usual: a range of values shown behind the curves, such as the ideal range; open ends are infinite.
     """
     ends = [end for one in densities for end in (min(one.values), max(one.values))]
     across = max(max(ends) - min(ends), 1e-6)
@@ -141,7 +143,7 @@ def draw_densities(
 
 
 def estimate_density(values: Sequence[float], width: float, grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the density of values at the points of a grid, with a Gaussian kernel of the given width."""
+    """Return the density of values at the points of a grid, with a Gaussian kernel of the given bandwidth."""
     distances = (grid[:, np.newaxis] - np.asarray(values, np.float64)) / width
     return np.asarray(np.exp(-0.5 * distances**2).mean(axis=1) / (width * math.sqrt(2 * math.pi)))
 

@@ -13,14 +13,14 @@ _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
 """Round distances between the ticks of a time axis, in seconds."""
 
 WIDTH = 360
-"""Width of a picture for a phone, in units; text of 12 units is never smaller than 11 px on one."""
+"""Width of a picture for a phone, in units; text of 12 units is never smaller than 11 px on a phone."""
 WIDE = 1080
 """Width of a picture for a page, in units."""
 SHAPES = {
     "ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down",
     "own": "circle", "people": "diamond", "median": "square",
 }  # fmt: skip
-"""The shape of a mark, by the kind of its system; in a report, by the owner of its values."""
+"""The shape of a mark, by the kind of its system or, in a report, by the source of its values."""
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
 """The shapes for several systems in one picture, in order."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -67,7 +67,7 @@ class Axis:
 
     @classmethod
     def over_magnitudes(cls, values: Sequence[float], start: float, end: float) -> Axis:
-        """Create a logarithmic axis that covers all values, which must be above 0, with at least three ticks."""
+        """Create a logarithmic axis that covers all values, which must be positive, with at least three ticks."""
         least, most = min(values) / 1.15, max(values) * 1.15
         powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
         inside: list[float] = []
@@ -130,7 +130,7 @@ class Frame:
     """The frame of a picture: its title for screen readers, its width in units, its font size, its class.
 
     `alone` means that the picture is shown outside our pages and includes a style and a background. `percent` means
-    that the values are shares and shown in percent.
+    that the values are shares and are displayed as percentages.
     """
 
     title: str
@@ -141,7 +141,7 @@ class Frame:
     percent: bool = False
 
     def render(self, height: float, content: str, data_length: float | None = None) -> str:
-        """Render the picture; `data_length` is the length of its time axis in seconds, for pages that play sound."""
+        """Render the picture; `data_length` is the length of its time axis in seconds, for pages that play audio."""
         css = f' class="{self.css_class}"' if self.css_class else ""
         length = f' data-length="{data_length:g}"' if data_length is not None else ""
         size = f' width="{self.width}" height="{height:g}"' if self.alone else ""
@@ -232,7 +232,7 @@ def render_legend(kinds: Iterable[str], words: Mapping[str, str], y: float, font
 
 
 def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float, size: float) -> str:
-    """Render names next to points, each with its place, name, and whether it is required; an overlapping name is
+    """Render names next to points, each with its position, its name, and whether it is required; an overlapping name is
     omitted.
     """
     labels, boxes = "", list[tuple[float, float, float]]()
@@ -287,10 +287,10 @@ def draw_layers(layers: Sequence[Sequence[str]], lines: Iterable[tuple[str, str]
 
 
 def draw_badge(label: str, message: str) -> str:
-    """Draw a standalone badge: a label on grey, and its text next to it.
+    """Draw a standalone badge: a label on a grey background, and a message next to it.
 
     Args:
-        label: the text on grey.
+        label: the text on the grey background.
         message: the text next to it.
     """
     left, right = (round(measure_text(text, 11)) + 14 for text in (label, message))

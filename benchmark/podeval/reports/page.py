@@ -1,6 +1,6 @@
-"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and loads nothing.
+"""A page of reports: one self-contained HTML file that plays audio, can be read and printed, and loads nothing.
 
-Text from strangers is never treated as markup, and the page's policy allows only the player's script.
+Untrusted text is never treated as markup, and the page's policy allows only the player's script.
 """
 
 import base64
@@ -86,7 +86,7 @@ class Text:
 class Entry:
     """A line of a list: bold text, plain text, code; with a `start`, a button that plays from that second.
 
-    A line with a `sound`, a data address that contains an excerpt, has its own player.
+    A line with a `sound`, a data URL that contains an excerpt, has its own player.
     """
 
     text: str
@@ -106,7 +106,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class FactList:
-    """Named lines: name, value, and whether the value is a link."""
+    """A list of facts, each with its name, its value, and whether the value is a link."""
 
     rows: Sequence[tuple[str, str, bool]]
     css: str = "facts"

@@ -109,10 +109,10 @@ def test_a_pilot_foretells_and_the_run_goes_on_from_it(
     said = run(*command, *judge.options, "--pilot", "--limit", "3")
     assert len(judge.server.calls) == 3
     assert "3 items are left for a later run" in said.stderr
-    used = "3 calls, 3000 tokens asked (1200 of them audio) and 450 answered (150 of them thoughts), cost 7.5"
+    used = "3 calls, 3000 tokens in requests (1200 of them audio) and 450 in answers (150 of them reasoning), cost 7.5"
     assert f"judge: {used}" in said.stderr
     assert "pilot of 3 of 6 items" in said.stderr
-    assert "judge, about: 6 calls, 6000 tokens asked" in said.stderr
+    assert "judge, about: 6 calls, 6000 tokens in requests" in said.stderr
     assert "cost 15" in said.stderr
     (low, high, half) = re.findall(
         r"script_quality\.substance \S+ \[(\S+), (\S+)\] with 3, about ±(\S+) with all", said.stderr
@@ -139,7 +139,7 @@ def test_a_pilot_that_a_cap_stops_foretells_from_what_was_judged(
     (tmp_path / "writer.py").write_text(writer, "utf-8")
     options = ["--pilot", "--limit", "4", "--max-calls", str(4 * seeds - 2), "--judge-workers", "1"]
     said = run(*command, *priced().options, *options, "--seeds", str(seeds), code=1).stderr
-    assert f"judge, about: {6 * seeds} calls, {6000 * seeds} tokens asked" in said
+    assert f"judge, about: {6 * seeds} calls, {6000 * seeds} tokens in requests" in said
     assert f"cost {15 * seeds}\n" in said
     assert "the budget was used up before 2 items of the pilot were judged" in said
 
@@ -193,7 +193,7 @@ def test_pilots_by_two_protocols_in_one_folder_do_not_add_up(
     run(*command, *first.options, *pilot)
     said = run(*command, *second.options, *pilot).stderr
     assert len(second.server.calls) == 3
-    assert "judge, about: 6 calls, 6000 tokens asked" in said, "three for three of six, not six"
+    assert "judge, about: 6 calls, 6000 tokens in requests" in said, "three for three of six, not six"
     folder = RunFolder(tmp_path / "runs", "podbench", "sample", "mine")
     path = folder.path / "embedded" / FILE
     lines = read_lines(path)
@@ -262,11 +262,11 @@ def test_files_are_limited_sampled_and_capped(priced: Callable[..., PricedJudge]
     said = run(*pilot, *priced().options, "--limit", "2", "--json")
     assert {json.loads(line)["file"].split("/")[-2] for line in said.stdout.splitlines()} == {"a", "b"}
     assert "pilot of 2 of 8 items" in said.stderr
-    assert "judge, about: 8 calls, 8000 tokens asked" in said.stderr
+    assert "judge, about: 8 calls, 8000 tokens in requests" in said.stderr
     capped = run("measure", "script_quality", *scripts, *priced().options, "--max-calls", "3", code=1)
     assert capped.stdout.count("the budget is used up") == 5
     stopped = run(*pilot, *priced().options, "--limit", "4", "--max-calls", "1", "--json", code=1).stderr
-    assert "judge, about: 8 calls, 8000 tokens asked" in stopped
+    assert "judge, about: 8 calls, 8000 tokens in requests" in stopped
     again = run("measure", "script_quality", *scripts, *judge.options, "--pilot", "--limit", "3", code=None)
     assert "judge: " in again.stderr
 
@@ -384,7 +384,7 @@ def test_check_says_what_does_not_work_and_ends_with_1(
 def test_check_of_a_judge_that_does_not_hear_asks_about_a_text_alone(priced: Callable[..., PricedJudge]) -> None:
     judge = priced(lambda call: '{"count": 7}')
     judge.file.write_text(judge.file.read_text("utf-8").replace("hears: true", "hears: false"), "utf-8")
-    assert "audio: not asked: the judge is not declared to hear" in run("report", "judge", judge.file, "--probe").stdout
+    assert "audio: not asked: the judge is not declared to accept audio" in run("report", "judge", judge.file, "--probe").stdout
     assert len(judge.server.calls) == 1
     with pytest.raises(BadInput, match="leave out --records"):
         run("report", "judge", judge.file, "--probe", "--records", judge.records)

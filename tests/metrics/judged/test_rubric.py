@@ -136,7 +136,7 @@ def test_a_judge_that_hears_gets_every_turn_s_audio_in_its_place(
 def test_a_judge_that_does_not_hear_is_named_as_the_cause(judge: Callable[..., Any], heard: dict[str, Any]) -> None:
     found = scored([heard], judge(verdicts(MET), hears=False).bench, modality="audio")
     assert found["items"][0]["cause"] == "ours"
-    assert "not declared to hear audio" in found["items"][0]["unscored"]
+    assert "not declared to accept audio" in found["items"][0]["unscored"]
 
 
 def test_an_answer_that_is_missing_is_the_system_s_fault(judge: Callable[..., Any], heard: dict[str, Any]) -> None:

@@ -98,7 +98,7 @@ def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, name: str, text: str 
 
 
 def test_a_folder_that_is_none_or_empty_is_refused(tmp_path: Path) -> None:
-    for folder, sentence in ((tmp_path / "no", "is not a folder"), (tmp_path, "has no prompt in it")):
+    for folder, sentence in ((tmp_path / "no", "is not a folder"), (tmp_path, "contains no prompts")):
         with pytest.raises(BadInput, match=f"{sentence}; `podeval judge prompts"):
             prompts.read_wordings(folder)
 

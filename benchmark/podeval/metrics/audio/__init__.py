@@ -1,1 +1,1 @@
-"""Metrics of the sound as a whole: loudness, music, room and faults."""
+"""Metrics of the audio as a whole: loudness, music, room acoustics and faults."""

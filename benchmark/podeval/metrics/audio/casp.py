@@ -8,7 +8,7 @@ mixed to mono, and the last segment is looped to 10 s.
 Differs from the public code, which counts every segment of every recording and maps the mean cosine x to (x + 1) / 2
 (`variant="podeval"`; the paper states no scale, the original work reports x). Here a segment counts only if it contains
 at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not scored: the
-residue of separating clean speech is not music, even above −60 LUFS, our threshold for accompaniment.
+residue that separation leaves from clean speech is not music, even above −60 LUFS, our threshold for accompaniment.
 """
 
 from typing import Literal

@@ -3,26 +3,27 @@
 Faults per hour, fewer is better: dropouts (20 ms or more of digital silence that interrupts sound), clicks (at least
 four times as strong as the 25 ms around them, louder than lip noises, and at most 1.5 ms long), loops (1.2 s or more
 that recur within 12 s, identical down to 20 ms; with a script, only those that the script does not repeat), clipping
-(peaks of any channel that are cut off at one height, at any level, rate or depth, even if the file was coded
-afterwards), and with `music="unasked"` 3 s or more of music. Silences that a voice habitually makes inside words, as
-formant synthesisers do at stop consonants, are noted but are not dropouts. `faults_per_hour` also counts jumps of 9 dB
-or more in the loudness of speech, a last word that is cut off, samples beyond full scale (by more than 0.5 dB), and
-parts with a constant offset (of more than a tenth of the level). Silence at the ends and silence of more than 2 s do
-not count towards the hour, so they cannot dilute the rates. Silence at an end neither causes nor hides a fault, and the
-notes on the file report it. Music at an end does not count as silence.
+(peaks in any channel that are cut off at the same height, at any level, sample rate or bit depth, even if the file was
+coded afterwards), and, with `music="unasked"`, music of 3 s or more. Silences that a voice habitually makes inside
+words, as formant synthesisers do at stop consonants, are noted but do not count as dropouts. `faults_per_hour` also
+counts jumps of 9 dB or more in the loudness of speech, a last word that is cut off, samples beyond full scale (by more
+than 0.5 dB), and parts with a constant offset (of more than a tenth of the level). Silence at the ends and silence of
+more than 2 s do not count towards the hour, so they cannot dilute the rates. Silence at an end neither causes nor hides
+a fault, and the notes on the file report it. Music at an end does not count as silence.
 
 `plcmos` is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over at most 30 windows
-of 6 s of the recording as it is. As for all predictors of opinion here, a constant offset is removed, ends without
-speech are cut to half a second, and windows that are more than 60 % silence or music alone are left out. It is None if
-its weights are not installed, and the notes then say so. The notes list every fault with its time.
+of 6 s of the recording as it is. As for all predictors of listeners' ratings, a constant offset is removed, ends
+without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out. It
+is None if its weights are not installed, and the notes then say so. The notes list every fault with its time.
 
 This is version 1.4. Up to 1.3, stop consonants of formant synthesisers counted as dropouts, and music was a fault
-unless it was requested. Up to 1.2, `clipped` counted smooth peaks of finely sampled and coarsely rounded speech,
-silence at an end hid the cut-off word before it and diluted the rates, and PLCMOS rated the whole recording.
+unless it was requested. Up to 1.2, `clipped` counted smooth peaks of speech with a high sample rate and coarse
+quantisation, silence at an end hid the cut-off word before it and diluted the rates, and PLCMOS rated the whole
+recording.
 
-Music is noted with its times, and is a fault only if `music="unasked"` states that there should be none. MP3 and other
-codecs smear faults: most clipping of half a second is still found (docs/defects-study.md), but shorter stretches are
-not.
+The notes list music with its times; it is a fault only if `music="unasked"` states that there should be none. MP3 and
+other codecs smear faults: most clipping of half a second is still found (docs/defects-study.md), but shorter stretches
+are not.
 
 Source: podeval's own; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet
 loss concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
@@ -152,9 +153,9 @@ def integrity(
     """Score one recording.
 
     Args:
-        recording: speech; holes, clicks and clipping are found at its own rate, the rest at 16 kHz.
+        recording: speech; dropouts, clicks and clipping are detected at its own sample rate, everything else at 16 kHz.
         script: its words, which distinguish a loop from words that are written twice.
-        music: `unasked` for recordings that should have no music, in which it is a fault.
+        music: `unasked` if the recording should have no music, so any music is a fault.
     """
     recording.require_sound(SHORTEST)
     defects, habit = list_faults(recording, script, music_asked=music == "asked")
@@ -183,7 +184,7 @@ def integrity(
 def list_faults(
     recording: Recording, script: Script | None, *, music_asked: bool = False
 ) -> tuple[list[TimedDefect], int]:
-    """List the faults of a recording, in order of time, and count the silences that are habitual for its voice."""
+    """List the faults of a recording chronologically, and count the silences that are habitual for its voice."""
     rate = recording.rate
     mono, samples = recording.mono(rate, offset=True), recording.mono(rate)
     silences = faults.find_holes(mono, rate)
@@ -223,7 +224,7 @@ def list_faults(
 
 
 def _find_in_channels(recording: Recording, find: Callable[[Samples, int], list[Span]]) -> list[Span]:
-    """Find spans in every channel; overlapping ones are merged."""
+    """Find spans in every channel, and merge those that overlap."""
     first, *others = recording.samples.T
     channels = [first, *(channel for channel in others if not _is_same(channel, first))]
     spans = [span for channel in channels for span in find(channel, recording.rate)]
@@ -250,7 +251,7 @@ def _is_written_twice(recording: Recording, script: Script, span: Span, lag: flo
     """Return whether a stretch and the sound `lag` seconds before have the same words, and the script contains both.
 
     If the words differ, the recogniser has skipped the loop. The words come from the speech track, which `wer` and
-    others also transcribe, so no sound is transcribed twice.
+    others also transcribe, so no audio is transcribed twice.
     """
     try:
         alignment, _ = align_recording(recording.speech_track(), script)
@@ -283,5 +284,5 @@ def _edges(span: Span) -> tuple[float, float]:
 
 
 def _is_near(span: Span, others: list[Span]) -> bool:
-    """Return whether a click is only the edge of a hole."""
+    """Return whether a click is only the edge of a dropout."""
     return any(other.start - 0.01 <= span.start <= other.end + 0.01 for other in others)

@@ -3,9 +3,9 @@ listeners expect.
 
 Integrated loudness (LUFS) by ITU-R BS.1770-4 over the actual channel layout, true peak (dBTP) by oversampling as in EBU
 Tech 3341, and loudness range (LU) by EBU Tech 3342. Each has a score from 0 to 1, with PodEval's constants: 1 for −18
-to −14 LUFS, for up to −1 dBTP, and for 4 to 18 LU, falling off exponentially outside. The range of less than a minute
-does not represent a programme (clips of real podcasts score 0.2, whole episodes 0.8), so its score is shown with a note
-but not ranked.
+to −14 LUFS, for up to −1 dBTP, and for 4 to 18 LU, falling off exponentially outside. The loudness range of less than a
+minute of audio does not represent a programme (clips of real podcasts score 0.2, whole episodes 0.8), so its score is
+shown with a note but not ranked.
 
 Source: the standards; PodEval, Eq. 2 to 4.
 
@@ -21,7 +21,7 @@ from podeval.metrics import UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.recording import Recording
 
 SHORTEST_PROGRAMME = 60.0
-"""Minimum seconds for which a loudness range describes a programme."""
+"""Minimum length in seconds at which a loudness range describes a programme."""
 SHORT = "the loudness range of less than a minute is not that of a programme"
 
 _TIMELINE_POINTS = 600

@@ -3,14 +3,14 @@
 Every chunk of 7 s is compared with two prompts, one good and one bad. A softmax over the two similarities gives the
 share of the good prompt, and the score is the mean over chunks; 0 to 1, higher is better. `pam_avg` averages the scores
 of two pairs of prompts; `pam_avgsim` averages the similarities of two good and two bad prompts before the softmax. Any
-sound can be scored: speech, music or a mix. A recording at a lower rate is upsampled, as in the paper, where speech is
+sound can be scored: speech, music or a mix. A recording at a lower rate is upsampled, as in the paper, whose speech is
 at 16 and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the channels.
 
 Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
 the prompts end in full stops. Differs from that code in scoring all chunks of a recording by default (the last one ends
-with the recording), without a constant offset and silence of more than a second at the ends; in mixing channels; and in
-the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which files at 44.1 kHz do not need.
-`variant` selects the computation of others:
+with the recording) after removing a constant offset and silence of more than a second at the ends; in mixing channels;
+and in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which files at 44.1 kHz do
+not need. `variant` selects another computation:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values are close to 0.5.
 - `repro`: the first 7 s only, of the mean of the channels.

@@ -2,14 +2,14 @@
 
 The spread of the speech-to-reverberation modulation energy ratio (SRMR) over windows of 3 s every 2 s; 0 or more, lower
 is more consistent. `reverb_consistency` is the paper's population standard deviation. It shrinks with the mean of SRMR,
-so a system could win by adding reverberation everywhere; therefore, it is shown but not ranked. Systems are ranked by
-`reverb_consistency_cv`, the standard deviation divided by the mean (coefficient of variation).
+so a system could win by adding reverberation everywhere; it is therefore shown but not used for ranking. Systems are
+ranked by `reverb_consistency_cv`, the standard deviation divided by the mean (coefficient of variation).
 `reverb_consistency_norm` is the spread of normalised SRMR, which depends less on the voice. Windows with more than 60 %
 non-speech are left out and counted in the notes. `srmr` is the mean over the same windows: higher is drier, but it also
 depends on the voice and its tempo. For the same reason a change of voice raises the spread about as much as a change of
 room.
 
-As for all predictors of opinion here, a constant offset and silent ends are removed first.
+As for all predictors of listeners' ratings, a constant offset and silent ends are removed first.
 
 If there is music, the speech stem is measured, and the value is shown without a rank (since version 1.3): the residue
 of a louder music bed evens out the ratio, in the stem as in the mix (from no bed to one as loud as the speech, the
@@ -94,9 +94,9 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
     needs=speech_track.NEEDS,
     paper="LFS-Bench",
     caution=(
-        "Adding a hall of 2 s throughout takes the paper's spread from 0.93 to 0.27 for one voice, and the coefficient"
-        " of variation from 0.12 to 0.19 (for whispers: 1.23 to 0.09, and 0.10 to 0.07). A low value means consistent,"
-        " not good."
+        "Adding the reverberation of a hall (2 s) throughout lowers the paper's spread from 0.93 to 0.27 for one "
+        "voice, but raises the coefficient of variation from 0.12 to 0.19 (for whispers, both fall: 1.23 to 0.09, and "
+        "0.10 to 0.07). A low value means consistent, not good."
     ),
     intended_use="Checking whether a long synthesis stays in one room; systems that generate in chunks often do not.",
     limitations=(
@@ -142,7 +142,7 @@ def reverb_consistency(
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(f"{few} of {window:g} s has enough speech (at least 40 %), but a spread over time needs two")
-    # Take the spread over time, also of the normalised values.
+    # Compute the spread over time, including that of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(part.samples) - window * MODEL_RATE) // (stride * MODEL_RATE)) + 1

@@ -5,11 +5,11 @@ actual channel layout) is compared in every segment of speech of at least 3 s: S
 mean over segments, and `smr_score` the share of segments above 0, in which speech is louder. A segment is speech
 without a pause of more than 0.5 s; it counts if music is detected during at least half of it and the accompaniment
 reaches −60 LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling
-exponentially between 5 and 0 and above 30. With the embedded separator, the error on mixes of 0 to 10 LU has a median
-of 0.6 LU and a maximum of 4.4 LU, mostly upwards (docs/smr-accuracy.md). Sampling rates below the separator's 44.1 kHz
-are refused, because the higher frequencies of the music are missing, unless upsampling is allowed, which is then noted.
-The values of twelve mixes changed by at most 0.18 LU when stored at 24 kHz (median 0.002), and by at most 0.17 LU at 16
-kHz (median 0.06; the same page). Values from sampling rates below 24 kHz are not ranked.
+exponentially between 5 and 0 and above 30. With the embedded separator, the median error on mixes of 0 to 10 LU is 0.6
+LU and the largest 4.4 LU; the value is usually too high (docs/smr-accuracy.md). Sampling rates below the separator's
+44.1 kHz are refused, because the higher frequencies of the music are missing, unless upsampling is allowed, which is
+then noted. The values of twelve mixes changed by at most 0.18 LU when stored at 24 kHz (median 0.002), and by at most
+0.17 LU at 16 kHz (median 0.06; the same page). Values from sampling rates below 24 kHz are not ranked.
 
 Source: PodEval, section 6 (results in 7.3), and its code.
 
@@ -94,8 +94,8 @@ Meter = Callable[[Span], float]
     paper="PodEval",
     only_for="music under the speech",
     caution=(
-        "Inaudible music gives a high ratio: 5 to 30 LU is right, and systems are ranked by `smr_reference`. A music "
-        "bed 20 LU below the speech measures 25 with the embedded separator."
+        "Inaudible music gives a high ratio, so systems are ranked by `smr_reference`, which is highest from 5 to 30 "
+        "LU. A music bed 20 LU below the speech measures 25 with the embedded separator."
     ),
     intended_use="Checking whether speech can be understood over the music in a mix.",
     limitations=(
@@ -112,7 +112,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
             16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
-    # Find music that lasts.
+    # Find music that lasts long enough.
     music = speech_track.find_lasting_music(recording)
     if variant == "standard" and not music:
         raise CannotScore("no music is heard under speech")
@@ -164,7 +164,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
+    """Return the stretches of speech, joined across short pauses, without those that are too short."""
     return [span for span in join_spans(list(speech), LONGEST_PAUSE) if span.duration >= SHORTEST_SEGMENT]
 
 

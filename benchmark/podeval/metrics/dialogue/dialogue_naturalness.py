@@ -2,17 +2,16 @@
 
 The mean of four parts from 0 to 1, where 1 is the published level of people; higher is better. The parts are `gaps` (1
 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of turn-taking events that overlap, relative to
-0.58), `pauses` (standard deviation divided by mean of the silences from 0.25 s, relative to 0.48) and `melody` (a
-speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before it was
+0.58), `pauses` (standard deviation divided by mean of the silences of at least 0.25 s, relative to 0.48) and `melody`
+(a speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before it was
 computed on any clip of the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is
-heard, `gaps` and `overlaps` are
-0. `pauses` is left out if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced
-speech. The speakers are identified by diarisation even if there is a script, as for `turn_taking`. Recordings with less
-than 8 s of speech are unscored, and so are recordings of two voices that never alternate. The metric is not in the
-papers, and it is shown but never ranked: on 118 public clips it orders the means of six systems nearly as listeners do
-(SRCC .94), but its order of clips within a category agrees only weakly with listeners (.34), and six systems prove
-nothing (docs/studies/dialogue-naturalness.md). It takes no account of words, meaning or sound quality, and random
-overlaps and irregular pauses raise it.
+heard, `gaps` and `overlaps` are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a
+speaker has less than 2 s of voiced speech. The speakers are identified by diarisation even if there is a script, as for
+`turn_taking`. Recordings with less than 8 s of speech are unscored, and so are recordings of two voices that never
+alternate. The metric is not in the papers, and it is shown but never ranked: on 118 public clips it orders the means of
+six systems nearly as listeners do (SRCC .94), but its order of clips within a category agrees only weakly with
+listeners (.34), and six systems are too few to prove anything (docs/studies/dialogue-naturalness.md). It takes no
+account of words, meaning or sound quality, and random overlaps and irregular pauses raise it.
 
 Differs from the papers, in which naturalness is rated directly: in PodEval by listeners (MUSHRA), in LFS-Bench by a
 judge.
@@ -118,7 +117,7 @@ def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"]
     turns = find_overlapping_turns(track)
     floor = follow_the_floor((turn.speaker, turn.start, turn.end) for turn in turns)
     if len(floor.talk) > 1 and not floor.offsets:
-        raise CannotScore("two voices are heard, but no change of turn between them")
+        raise CannotScore("two voices are heard, but no turn change between them")
     semitones, _, _ = describe_speakers(track.prosody(), turns, join_speech(track.speech()))
     shares = {
         "gaps": _rate_gaps(floor),

@@ -110,9 +110,9 @@ FEWEST = 3
     paper="ours",
     only_for="a script of two speakers or more",
     caution=(
-        "Speakers who are exchanged throughout are detected only by reference voices, and only by the accuracy (1.00 "
-        "to 0.00 with two voices of Kokoro) and `swapped_turns`; `cpwer`, `cpcer` and `cpsim` give each voice the "
-        "speaker that suits it and do not change."
+        "Speakers who are exchanged throughout are detected only with reference voices, and only by the accuracy (1.00 "
+        "to 0.00 with two voices of Kokoro) and `swapped_turns`; `cpwer`, `cpcer` and `cpsim` match each voice with "
+        "the speaker that fits it best, so they do not change."
     ),
     intended_use="Finding speaker swaps: whether each line is in the right voice, in scripts of two or more speakers.",
     limitations=(
@@ -178,7 +178,7 @@ def speaker_attribution(
 
 
 def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tuple[float, float, float]]:
-    """Yield the time of each stretch, the number of its words by the right speaker, and the number of all its words."""
+    """Yield for each stretch its time, its number of words by the right speaker, and its total number of words."""
     for stretch in voiced.stretches:
         counts = count_words_by([stretch], alignment)
         right = sum(number for (meant, voice), number in counts.items() if meant == voice)

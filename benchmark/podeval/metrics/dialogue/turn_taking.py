@@ -1,6 +1,6 @@
 """Turn-taking: how much the gaps, overlaps and backchannels of a dialogue differ from those of people.
 
-Whenever someone other than the current speaker speaks, one of eight events occurs: a change of turn, classified by its
+Whenever someone other than the current speaker speaks, one of eight events occurs: a turn change, classified by its
 floor-transfer offset (from the end of one turn to the start of the next: up to −0.5, 0, 0.2, 0.5, 1 s or longer;
 negative offsets overlap), a backchannel of at most 1 s, or talking over someone. `human_distance` is the square root of
 the Jensen-Shannon divergence (in bits) between the frequencies of these events and those of people: 0 to 1, lower is
@@ -8,12 +8,12 @@ better. People's counts come from public turn times, by kind of conversation: `b
 interviews and news (VoxConverse, 411 recordings), and `meeting` contains meetings of mostly four people (AMI, 170
 meetings). Podcasts are neither; `broadcast` is the closer kind. Diarisation determines who speaks, and pyannote's
 segmentation determines when, including two speakers at once. Diarisation is used even if there is a script, because
-turns obtained by aligning its words cannot overlap, and because the speakers that are heard count. Only times are
+turns obtained by aligning its words cannot overlap, and because only the voices that are heard matter. Only times are
 considered, so a short answer during another person's turn counts as a backchannel. Recordings with fewer than 15 events
 are unscored. With few events, distances are larger by chance: people have a median of 0.43 with 15 events, 0.29 with 50
-and 0.25 with 100 (docs/studies/turn-taking.md), so compare systems on the same scripts. Detected speech ends about 0.1
-s too early and starts too late, whereas people's times were corrected by hand. A low distance can be obtained by
-cutting and overlapping at random: read it together with WER.
+and 0.25 with 100 (docs/studies/turn-taking.md), so compare systems on the same scripts. Detected speech starts too late
+and ends about 0.1 s too early, whereas people's times were corrected by hand. A low distance can be obtained by cutting
+and overlapping at random: read it together with WER.
 
 Source: floor-transfer offsets as Heldner and Edlund (2010) define them; VoxConverse, Interspeech 2020; AMI, 2005.
 

@@ -3,9 +3,9 @@
 Bradley–Terry with ties (Davidson 1970): a difference of 400 points means odds of ten to one, and the mean of all
 systems is 1000; higher is better. The 95 % interval treats the votes of one voter as dependent. Ranks are ranges,
 corrected for the number of pairs; systems that are not connected by a chain of battles are not ranked against each
-other (note `islands`). Before ten battles with three opponents by five voters, a system has neither an interval nor a
-rank (note `provisional`; up to version 1.2 it had both). "Tie" and "both bad" both count as ties. MTalk-Bench section
-5.1.
+other (note `islands`). Until a system has ten battles with three opponents, decided by five voters, it has neither an
+interval nor a rank (note `provisional`; up to version 1.2 it had both). "Tie" and "both bad" both count as ties.
+MTalk-Bench section 5.1.
 
 Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, depends on the order of the votes and has
 no interval; the variant "mtalk" reproduces it. The variant "elo" is the same, but counts ½ for "tie" and for "both
@@ -20,7 +20,7 @@ from podeval.metrics import Key, Score, facts, metric
 from podeval.stats.battles import Battles, elo
 from podeval.stats.bradley_terry import rate
 
-# All systems are rated at once, so another system with the same votes takes no more time.
+# All systems are rated at once, so rating another system with the same votes takes no extra time.
 _rate = lru_cache(maxsize=4)(rate)
 _elo = lru_cache(maxsize=4)(elo)
 
@@ -84,7 +84,7 @@ _elo = lru_cache(maxsize=4)(elo)
         ),
     ),
     paper="MTalk-Bench",
-    intended_use="Ranking systems by blind comparisons of many voters.",
+    intended_use="Ranking systems by the blind comparisons of many voters.",
     limitations=(
         "The result depends on who votes: volunteers on one site, using their own devices, in languages they may not "
         "speak well. Ratings compare only systems that have met, directly or through others. With few votes the "
@@ -99,7 +99,7 @@ def arena(
     variant: Literal["default", "elo", "mtalk"] = "default",
     position: bool = False,
 ) -> Score:
-    """Rate one system by the votes on all of them.
+    """Rate one system, based on the votes on all systems.
 
     Args:
         system: its name.

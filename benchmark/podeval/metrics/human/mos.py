@@ -7,8 +7,8 @@ separately. PodEval section 6. Listeners are excluded if they miscount the speak
 ratings without a reason, or give the same reason for most of their ratings.
 
 Differs from the paper in not counting the music question for a clip without music (the rating is missing rather than a
-3), and in leaving it out of `mos` altogether: with the question, the same ratings gave 3.71 with music and 4.00
-without.
+3), and in leaving it out of `mos` altogether: with the question included, identical ratings gave 3.71 with music and
+4.00 without.
 """
 
 import hashlib
@@ -94,7 +94,8 @@ QUESTIONS: Mapping[str, str] = {
 def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the reasons of listeners who pass the screening, by question and system, without those on absent music.
+    """Return the reasons of listeners who pass the screening, by question and system, without those about music that is
+    absent.
 
     A question is included only if every system has a reason.
     """
@@ -259,7 +260,7 @@ def mos(
         raise CannotScore(f"no listener who answered about {system} passed the checks")
     spread = by_listener([answer for answer in kept if answer.system == system])
     value = sum(common) / len(common)
-    # J has no listeners, so use the interval of Q, moved to the mean of Q and J.
+    # J has no listeners, so use the interval of Q, shifted to the mean of Q and J.
     low, high = (
         (None, None)
         if spread is None or spread.low is None or spread.high is None

@@ -130,7 +130,7 @@ def _quote(parts: list[str]) -> str:
     paper="MTalk-Bench",
     needs=("transcriber",),
     asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
-    intended_use="Comparing how much padding answers contain, together with rubric.",
+    intended_use="Comparing how much padding answers contain; use it together with rubric.",
     limitations=(
         "Empathy and politeness count as padding, although dialogues may need them. A one-word answer is dense. A "
         "language model decides what is dispensable."

@@ -88,10 +88,10 @@ Then give one score, in steps of 0.5:
     needs=speech_track.NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
-    intended_use="Comparing how long readings develop, using one judge that listens to all of each.",
+    intended_use="Comparing how long performances develop over time, using one judge that listens to each in full.",
     limitations=(
-        "Few judges can attend to minutes of audio, and the middle is often lost. A text without development cannot be"
-        " read with any."
+        "Few judges can attend to several minutes of audio, and they often miss the middle. A text without development "
+        "cannot be read with any."
     ),
 )
 def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:

@@ -1,12 +1,12 @@
 """Topic and grounding: whether a podcast is about its topic, and whether its sources support what it claims.
 
 A judge reads the transcript of the recording in parts of at most 1,200 words. `on_topic` is how far the parts serve the
-topic (0, 0.5 or 1), averaged over parts, weighted by their words, in percent. If the podcast comes with the sources
-that it was made from, the judge lists up to twelve claims of each part that could be looked up, and decides for each
-whether the sources support it, contradict it, or do not mention it. `grounded` is the percentage of claims that they
-support, `contradicted` the percentage that they contradict. The judge quotes every claim from the part, and the
-decisive passage from the sources; if a quote is not found there, it is asked again. 0 to 100, higher is better except
-for `contradicted`.
+topic (0, 0.5 or 1), averaged over the parts, weighted by their numbers of words, as a percentage. If the podcast comes
+with the sources that it was made from, the judge lists up to twelve claims of each part that could be looked up, and
+decides for each whether the sources support it, contradict it, or do not mention it. `grounded` is the percentage of
+claims that they support, `contradicted` the percentage that they contradict. The judge quotes every claim from the
+part, and the decisive passage from the sources; if a quote is not found there, the judge is asked again. 0 to 100,
+higher is better except for `contradicted`.
 
 Differs from PodEval, whose questionnaire asks listeners how much they learned, not whether it is true.
 """
@@ -146,11 +146,11 @@ A part of it, as a machine heard it (spelling and punctuation are the machine's)
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_TOPIC, ASK_CLAIMS)),
-    intended_use="Finding podcasts that stray from their topic, or claim what their sources do not.",
+    intended_use="Finding podcasts that stray from their topic, or whose claims their sources do not support.",
     limitations=(
-        "Its only truth is the sources: a claim that they do not contain counts as unsupported. The transcriber's "
-        "errors in names and figures may count as the podcast's. A language model picks the claims and judges them, "
-        "and its agreement with people has not been measured."
+        "It takes the sources as the only truth: a claim that they do not contain counts as unsupported. The "
+        "transcriber's errors in names and figures may count as the podcast's. A language model picks the claims and "
+        "judges them, and its agreement with people has not been measured."
     ),
 )
 def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Result]:

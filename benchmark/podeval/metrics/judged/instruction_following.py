@@ -4,12 +4,12 @@ From the request alone, a judge derives a checklist of requirements that are sta
 checks the script against it: each item scores 0, 0.5 or 1 and is supported by passages quoted word for word from the
 script. The value is 100 times the mean, 0 to 100, higher is better. Language, number of speakers and length are
 measured rather than judged. They are given to the judge as facts and reported as `language`, `speakers` and `length`:
-100 if as requested, 0 if not, and none if nothing was requested or the language cannot be identified (the judge is then
-not given a language either). They do not enter the value; `as_a_whole` is the value times the share of them that are as
-requested. A script counts as being in a language if three quarters of its words are. Speakers are counted if they have
-lines; names that differ only in case and spaces are the same speaker. A minute is taken as 150 English words or 300
-Chinese characters, with a tolerance of 20 % (5 % if the request is strict). A request may come with an approved
-checklist. PodBench, stage 1.
+100 if as requested, 0 if not, and None if nothing was requested or the language cannot be identified (the judge is then
+not given a language either). They do not enter the value; `as_a_whole` is the value times the share of these
+measurements that are as requested. A script counts as being in a language if three quarters of its words are. Speakers
+are counted if they have lines; names that differ only in case and spaces are the same speaker. A minute is taken as 150
+English words or 300 Chinese characters, with a tolerance of 20 % (5 % if the request is strict). A request may come
+with an approved checklist. PodBench, stage 1.
 
 Differs from the paper, whose judge sees the script when it derives the list, derives it again for each system, and
 estimates the length itself with a tolerance of 5 %, at temperature 1 on the first 16,000 characters
@@ -46,7 +46,7 @@ _CUT_NOTICE = "[The rest of the script is left out, as it is too long.]"
 
 
 def get_sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the paper's sampling for its variant; high effort is set in the judge's own YAML file, under `extra`."""
+    """Return the paper's sampling for its variant; the judge's high effort is set in its YAML file, under `extra`."""
     if parameters.get("variant") != "podbench":
         return {}
     return {"temperature": 1.0, "top_p": 0.95, "max_tokens": 16_384}
@@ -55,7 +55,8 @@ def get_sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def cut_script(script: Script, variant: Variant) -> tuple[str, bool]:
     """Return the part of a script that the judge reads, and whether it was cut.
 
-    The paper's code cuts at 16,000 characters, or at the last end of a sentence before if that keeps 80 % of them.
+    The paper's code cuts at 16,000 characters, or at the end of the last complete sentence before that, if this keeps
+    more than 80 % of them.
     """
     text = script.lines
     if variant != "podbench" or len(text) <= CUT:
@@ -170,7 +171,7 @@ def instruction_following(
         checklist: `podcast` is derived with guidance on podcasts, `generic` without it.
     """
     if variant == "podbench" and (checklist == "generic" or request.checklist):
-        raise BadInput("the variant podbench derives its own checklist in the paper's way; leave out any other")
+        raise BadInput("the variant podbench derives its own checklist, as the paper does; leave out any other")
     counted = count_facts(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
     text, cut = cut_script(script, variant)
     if variant == "podbench":

@@ -3,11 +3,11 @@ judge that listens to it.
 
 A score from 1 to 5 in half points, averaged over ten seeded runs; higher is better. `spread` is the standard deviation
 over runs. The judge is sampled at temperature 1, because otherwise all runs would be the same. An item has a value only
-if every run was answered. LFS-Bench, section 3.
+if the judge answered in every run. LFS-Bench, section 3.
 
 Differs from the paper in the wording of the prompt, and in accepting any judge that listens to audio: the paper's own,
 SpeechJudge, was trained to compare two clips on a scale up to 10. According to the paper, a difference above 1 is
-clearly audible, speech with 4 or more is competent, and speech with 4.5 or more is like a person's.
+clearly audible, speech that scores 4 or more is competent, and speech that scores 4.5 or more is like a person's.
 """
 
 import statistics

@@ -44,7 +44,7 @@ Rubrics for spoken dialogues: criteria that are met or not (MTalk-Bench, section
 There are three levels of criteria: general (for every dialogue), of the dimension, and of the sample. A judge decides
 each criterion on its own and gives a reason; the first two levels are one question and the sample's another, as in the
 paper's code. The judge reads a dialogue as a transcript with sounds and tones in brackets, or listens to it. For turn
-scores, the dialogue is cut off at a turn, and the criteria are those written for that.
+scores, the dialogue is cut off at a turn, and the criteria are those written for that turn.
 
 Differs from the paper's prompts in asking for a reason with each verdict, and in checking that every criterion has one.
 """
@@ -206,7 +206,7 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "higher",
             "%",
             (0, 100),
-            about="all criteria; of dialogues about tone and sounds only if a judge hears them or reads noted tones",
+            about="all criteria; for dialogues about tone and sounds, only if a judge hears them or reads noted tones",
             reach=Reach(facts.MTALK_RUBRIC, people=(51.1, 70.0)),
         ),
         Key(

@@ -4,8 +4,8 @@ A judge reads the script in parts of at most about 1,200 words or Chinese charac
 to twelve claims of each part that could be looked up, and decides for each whether the sources support it, contradict
 it, or do not mention it. `grounded` is the percentage of claims that they support, `contradicted` the percentage that
 they contradict, and `claims` the number of claims. The judge quotes every claim from the script, and the decisive
-passage from the sources; if a quote is not found there, it is asked again. A request without sources has no value. 0 to
-100 %, higher is better except for `contradicted`.
+passage from the sources; if a quote is not found there, the judge is asked again. A request without sources has no
+value. 0 to 100 %, higher is better except for `contradicted`.
 
 Differs from PodBench, which asks a judge for the credibility of a script without comparing it with its sources. The
 metric `grounding` asks the same about the transcript of a finished podcast.
@@ -108,11 +108,11 @@ def cut_parts(script: Script) -> list[Script]:
     ),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_CLAIMS,)),
-    intended_use="Finding scripts that claim what their sources do not, with each claim and the decisive passage.",
+    intended_use="Finding scripts whose claims their sources do not support, with each claim and the decisive passage.",
     limitations=(
-        "Its only truth is the sources: a claim that they do not contain counts as unsupported, even if it is true. A "
-        "script that claims little can be grounded throughout; read it next to `claims`. A language model picks the "
-        "claims and judges them, and its agreement with people has not been measured."
+        "It takes the sources as the only truth: a claim that they do not contain counts as unsupported, even if it is "
+        "true. A script that claims little can be grounded throughout, so read the value together with `claims`. A "
+        "language model picks the claims and judges them, and its agreement with people has not been measured."
     ),
 )
 def script_grounding(script: Script, request: PodcastRequest) -> Conversation[Result]:

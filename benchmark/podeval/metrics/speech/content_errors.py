@@ -16,8 +16,8 @@ only): an omission does not count if either of the two then finds the words, and
 second finds little in its place. If the stretch has enough speech for them, up to three words count as omitted only if
 the second recogniser finds the words around them but not the words themselves. Single English words of one or two
 letters are never counted, nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only
-one is missing. Figures and signs are compared as the words that they are read as. The counts that remain on undamaged
-recordings are in docs/defects-study.md.
+one is missing. Figures and signs are compared as the words that they are read as. The errors that are still counted on
+undamaged recordings are listed in docs/defects-study.md.
 
 `entities_right` is the share of the script's `entities` that are transcribed in full, in any of their readings: names
 (in English, words with a capital inside a sentence), numbers, amounts and codes, which a listener cannot guess. The
@@ -214,7 +214,7 @@ def _describe_entity(each: Entity, alignment: ScriptAlignment) -> dict[str, Any]
 
 
 def describe_difference(each: ContentDifference, alignment: ScriptAlignment, duration: float) -> TimedDefect:
-    """Describe a difference: its place, the script's words there, and the recognised words."""
+    """Describe a difference: its place, the script's words at that place, and the recognised words."""
     span = find_span(each, alignment, duration)
     written = join_words([word.text for word in alignment.written[each.first : each.last]])
     heard_words = join_words([word.text for word in alignment.heard[each.start : each.end]])

@@ -6,12 +6,12 @@ better. Clean speech rarely exceeds 3.6, and a robotic voice scores little below
 noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field recordings of
 meetings score 1 to 3. So does music under speech: the recording is scored as it is, and if there is music, `ovrl_stem`
 is the overall quality of its separated speech, which is shown but not ranked. `source="stem"` separates the speech of
-every recording and makes another protocol. The notes give the level of the speech (`speech_level`, dBov).
+every recording and is a different protocol. The notes give the level of the speech (`speech_level`, dBov).
 
-As for all predictors of opinion here, a constant offset is removed, ends without speech are cut to half a second, and
-windows that are more than 60 % silence or music alone are left out and counted (since version 1.3; up to 1.2 everything
-was rated). If no window contains enough speech, those with the most are rated. So neither silence nor a jingle lowers
-the score.
+As for all predictors of listeners' ratings, a constant offset is removed, ends without speech are trimmed to half a
+second, and windows that are more than 60 % silence or music alone are left out and counted (since version 1.3; up to
+1.2 everything was rated). If no window contains enough speech, those with the most are rated. So neither silence nor a
+jingle lowers the score.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
@@ -104,8 +104,8 @@ _OVRL = 3
     paper="PodEval",
     caution=(
         "It depends on the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 for the background). "
-        "Music under speech counts as noise, and louder music counts more: compare systems with music only with one "
-        "another. Among 19 synthetic voices it scored the female ones 0.3 below the male ones: a difference of that "
+        "Music under speech counts as noise, and louder music counts more: compare systems with music only among "
+        "themselves. Among 19 synthetic voices it scored the female ones 0.3 below the male ones: a difference of that "
         "size between two voices says nothing about their quality."
     ),
     intended_use="Screening for noise, codec and vocoder artefacts; comparing versions of one system.",

@@ -150,7 +150,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
     ),
     courses=(
         Key("level", "informative", "LUFS", title="Level of the speech"),
-        Key("rate", "informative", "%", title="Speaking rate beside its mean"),
+        Key("rate", "informative", "%", title="Speaking rate relative to its mean"),
         Key("timbre", "informative", "cosine", title="Distance from the voice of the first minutes"),
         Key("quality", "informative", "MOS", title="DNSMOS OVRL by minute"),
         Key("errors", "informative", "per 1000 words", title="Content errors by minute"),
@@ -162,7 +162,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
     only_for="a recording of 5 minutes or more",
     intended_use=(
         "Finding systems whose volume fades or voice drifts, or that speed up, skip text or swap speakers after some "
-        "minutes, and the minute from which they do."
+        "minutes, and the minute at which this begins."
     ),
     limitations=(
         "Minutes are compared with the first two, so faults that exist from the beginning are not found, nor are "
@@ -189,7 +189,7 @@ def endurance(
     track = recording.speech_track(source)
     speech_track.require_speech(track, SHORTEST_SPEECH)
     turns = find_turns(track, script, speakers)[0] if script or speakers else ()
-    # Values that other metrics have by minute or by window.
+    # Take the values that other metrics provide by minute or by window.
     inputs = {"recording": track, **({"script": script} if script else {})}
     by_minute: dict[str, Sequence[float | None]] = {}
     for name, (part, key) in choose_parts(script).items():
@@ -202,7 +202,7 @@ def endurance(
         else:
             clips = [(Span(start, start + timeline.window),) for start in timeline.starts]
             by_minute[name] = average_by_minute(track, turns, clips, np.array(timeline.values[key], float))
-    # Values that are measured here.
+    # Measure the remaining values.
     windows = place_windows(join_speech(track.speech()), WINDOW, STRIDE)
     by_minute["level"] = average_by_minute(track, turns, windows, measure_levels(track, windows))
     transcript = track.transcript()
@@ -226,7 +226,7 @@ def choose_parts(script: Script | None) -> dict[str, tuple[Metric, str]]:
 
 
 def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
-    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s that have their middle in it."""
+    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s whose midpoint is in it."""
     loudness = track.loudness()
     power, middles = 10 ** (loudness.momentary / 10), loudness.momentary_times - _MOMENTARY / 2
     levels = []
@@ -238,7 +238,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return the distance of each rate from their mean, in percent (natural logarithm); NaN if there are no words."""
+    """Return the distance of each rate from the mean rate, in percent (natural logarithm); NaN without words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     return np.asarray(percent - np.nanmean(percent))
 
@@ -282,7 +282,8 @@ def average_by_minute(
 
 
 def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[SpeakerTurn]) -> Floats:
-    """Return the values with every speaker brought to the mean of all; NaN for a clip in which none of them speaks.
+    """Return the values with every speaker shifted to the mean of all speakers; NaN for a clip in which none of them
+    speaks.
 
     The value of a clip is assumed to be the mean of its speakers' values, weighted by their time in it (least squares).
     """
@@ -302,7 +303,7 @@ def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[Speak
 
 
 def sum_up(courses: Mapping[str, Sequence[float | None]], duration: float, notes: Mapping[str, Any]) -> Score:
-    """Return the slope of each value per ten minutes, and the minutes until the first leaves its usual range."""
+    """Return the slope of each value per ten minutes, and the minutes until one of them leaves its usual range."""
     starts = [MINUTE * minute for minute in range(len(courses["level"]))]
     slopes: dict[str, Drift] = {}
     left_after: dict[str, int] = {}

@@ -43,12 +43,12 @@ FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25
 """Share of the melody that remains after damage."""
 LAG = 2
-"""Distance between the two windows of a change, in windows; one begins each second."""
+"""Distance between the two windows of a change, in windows; a window begins every second."""
 
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
-"""Minimum windows of a set and of a reference; rounds of the bootstrap; number of recordings of a reference in which
-damages are planted, and of its parts, each measured on axes from the others.
+"""Minimum number of windows of a set and of a reference; rounds of the bootstrap; number of recordings of a reference
+in which damages are planted, and of its parts, each measured on axes from the others.
 """
 
 NEAREST = 0.25
@@ -155,7 +155,7 @@ def fit_factor(people: Sequence[Features], damaged: Mapping[int, Features]) -> F
     """
     windows = np.concatenate(people)
     mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
-    # The differences of a person are measured on axes that other people define.
+    # A person's deviation is measured on axes that were fitted to other people.
     rows, rows_of_damage = [], []
     for fold in range(min(FOLDS, len(people))):
         part = range(fold, len(people), FOLDS)
@@ -295,7 +295,7 @@ def human_likeness(
     for number, one in enumerate(recordings):
         progress.report("recordings", number, len(recordings))
         try:
-            # A copy, so that one recording at a time is in memory.
+            # Use a copy, so only one recording at a time is in memory.
             recording = replace(one).recording
             if describe_models(recording.profile) != people.about["models"]:
                 raise ModelMissing("the reference was made with models other than this profile's; see docs/metrics.md")

@@ -16,7 +16,7 @@ Unnatural pauses and stretches at a different pace are listed as defects (record
 than 40 s of speech, or in a language other than English or Chinese, are unscored. Only `rate_cv` has a direction, and a
 machine may read more steadily than a good speaker talks: treat it as variation, not as quality. Words missed by the
 recogniser lower every rate. Syllables are counted by rules, not with a dictionary. Octave errors in pitch tracking
-widen `f0_range`, and so does unseparated music under speech. Accented vowels count as vowels, also outside Western
+widen `f0_range`, and so does unseparated music under speech. Accented vowels count as vowels, even outside Western
 European alphabets (since version 1.2).
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` gives.
@@ -55,7 +55,8 @@ PAUSE = 0.25
 """Shortest pause, seconds; the closures of stop consonants are shorter (Goldman-Eisler)."""
 
 SEAM, SEAM_RATIO = 1.0, 2.5
-"""A pause longer than both, in seconds and in median pauses, may be a join between two pieces."""
+"""A pause that exceeds both limits, in seconds and in multiples of the median pause, may be a join between two pieces.
+"""
 
 SHORTEST_VOICED = 2.0
 """Minimum voiced seconds for which a speaker's pitch and level are described."""
@@ -168,7 +169,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
     Args:
         recording: speech of one or more people, 16 kHz.
-        script: the words with their speakers, which then determine whose pitch and level is measured.
+        script: the words with their speakers, which then determine whose pitch and level are measured.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
@@ -221,7 +222,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
 
 def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
-    """Return the speakers with their times; if too little of the script is recognised, a note states that instead."""
+    """Return the speakers with their times; if too little of the script is recognised, a note says so instead."""
     try:
         return find_speaker_turns(track, script)[0], {}
     except CannotScore as reason:
@@ -253,7 +254,7 @@ def count_syllables(text: str, language: str = "en") -> int:
 
     Args:
         text: words of any language written in Latin letters, or Chinese.
-        language: `zh` if its numbers are said in Chinese.
+        language: `zh` if its numbers are read in Chinese.
     """
     spoken = "zh" if language == "zh" else "en"
     text = _MARKS.sub("", fold_letters(text))
@@ -325,21 +326,21 @@ def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dic
 
 
 def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
-    """Return the speaker nearest to a moment; empty if unknown."""
+    """Return the speaker nearest in time; empty if unknown."""
     if not turns:
         return ""
     return min(turns, key=lambda turn: max(turn.start - time, time - turn.end, 0.0)).speaker
 
 
 def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return for each time whether it is in a clip; a word between two of its spans also belongs to it."""
+    """Return for each time whether it is in a clip; a word between two spans of the clip also belongs to it."""
     return np.asarray((times >= clip[0].start) & (times < clip[-1].end))
 
 
 def _make_timeline(
     windows: Sequence[Clip], starts: Sequence[float], rates: Sequence[float], prosody: VoiceContour
 ) -> Timeline:
-    """Return the course of rate, pauses, melody and dynamics."""
+    """Return rate, pauses, melody and dynamics over time."""
     inside = [prosody.inside(clip) for clip in windows]
     whole = [Span(clip[0].start, clip[-1].end) for clip in windows]
     spoken = [sum(span.duration for span in clip) for clip in windows]

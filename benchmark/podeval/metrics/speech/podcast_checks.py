@@ -95,9 +95,9 @@ class Repetition:
     paper="ours",
     intended_use="Keeping recordings that are not whole podcasts out of the ranking of finished podcasts.",
     limitations=(
-        "It finds emptiness, a wrong language, repetition and brevity, and nothing else: nonsense of the right length "
-        "passes. The words come from a transcriber, whose own loops and errors count, and a language that it does not "
-        "support is not identified."
+        "It detects emptiness, a wrong language, repetition and brevity, and nothing else: nonsense of the right "
+        "length passes. The words come from a transcriber, whose own loops and errors count, and a language that it "
+        "does not support is not identified."
     ),
 )
 def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
@@ -150,8 +150,8 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
 def find_repetitions(words: Sequence[str]) -> list[Repetition]:
     """Find the stretches of at least `RUN` words that were said before, in order; each word counts once.
 
-    A stretch continues as long as the words follow each other as before. Each is compared with the last earlier
-    occurrence of its first words.
+    A stretch continues as long as the words follow each other in the same order as before. Each is compared with the
+    most recent earlier occurrence of its first words.
     """
     plain = [keep_letters(word) for word in words]
     seen: dict[tuple[str, ...], int] = {}

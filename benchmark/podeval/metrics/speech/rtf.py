@@ -7,7 +7,7 @@ For streamed pieces, `time_to_first_audio` (TTFA) is the median time until playb
 longest stall; each is None and unscored unless the log records it for every piece. Logs that state 0 seconds of work
 are refused. Values from different hardware belong to different protocols: name yours with `hardware`.
 
-Differs from the paper in pooling all pieces of a run, so that long pieces count for more than short ones.
+Differs from the paper in pooling all pieces of a run, so long pieces count for more than short ones.
 """
 
 import json
@@ -33,7 +33,7 @@ class GenerationLog:
         audio_seconds: seconds of audio over all pieces.
         pieces: number of pieces.
         hardware: the name given in the log.
-        ratios: wall over audio seconds of each piece or part of a piece.
+        ratios: wall-clock seconds divided by audio seconds, for each piece or part of a piece.
         speech_seconds: seconds of speech in the audio, if every piece states them.
         first_audio: seconds until each piece began to play; empty if not every piece states it.
         underruns: the longest stall of each piece, in seconds; also empty if not every piece states it.
@@ -50,14 +50,15 @@ class GenerationLog:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | Iterable[Mapping[str, Any]] | GenerationLog") -> "GenerationLog":
-        """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of them, or JSON.
+        """Parse a log: an object with `wall_seconds`, `audio_seconds` and optionally `hardware`, a list of such
+        objects, or JSON.
 
-        An object may have `speech_seconds`, for streamed sound `time_to_first_audio` and `underrun`, and the `parts`
+        An object may have `speech_seconds`, for streamed audio `time_to_first_audio` and `underrun`, and the `parts`
         that it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: it has none of these forms, a time is not a positive number, work took no time at all, or there is
-                more than one kind of hardware.
+            BadInput: it has none of these forms, a time is not a positive number, a piece took no time at all, or there
+                is more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
             return source

@@ -14,9 +14,9 @@ timeline the similarity of every window to its speaker's reference; `worst_windo
 notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), embeds whole segments of one speaker
-above 3 s, joined up to 10 s, and each reference whole, in place of windows (`embeddings="segments"`), assigns each
-segment to the most similar reference, and then fails with an error. Its encoder is pyannote's x-vectors and its
-diarizer pyannote 3.0 (`--preset podeval` of a run).
+that are longer than 3 s, joined up to 10 s, and each reference whole, in place of windows (`embeddings="segments"`),
+assigns each segment to the most similar reference, and then fails with an error. Its encoder computes pyannote's
+x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
 """
 
 from typing import Annotated, Literal
@@ -91,8 +91,8 @@ def sim(
         script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does.
-        embeddings: `windows` embeds windows of 3 s; `segments` embeds segments above 3 s and references as a whole, as
-            the public code does.
+        embeddings: `windows` embeds windows of 3 s; `segments` embeds segments longer than 3 s and references as a
+            whole, as the public code does.
     """
     whole = embeddings == "segments"
     comparison = compare_voices(recording, reference_voices, script, source, segments=whole)

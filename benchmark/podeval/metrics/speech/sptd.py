@@ -11,10 +11,10 @@ If diarisation finds more voices than `speakers`, the most similar ones are merg
 1.4; unscored before). The distance between speakers is a property of the whole recording, so there is no timeline.
 
 Differs from the public code, which halves the distance (so does `variant="podeval"`), embeds whole segments of one
-speaker above 3 s, joined up to 10 s, in place of windows (`embeddings="segments"`), measures the reference voices
-instead if there are any, and divides by zero if there is one speaker. Its encoder is pyannote's x-vectors and its
-diarizer pyannote 3.0 (`--preset podeval` of a run). Segments and windows, with the same encoder and turns, give 0.622
-and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
+speaker that are longer than 3 s, joined up to 10 s, in place of windows (`embeddings="segments"`), measures the
+reference voices instead if there are any, and divides by zero if there is one speaker. Its encoder computes pyannote's
+x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run). Segments and windows, with the same encoder
+and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
 """
 
 from itertools import combinations
@@ -82,8 +82,8 @@ def sptd(
         script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
-        embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments above 3 s, as the public code
-            does.
+        embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments longer than 3 s, as the public
+            code does.
         speakers: number of speakers expected; if fewer are heard, the recording is unscored, and if more are heard,
             the most similar are merged. 0 expects as many as the script has, and without a script accepts any number.
     """
@@ -127,7 +127,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(
-            f"speakers={speakers} is asked for, but the script has {len(script.speakers)}; give only one of the two"
+            f"speakers={speakers} was given, but the script has {len(script.speakers)}; give only one of the two"
         )
     return speakers or (len(script.speakers) if script else 0)
 

@@ -4,15 +4,15 @@
 the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
 Both texts are normalised (`podeval.text.comparison.normalise`); the raw values are also given, or None if a language
 has no words to count. English goes through Whisper's normaliser, which unifies numbers, contractions and spelling; in
-addition, `&`, the unit of "one" (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese loses
-punctuation and is compared in simplified characters; numbers in digits and in characters are equal if one can be read
-as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the notes is their
-share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects the language,
-and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone marks count;
-the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do not (since
-version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the language,
-or all languages of a text that has several. If a text is too short to identify its language, the transcriber's choice
-is used.
+addition, `&`, the unit of "one" (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese texts
+are stripped of punctuation and compared in simplified characters; numbers in digits and in characters are equal if one
+can be read as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the notes
+is their share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects the
+language, and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone marks
+count; the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do not
+(since version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the
+language, or all languages of a text that has several. If a text is too short to identify its language, the
+transcriber's choice is used.
 
 These are also treated as equal: 10:30 and "ten thirty"; thousands with a point, comma, space or apostrophe; fractions
 and powers (`½`, `m²`) and their words; initials with or without points (`U.S.A.`); HTML entities and their characters;
@@ -104,16 +104,16 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="PodEval, LFS-Bench",
     caution=(
-        "Speech in another language than its script is not recognised as such: Whisper is told the script's language, "
-        "and translates. A dialogue that espeak-ng reads in German has 0.73 against the English script, and 0.47 "
-        "against its own."
+        "Speech in a language other than that of its script is not recognised as such: Whisper is told the script's "
+        "language, and translates. A dialogue that espeak-ng reads in German has a WER of 0.73 against the English "
+        "script, and of 0.47 against its own."
     ),
     intended_use=(
         "Checking whether a system says the words it was given; a precondition for every measure of how they sound."
     ),
     limitations=(
         "It includes the transcriber's own errors: a few percent on clean English, more with accents, names, overlaps "
-        "and noise, so that it is an upper bound on the system's errors. Whisper was trained on much more English than"
+        "and noise, so it is an upper bound on the system's errors. Whisper was trained on much more English than"
         " Chinese, and recognises some accents worse than others. It also corrects: a mispronounced word that it "
         "guesses correctly is not counted as an error."
     ),
@@ -134,7 +134,7 @@ def wer(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
-        readings: the same words line by line, with the readings that count as right.
+        readings: the same words line by line, with the accepted readings.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `podeval` compares the unmodified texts; `lfs` removes punctuation and case, as F5-TTS does.
         normaliser: normalisation applied to both texts by default; `basic` removes only case, punctuation and brackets.
@@ -148,7 +148,7 @@ def wer(
     written = read_as(reference_text) if language == "auto" else language
     track = recording.speech_track(source)
     transcript = track.transcript(written if written in ("en", "zh") else None)
-    # A few words do not identify their language, so the recognised one is used.
+    # A few words do not identify their language, so the recognised language is used.
     compared = transcript.language if written is None else written
     other = compared not in ("en", "zh")
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
@@ -185,7 +185,7 @@ def _choose_readings(
         BadInput: the readings belong to another text.
     """
     if readings.text.split() != text.split():
-        raise BadInput("the readings are of another text than the one that should be heard; give those of this text")
+        raise BadInput("the readings belong to a text other than the one that should be heard; give those of this text")
     return readings.choose(heard, language, normaliser, read)
 
 
@@ -195,7 +195,9 @@ def _describe_readings(nearest: ReadText) -> dict[str, Any]:
 
 
 def _rates_by_tag(nearest: ReadText, key: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the error rate of the words of each tag; in the mean over items, it is weighted by their number."""
+    """Return the error rate of the words of each tag; in the mean over items, each rate is weighted by the number of
+    these words.
+    """
     return {
         tag: {key: (count.errors / count.words, count.words)} for tag, count in nearest.by_tag.items() if count.words
     }

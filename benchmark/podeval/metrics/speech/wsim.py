@@ -59,7 +59,7 @@ def wsim(
         script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does for SIM.
-        embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments above 3 s, as in `sim`.
+        embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments longer than 3 s, as in `sim`.
     """
     whole = embeddings == "segments"
     comparison = compare_voices(recording, reference_voices, script, source, segments=whole)

@@ -4,7 +4,7 @@ The number of distinct n-grams divided by the number of all n-grams in a window 
 that slide by one token; 0 to 1, higher is more diverse. Tokens are lower-cased; punctuation marks count as tokens. A
 text shorter than the window is treated as one window, flagged `short` and not ranked; nor is a text with hardly any
 function words (`function_words` in the notes). Texts in languages other than English and Chinese are tokenised like
-English, by spaces and punctuation, and marked (`language` is `other`); those without spaces between words, such as
+English, by spaces and punctuation, and flagged (`language` is `other`); those without spaces between words, such as
 Japanese, are unscored.
 
 Source: PodEval section 4 and PodAgent (n = 2).

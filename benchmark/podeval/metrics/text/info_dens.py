@@ -5,8 +5,8 @@ log2 of their number, so it grows with the length of the text. `info_dens_norm` 
 0 to 1; it falls slightly with length (one text cut at 100, 200, 400 and 726 tokens has 0.89, 0.87, 0.86 and 0.86).
 Texts of fewer than 100 tokens, or with hardly any function words, are not ranked. Higher is denser. Tokens are
 lower-cased, and punctuation marks count as tokens. The stop words are a fixed list in the package. Texts in languages
-other than English and Chinese are tokenised like English, without stop words, and marked (`language` is `other`); those
-without spaces between words, such as Japanese, are unscored.
+other than English and Chinese are tokenised like English, without stop words, and flagged (`language` is `other`);
+those without spaces between words, such as Japanese, are unscored.
 
 Source: PodEval section 4.
 

