@@ -177,8 +177,8 @@ def predict_windows(
         seconds: length of a window.
         rate: sample rate of the windows.
         ask: function that takes the model and the windows and returns its scores, windows first.
-        list_starts: function that takes the number of samples and that of a window, and returns the first sample of
-            each window.
+        list_starts: function that takes the number of samples of the recording and that of a window, and returns the
+            first sample of each window.
         everything: whether everything is rated, including silence and offset, as in the public code.
 
     Raises:

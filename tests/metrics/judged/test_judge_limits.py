@@ -384,7 +384,10 @@ def test_check_says_what_does_not_work_and_ends_with_1(
 def test_check_of_a_judge_that_does_not_hear_asks_about_a_text_alone(priced: Callable[..., PricedJudge]) -> None:
     judge = priced(lambda call: '{"count": 7}')
     judge.file.write_text(judge.file.read_text("utf-8").replace("hears: true", "hears: false"), "utf-8")
-    assert "audio: not asked: the judge is not declared to accept audio" in run("report", "judge", judge.file, "--probe").stdout
+    assert (
+        "audio: not asked: the judge is not declared to accept audio"
+        in run("report", "judge", judge.file, "--probe").stdout
+    )
     assert len(judge.server.calls) == 1
     with pytest.raises(BadInput, match="leave out --records"):
         run("report", "judge", judge.file, "--probe", "--records", judge.records)
