@@ -151,7 +151,7 @@ def measure(
         raise BadInput(f"--speakers says {speakers} and --set speakers={values['speakers']}; give only one of the two")
     chosen = metric.read_parameters(values)
     if metric.asks is None and (judge or records or prompts):
-        raise BadInput(f"{metric.name} asks no judge; leave out --judge, --records and --prompts")
+        raise BadInput(f"{metric.name} does not use a judge; leave out --judge, --records and --prompts")
     limits = (judge_workers, max_cost, max_calls, prompts)
     bench = make_bench(judge, records, refresh or "", *limits)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
@@ -363,7 +363,7 @@ def _parse_settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _format_number(value: float | None, key: "Key | None" = None) -> str:
-    """Format a value with four digits; shares are in percent, as in all texts for people."""
+    """Format a value with four digits; shares are percentages, as in all human-readable output."""
     if value is None:
         return "–"
     return f"{100 * value:.4g} %" if key is not None and key.percent else f"{value:.4g}"

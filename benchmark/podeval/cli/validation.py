@@ -105,7 +105,7 @@ def agreement(
     if not ratings and not is_there(resolve_database(database, runs)):
         raise BadInput(
             f"nothing to compare: give --ratings FILE, or a --database with votes or listening tests; there is no "
-            f"{resolve_database(database, runs)} (--published shows what the papers have)"
+            f"{resolve_database(database, runs)} (--published shows the papers' figures)"
         )
     if values or audio:
         options = {"profile": profile, "allow_upsampling": allow_upsampling}

@@ -58,7 +58,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """Return sentences for the card about the files of a source, such as how many rows lack a fact."""
+        """Return sentences for the card about the files of a source, such as the number of rows that lack a fact."""
         return ()
 
     def _create_builder_config(self, config_name: str | None = None, **kwargs: Any) -> tuple[Any, str]:

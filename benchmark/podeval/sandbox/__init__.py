@@ -296,7 +296,7 @@ class Running:
         if self._held.unseen_files:
             size = max(size, self._disk - free)
         if count + len(self._held.files) > limits.output_files:
-            return f"it made more than {limits.output_files} files"
+            return f"it created more than {limits.output_files} files"
         if size > limits.output_bytes:
             return f"it wrote more than {format_size(limits.output_bytes)}"
         if free < _FREE_DISK:

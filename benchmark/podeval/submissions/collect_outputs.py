@@ -1,4 +1,4 @@
-"""Collect a run's outputs from the files of an untrusted process, which are judged only by name and kind.
+"""Collect a run's outputs from the files of an untrusted process, which are checked only by name and type.
 
 A second sandbox decodes audio and rewrites it as FLAC, and only this copy is kept. A line of the process's log is used
 if it is well-formed, belongs to a requested item, and names plain files next to the log.
@@ -248,7 +248,9 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
 
 
 def measure_disk_use(folder: Path) -> int:
-    """Return the total bytes of the files below a folder, without links; of very many files, only the first count."""
+    """Return the total bytes of the files below a folder, without links; if there are very many files, only the first
+    ones are counted.
+    """
     size = 0
     for root, _, names in itertools.islice(os.walk(folder), 10_000):
         for name in names:
@@ -293,7 +295,7 @@ def _read_script(path: Path) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Return whether an output file may have a name: it has no path and is not hidden."""
+    """Return whether a name is allowed for an output file: it must not contain a path or be hidden."""
     return _NAME.fullmatch(name) is not None
 
 

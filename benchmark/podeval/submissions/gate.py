@@ -205,7 +205,7 @@ class Gate:
 
 
 def _count_other_bytes(repo: hub.RepoFacts) -> int:
-    """Count the bytes of the files that are fetched from a model's repo next to its weights."""
+    """Count the bytes of the files that are fetched from a model's repo in addition to its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     others = (name for name in repo.files if name not in repo.weights)
@@ -330,7 +330,9 @@ def check_task(document: Submission) -> Iterator[Refusal]:
 
 
 def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterator[Refusal]:
-    """Check that cloned voices have the person's name and permission, which are required if a repo has voices."""
+    """Check that the document states whose voices are cloned, with their permission; this is required if a repo has
+    voices.
+    """
     consent = source.consent
     if consent is None:
         if voices := [name for name in files if name.lower().endswith(".npy")]:

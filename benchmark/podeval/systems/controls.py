@@ -1,6 +1,6 @@
 """Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards one of them is broken.
 
-Some misuse a good reader; others plant faults in its words or only in the signal, to show that the metrics for faults
+Some misuse a good reader; others plant faults in the words or only in the signal, to show that the metrics for faults
 find them and that other metrics do not react.
 """
 
@@ -48,7 +48,7 @@ _LOUD = 0.4
 
 
 class Silence(SpeakingSystem):
-    """Digital silence, for the time that a person would need for the script."""
+    """Digital silence, as long as a person would need to read the script."""
 
     name: ClassVar[str] = "silence"
     kind: ClassVar[Kind] = "control"
@@ -75,7 +75,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """The way in which it misuses the reader, for `generation`."""
+    """How the control misuses the reader, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Store the reader."""
@@ -131,7 +131,7 @@ class ShuffledVoices(ReaderControl):
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
-            raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {count}")
+            raise BadInput(f"{self.name} needs {people} voices, but {self._reader.name} has {count}")
         # Exactly half are chosen, because swapping all by chance would only rename the speakers.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
@@ -145,8 +145,8 @@ class ShuffledVoices(ReaderControl):
 class DrawnGaps(ReaderControl):
     """The unchanged script, but with gaps and overlaps between turns drawn from those of human conversations.
 
-    The reader has the same pause between all turns; compared with it, only turn-taking changes and is closer to
-    people's.
+    The reader has the same pause between all turns; this control differs from it only in turn-taking, which is closer
+    to that of people.
     """
 
     name: ClassVar[str] = "drawn_gaps"
@@ -186,13 +186,13 @@ class ContentFaults(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"planted": {"omitted": 1, "repeated": 1, "wrong_voice": 1}}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script with three faults at places that the seed chooses.
+        """Read the script with three faults at positions determined by the seed.
 
         Raises:
             BadInput: the script is too short for them, or has only one speaker or more speakers than there are voices.
         """
         if len(script.speakers) < 2:
-            raise BadInput(f"{self.name} needs a script with two speakers, to give one the other's words")
+            raise BadInput(f"{self.name} needs a script with two speakers, to give one speaker's words to the other")
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         chance = random.Random(seed)  # noqa: S311  # no secret
         omitted, repeated, turn = _choose_places(lines, chance, self.name)
@@ -201,7 +201,7 @@ class ContentFaults(ReaderControl):
             voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
             spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
             if number == repeated:
-                # The line is spoken again in another tone, because identical sound would also be a fault of the signal.
+                # The line is spoken again in another tone, because identical audio would also be a signal fault.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
         planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
@@ -215,7 +215,7 @@ class SignalFaults(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"planted": {"hole": HOLE, "click": 1, "clipped": CLIPPED}}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script, and spoil its sound at three loud places that the seed chooses."""
+        """Read the script, and damage its audio at three loud positions determined by the seed."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         chance = random.Random(seed)  # noqa: S311  # no secret
@@ -313,7 +313,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
         if 0.5 <= moment <= len(samples) / rate - 1.5 and all(abs(moment - other) >= _APART for other in taken)
     ]
     if not fit:
-        raise BadInput("the recording has no loud place left for a fault; use a longer script")
+        raise BadInput("the recording has no loud passage left for a fault; use a longer script")
     return chance.choice(fit) + 0.05
 
 

@@ -1,7 +1,7 @@
 """Kokoro, a neural voice with 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Only its five Japanese voices come in packages, so it reads English as they do. The espeak-ng in Piper's package
-converts words to sounds. Nothing is random: equal words give equal samples, whatever the seed.
+Only its five Japanese voices come in packages, so it reads English with their accent. The espeak-ng in Piper's package
+converts words to sounds. Nothing is random: identical words give identical samples, whatever the seed.
 """
 
 import json

@@ -8,7 +8,7 @@
 `turns` have `speaker` and `text`; `voices` maps each speaker to the path of a reference recording, or None. `heard` is
 the conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, for the person, the path
 of the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
-function with a parameter `seed` gets the seed; any other is seeded through `random`, numpy and torch.
+function with a parameter `seed` gets the seed; for any other function, `random`, numpy and torch are seeded.
 
 The file is the user's own and runs in this process, with all the user's permissions.
 """

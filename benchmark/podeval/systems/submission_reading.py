@@ -61,7 +61,7 @@ class BadDocument(BadInput):
 
 @dataclass
 class _Located:
-    """Plain data with the places of its values: in a YAML document, and in a file of results next to it."""
+    """Plain data with the positions of its values: in a YAML document, and in a file of results next to it."""
 
     file: str
     data: Any
@@ -173,7 +173,7 @@ def _read(file: Path) -> str:
 
 
 def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Location) -> None:
-    """Refuse a field that occurs twice in a block, because YAML would read the last one."""
+    """Refuse a field that occurs twice in a block, because YAML would silently use the last one."""
     if isinstance(node, yaml.SequenceNode):
         for index, entry in enumerate(node.value):
             _refuse_repeated_fields(document, entry, (*path, index))
@@ -192,7 +192,9 @@ def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Lo
 
 
 def _put_results_in_place(document: _Located, folder: Path | None) -> None:
-    """Replace the name of a results file by its rows, so that both ways of writing figures are checked alike."""
+    """Replace the name of a results file by its rows, so figures are checked in the same way wherever they are
+    written.
+    """
     source = document.data.get("source")
     name = source.get("results") if isinstance(source, dict) else None
     if not isinstance(name, str):

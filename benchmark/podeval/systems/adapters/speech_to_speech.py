@@ -20,7 +20,7 @@ from podeval.systems.adapters.speech_model import finish, open_model, read_mono
 from podeval.systems.speech import Ask, OneByOne, Samples, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
 
-# Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in their own voice. Their
+# Qwen3-Omni and Qwen2.5-Omni in transformers hear a person's turns and answer in words and in their own voice. Their
 # processors are not loaded, because they need libraries for images and video. Instead, words go through the tokenizer
 # and its chat template, and sounds through the feature extractor; each sound gets as many placeholder tokens as its
 # length requires.
@@ -33,7 +33,7 @@ LONGEST = 4_096
 
 
 class QwenOmni:
-    """A system that converses, one turn at a time, because its noise is drawn for a whole batch."""
+    """A conversing system that answers one turn at a time, because noise is drawn for a whole batch."""
 
     network = "Qwen3OmniMoeForConditionalGeneration"
     title = "Qwen3-Omni"
@@ -120,7 +120,7 @@ class QwenOmni:
         text = self._tokenizer.apply_chat_template(self._messages, tokenize=False, add_generation_prompt=True)
         parts = text.split(mark)
         if len(parts) != len(lengths) + 1:
-            raise SpeechFailed("the model's chat template does not give every recording its place")
+            raise SpeechFailed("the model's chat template does not include every recording")
         text = parts[0] + "".join(mark * int(length) + part for length, part in zip(lengths, parts[1:], strict=True))
         words = self._tokenizer(text, return_tensors="pt", add_special_tokens=False)
         return {
@@ -162,7 +162,7 @@ class Qwen25Omni(QwenOmni):
         "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
         "visual inputs, as well as generating text and speech."
     )
-    padding = "max_length"  # its encoder takes no other rate
+    padding = "max_length"  # its encoder accepts no other rate
 
     def _voices(self) -> list[str]:
         wanted = {"cond", "ref_mel", "bos_token"}
@@ -220,7 +220,7 @@ _LONGEST = 600.0
 
 @dataclass
 class Conversing(OneByOne[SpokenAnswers]):
-    """A maker of answers.
+    """An output maker whose outputs are spoken answers.
 
     Attributes:
         speaker: the system that converses.

@@ -55,7 +55,9 @@ class ChatEndpoint(ServerSystem):
         server_kind: str = "openai",
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to one speaker."""
+        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to a particular
+        speaker.
+        """
         kind = open_kind(server_kind, connection, model)
         if not kind.chats:
             raise BadInput(

@@ -3,8 +3,8 @@
 Sound is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
 answer, or in the middle of the answer (`interrupt_after`). Both channels are stored with their times; see
-`podeval.systems.servers.two_channels`. A conversation that is faster than real time (`pace`) does not measure timing,
-so timing is not stored.
+`podeval.systems.servers.two_channels`. In a conversation that is faster than real time (`pace`), timing is meaningless
+and is not stored.
 """
 
 import asyncio
@@ -47,7 +47,8 @@ from podeval.text.json_text import parse_json
 FRAME = 0.01
 """Seconds of sound in one message to the server."""
 PAUSE, LONG_PAUSE = 0.5, 2.0
-"""Seconds of silence after which the next turn begins; the longer one is for systems that never report their end."""
+"""Seconds of silence after which the next turn begins; the longer one is for systems that never report the end of an
+answer."""
 LONGEST_ANSWER = 300.0
 """Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
@@ -91,7 +92,7 @@ class LiveConversation:
         socket: an open WebSocket to the server.
         recordings: the recordings of the person's turns.
         session: the model, the voice and the additional fields of the session.
-        pace: seconds of the conversation per second.
+        pace: seconds of the conversation per second of real time.
         interrupt_after: seconds of an answer after which the next turn interrupts it; 0 means never.
     """
 
@@ -130,7 +131,7 @@ class LiveConversation:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if speak.done():
-                # The server's last messages explain why it does not take any more sound.
+                # The server's last messages explain why it does not accept any more sound.
                 await asyncio.wait([listen], timeout=1.0)
             next(task for task in tasks if task.done()).result()
         finally:
@@ -288,7 +289,7 @@ class LiveConversation:
                     await self._take_end(event, self._now)
 
     def _find_response(self, event: Mapping[str, Any]) -> _Response:
-        """Return the response of an event, which answers the turn during or after which it began."""
+        """Return the response that an event belongs to; a response answers the turn during or after which it began."""
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:

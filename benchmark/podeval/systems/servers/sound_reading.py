@@ -160,7 +160,7 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
             reason = str(refusal).replace(repr(str(path)), "it")
             raise ServerBroke(f"the server sent sound that cannot be decoded: {reason}") from None
         offset = body.find(b"data", 12, 4096) + 8 if sound.container == "wav" else 0
-        note = f"{sound.container} of the server: {sound.note}" if sound.note else None
+        note = f"{sound.container} from the server: {sound.note}" if sound.note else None
         return _to_mono(np.asarray(sound.samples)), sound.rate, offset, note
 
 
@@ -189,7 +189,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples; the last is incomplete")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
-    notes += ["the server sent samples as random as noise, perhaps of another kind"] if is_like_noise(samples) else []
+    notes += ["the server sent samples as random as noise, perhaps in another format"] if is_like_noise(samples) else []
     return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None
 
 
@@ -284,7 +284,8 @@ def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode base64 in the standard or the URL-safe alphabet, also as a data URI, with white space or without padding.
+    """Decode base64 in the standard or the URL-safe alphabet, including as a data URI, with white space or without
+    padding.
 
     Raises:
         ValueError: the text is not base64, or was cut into pieces.
@@ -345,7 +346,7 @@ def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequ
     return [StreamedChunk(at, seconds * size / whole) for (at, _), size in arrivals if size]
 
 
-# Recordings in 16-bit WAV, which every server accepts, and the reference voice that is sent as one.
+# Recordings in 16-bit WAV, which every server accepts, and reference voices, which are sent in this form.
 
 
 def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:

@@ -4,7 +4,7 @@ The kind of the server determines the requests and their form (`podeval.systems.
 after the other, so the times are those of one listener, unless several requests are in flight
 (`podeval.systems.servers.streaming`); they are joined as in the built-in readers (`podeval.systems.dialogue_reader`). A
 whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the sound; if
-headers contradict the sound, the sound counts, and the log records this.
+headers contradict the sound, the sound takes precedence, and the log records this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ class SpeechEndpoint(ServerSystem):
         dialogue: str = "",
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; without a voice, the server's own are requested.
+        """See `ServerSystem.open`; if no voice is named, the server is asked for its voices.
 
         Args:
             connection: the connection to the server.
@@ -112,7 +112,7 @@ class SpeechEndpoint(ServerSystem):
         whole = (dialogue == "whole" or (not dialogue and kind.performs and fits)) and speakers > 1
         pairs = [name.partition("=") for name in voice]
         if not all(name if equals else first for first, equals, name in pairs):
-            raise BadInput("--voice takes the name of a voice, or SPEAKER=VOICE; one of them is empty")
+            raise BadInput("--voice takes the name of a voice, or SPEAKER=VOICE; one value lacks a name")
         by_speaker = {speaker: name for speaker, equals, name in pairs if equals}
         voices = tuple(name for name, equals, _ in pairs if not equals)
         if unknown := kind.list_unknown([*voices, *by_speaker.values()]):

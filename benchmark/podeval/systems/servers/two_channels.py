@@ -18,7 +18,7 @@ from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_u
 from podeval.systems.speech import Samples
 
 QUIET, SHORTEST = 1e-3, 0.02
-"""Magnitude up to which a sample is silence at any level, and seconds of sound up to which it is a click, not speech.
+"""Magnitude up to which a sample is always silence, and length in seconds up to which a sound is a click, not speech.
 """
 
 Stretch = tuple[float, float]
@@ -27,7 +27,7 @@ Stretch = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedSound:
-    """Sound with its place in a conversation: a turn of the person, or system sound that arrived together.
+    """Sound with its position in a conversation: a turn of the person, or system sound that arrived together.
 
     Attributes:
         turn: number of the person's turn, or of the turn that is answered.
@@ -139,7 +139,7 @@ def measure_live_turns(
     Args:
         turns: the person's turns (at least one) by id, in order.
         channel: the system's channel, with some sound.
-        leave: function that returns the time at which the person's sound of a moment was sent.
+        leave: function that returns the time at which the person's sound for a given moment was sent.
         full_duplex: whether the server never reports a stop, so a system that falls silent before the person does
             counts as stopped.
 
@@ -150,7 +150,7 @@ def measure_live_turns(
         whether it was stopped rather than finished; the medians of both, the latter over those that stopped;
         `overlap_share`, `backchannels_per_minute` and `events` as in the metric `turn_taking`.
     """
-    # A silent recording counts with its full length.
+    # A silent recording counts as speech over its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}
     pieces = [[piece for piece in channel.pieces if piece.turn == turn.turn] for turn in turns.values()]
     answers = [find_stretches(render(each, each[0].start)) if each else [] for each in pieces]

@@ -142,7 +142,7 @@ class ServerKind(ABC):
         return tuple(voice for voice in names if isinstance(voice, str) and voice)
 
     def list_unknown(self, voices: Sequence[str]) -> list[str]:
-        """Return the voices that the server would silently replace by others."""
+        """Return the voices that the server would silently replace with others."""
         return []
 
     def adopt(self, clip: ReferenceClip) -> Voice:
