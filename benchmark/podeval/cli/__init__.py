@@ -66,7 +66,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
-"""Place of each command: a module of this package and a name in it, or the function that puts the command together."""
+"""Location of each command: a module of this package and a name in it, or the function that builds the command."""
 
 _GROUPS = {
     "Score": ("score", "measure", "proof", "metrics", "models"),
@@ -92,7 +92,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 """Headings of a command's options in its help; options under none of them come last."""
 
 _LONGEST = 300
-"""Characters of a summary, which is the first sentence of a command's help."""
+"""Maximum number of characters in a summary, which is the first sentence of a command's help."""
 
 
 class LazyCommands(Mapping[str, Any]):
@@ -116,7 +116,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 _WORDS = {"str": "text", "int": "number", "float": "number", "directory": "folder"}
-"""Types of values, as help calls them."""
+"""Types of values, as named in the help."""
 _TYPE = re.compile(r"<(list\[)?([\w|-]+)(?: range)?\]?>$")
 
 

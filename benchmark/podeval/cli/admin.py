@@ -177,7 +177,7 @@ def restore(
     with open_database(target) as opened, opened.reading() as session:
         lost = explain_loss(session, opened, read_secret(opened.url))
     if lost:
-        say(f"The site does not start yet: {lost}")
+        say(f"The site cannot start yet: {lost}")
     elif done.secret is None:
         say("The backup contains no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
     elif done.secret.name == "podeval.secret":

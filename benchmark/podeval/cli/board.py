@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podeval.board.columns import Row
 
 _LONGEST_NAME = 24
-"""Characters of a system's name on one line."""
+"""Maximum number of characters of a system's name on one line."""
 _BETWEEN = 3
 """Characters that a column needs in addition to its text."""
 

@@ -136,7 +136,7 @@ def _describe_quarantine(item: "QuarantinedItem") -> str:
     """Describe the result of a quarantined item, which does not affect the outcome."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
-    return f"In quarantine, does not count: {item.item}{reason}: {means or 'no value in both runs'}."
+    return f"In quarantine, not counted: {item.item}{reason}: {means or 'no value in both runs'}."
 
 
 def _parse(text: str, option: str, default: float | None = None) -> tuple[str, float]:

@@ -299,7 +299,7 @@ def require_name(name: str) -> str:
     """Return a name that the user's own system can have.
 
     Raises:
-        BadInput: the name has other characters, or belongs to a system that comes with podeval.
+        BadInput: the name contains other characters, or belongs to a system that comes with podeval.
     """
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 

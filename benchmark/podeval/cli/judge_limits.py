@@ -1,4 +1,4 @@
-"""Options that limit the use of a judge, and the messages about its use during and after the work and from a pilot."""
+"""Options that limit the use of a judge, and messages about its usage: during the work, after it, and in a pilot."""
 
 import time
 from collections import Counter

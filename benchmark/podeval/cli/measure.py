@@ -370,6 +370,6 @@ def _format_number(value: float | None, key: "Key | None" = None) -> str:
 
 
 def _format_interval(low: float | None, high: float | None, key: "Key | None") -> str:
-    """Format the ends of an interval, to follow its value."""
+    """Format the bounds of an interval, for display after its value."""
     ends = [_format_number(end, key).removesuffix(" %") for end in (low, high)]
     return "" if low is None else f" [{', '.join(ends)}]"

@@ -351,7 +351,7 @@ def mirror(
             count, files = record.read_back(), record.read_back_results(runs)
             if files:
                 build(runs)
-            print(f"{count} submissions and {files} files of results imported")
+            print(f"{count} submissions and {files} result files imported")
         print("{} changes of state and {} runs sent".format(*record.push_all(runs)))
 
 

@@ -97,7 +97,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
             raw = [one for _, one in read_object_lines(path)]
         else:
             raw = [{"id": path.stem, "text": read_text(path)}]
-        # Each document needs a text in a language of the benchmark, and a unique id.
+        # Each document needs a text in one of the benchmark's languages, and a unique id.
         for number, one in enumerate(raw, 1):
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():

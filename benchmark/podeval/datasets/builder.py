@@ -17,10 +17,11 @@ import datasets
 from podeval.datasets.dataset_record import BrokenRules, DatasetRecord, Row, RowProblem, RowRule, find_row_problems
 
 ROWS_PER_GROUP = 100
-"""Rows in a Parquet row group of text."""
+"""Number of rows in a Parquet row group of text."""
 
 AUDIO_ROWS_PER_GROUP = 8
-"""Rows in a row group of audio: streaming reads a group at a time, and long audio is large."""
+"""Number of rows in a row group of audio; it is small, because streaming reads a group at a time and long audio is
+large."""
 
 
 @dataclass(frozen=True)

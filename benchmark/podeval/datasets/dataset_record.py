@@ -102,7 +102,7 @@ class DatasetRecord(FactSheet):
 
     @property
     def full_title(self) -> str:
-        """Return the title with the other name."""
+        """Return the title, followed by the alias in parentheses if there is one."""
         return f"{self.title} ({self.alias})" if self.alias else self.title
 
     def config(self, name: str) -> Config:

@@ -81,7 +81,8 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return why sandboxed programs cannot use a GPU here, from one trial that takes seconds; None if they can.
+    """Return why sandboxed programs cannot use a GPU here, found by a single trial that takes seconds; None if they
+    can.
 
     Args:
         trusted: whether programs run without isolation.

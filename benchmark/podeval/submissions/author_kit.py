@@ -113,7 +113,7 @@ def _list_languages(facts: repo_info.RepoFacts) -> list[str]:
 
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Time of every file in a zip, so that the same scripts give the same bytes."""
+"""Timestamp of every file in a zip, so that the same scripts give the same bytes."""
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
@@ -246,7 +246,7 @@ def check_document(
 
 
 def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
-    """Report to a submitter whether the model of a document can be run: the adapter, the amount, the time and the cost.
+    """Report to a submitter whether the model of a document can be run, with the runs, their time and their cost.
 
     Args:
         desk: the desk that accepts submissions.

@@ -225,7 +225,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
     """Check that the machine is not at fault, before a sandboxed program is blamed for how it ended.
 
     Args:
-        ended: the end of the program.
+        ended: how the program ended.
         folder: folder with the sandbox's output.
         kills_before: `sandbox.count_memory_kills()` before it was started.
 
@@ -346,7 +346,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; return none if any of them is impossible."""
+    """Return the times of turns, or none at all if any of them is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

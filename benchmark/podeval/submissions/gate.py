@@ -27,7 +27,7 @@ _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
 _OPEN_LICENCES = ("other", "unknown")
 _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
-"""Endings of unfinished descriptions in the template and in a draft made from a run."""
+"""Phrases with which unfinished descriptions end, in the template and in a draft made from a run."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from podeval.texts import write_sentence
 
 _LINE_MOST = 2**20
 _SEED = 0
-"""The seed with which jobs generate."""
+"""The seed that jobs use for generation."""
 
 
 class FetchedResults:

@@ -272,7 +272,7 @@ def delete_content(row: SubmissionRow, content: SpokenContent, board: Path) -> N
                 content.contents.add(hash_file(path))
                 path.unlink()
     delete_facts(content.contents)
-    # Delete the upload, even among runs that a restore replaced.
+    # Delete the upload, including copies next to runs that a restore replaced.
     if is_upload(row.place):
         for uploads in (row.place, *(str(folder / UPLOADS) for folder in list_boards(board))):
             delete_upload(uploads, str(row.document["source"].get("folder") or ""))

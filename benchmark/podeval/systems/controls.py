@@ -28,7 +28,7 @@ _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
 """Offsets in seconds from the end of a turn to the next one, for each kind of speaker change in human speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
-"""Period in seconds in which the pace rises, falls and returns."""
+"""Period in seconds of the changes in pace."""
 
 
 HOLE, CLIPPED = 0.15, 0.5
@@ -41,7 +41,7 @@ _APART = 2.5
 """Minimum distance in seconds between two planted faults."""
 
 _PERIOD = 0.02
-"""Seconds in which the deepest voice completes one vibration."""
+"""Length in seconds of one period of the deepest voice."""
 
 _LOUD = 0.4
 """Level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
@@ -93,13 +93,13 @@ class ReaderControl(SpeakingSystem):
 
 
 class RepeatedSentence(ReaderControl):
-    """The script's first sentence, repeated over and over in the first voice: flawless sound, no content."""
+    """The script's first sentence, repeated over and over in the first voice: flawless audio, no content."""
 
     name: ClassVar[str] = "repeated_sentence"
     facts: ClassVar[dict[str, Any]] = {"pause": _REPEAT_PAUSE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Say the first sentence once and repeat that recording until the script's time is full."""
+        """Say the first sentence once, and repeat that recording for the time that the whole script would take."""
         first = self._reader.lines(script)[0]
         line = SpokenLine(first.turn, 0, split_sentences(first.text)[0])
         once = self._reader.read(script, [line], seed=seed)
@@ -180,7 +180,7 @@ class UnevenPace(ReaderControl):
 
 
 class ContentFaults(ReaderControl):
-    """The script with one sentence omitted, one repeated and one turn in another speaker's voice; clean sound."""
+    """The script with one sentence omitted, one repeated and one turn in another speaker's voice; clean audio."""
 
     name: ClassVar[str] = "content_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"omitted": 1, "repeated": 1, "wrong_voice": 1}}
@@ -209,7 +209,7 @@ class ContentFaults(ReaderControl):
 
 
 class SignalFaults(ReaderControl):
-    """The script read correctly, with a hole, a click and a clipped stretch in the sound."""
+    """The script read correctly, with a hole, a click and a clipped stretch in the audio."""
 
     name: ClassVar[str] = "signal_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"hole": HOLE, "click": 1, "clipped": CLIPPED}}
@@ -224,7 +224,7 @@ class SignalFaults(ReaderControl):
         for kind, plant in (("hole", plant_hole), ("click", plant_click), ("clipped", plant_clipped)):
             where[kind] = choose_loud_place(samples[:, 0], speech.rate, chance, tuple(where.values()))
             if kind == "hole":
-                # The hole interrupts the sound at its loudest, so that it is clearly audible.
+                # The hole interrupts the audio where it is loudest, so that it is clearly audible.
                 around = np.abs(samples[round(where[kind] * speech.rate) :, 0])[: round(_PERIOD * speech.rate)]
                 where[kind] += (int(np.argmax(around)) + 1) / speech.rate
             for channel in samples.T:
@@ -247,7 +247,8 @@ def _draw_offsets(changes: int, seed: int) -> list[float]:
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
     """Arrange the turns of a recording, each at its offset in seconds from the end of the previous one.
 
-    A turn never starts before the previous one does. The peak of overlapping sound is limited to that of the recording.
+    A turn never starts before the previous one does. The peak of overlapping speech is limited to that of the
+    recording.
     """
     rate = speech.rate
     sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]

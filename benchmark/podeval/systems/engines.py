@@ -28,7 +28,7 @@ class OnnxReader(DialogueReader):
     """A reader of English scripts with networks that come in packages or from `podeval models install`."""
 
     weight_names: ClassVar[tuple[str, ...]]
-    """Names of its weights in the lock."""
+    """Names of its weights in the lock file."""
     rate: ClassVar[int]
     """Sampling rate of its output in Hz."""
 

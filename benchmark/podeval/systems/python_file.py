@@ -126,7 +126,7 @@ class PythonSystem(OwnMaker[Product]):
             raise SpeechFailed(f"{self._name} of {self._path.name} broke ({what})") from error
 
     def _read_sound(self, result: Any) -> tuple[Samples, int]:
-        """Read a function's result as sound.
+        """Read a function's result as audio.
 
         Raises:
             SpeechFailed: the result is not (samples, rate), or is empty; the message states the actual and the expected

@@ -82,7 +82,7 @@ def load(path: Path) -> Submission:
     """Read a submission document, or the document in a folder.
 
     Raises:
-        BadInput: there is no such file, it is too large or not UTF-8.
+        BadInput: there is no such file, or it is too large or not UTF-8.
         BadDocument: the document is not valid; every mistake has its line and field.
     """
     file = path / FILE_NAME if path.is_dir() else path
@@ -135,7 +135,7 @@ def parse_form(data: dict[str, Any]) -> Submission:
     """Read a submission from plain data, as sent by a page or a program.
 
     Raises:
-        BadDocument: the submission is not valid; every mistake has its field.
+        BadDocument: the submission is not valid; every mistake is reported with its field.
         BadInput: the data contain something that is not text.
     """
     try:

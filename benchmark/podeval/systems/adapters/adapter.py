@@ -98,7 +98,7 @@ class Job(JobPart):
             BadInput: a line is not an item, two items share an id, or there are no items.
         """
         if not self.items_file.is_file():
-            raise NotPrepared(f"there is no file of items {self.items_file}")
+            raise NotPrepared(f"there is no items file {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
             parse_json(Ask, line, f"{self.items_file}, line {number}")
@@ -179,7 +179,7 @@ class Log:
         """Read the lines whose files all exist, by item and seed.
 
         Raises:
-            BadInput: there is a complete line that this version did not write.
+            BadInput: a complete line was not written by this version.
         """
         lines = {}
         for line in read_lines(self.folder / "generated.jsonl"):

@@ -98,7 +98,7 @@ def name_line(item: str, seed: int) -> str:
 
 
 def _copy_new(out: Path, results: Path, start: int) -> int:
-    """Copy the complete lines of the log from a position on; return the position of the next line."""
+    """Copy the complete lines of the log, starting at a position; return the position of the next line."""
     log = out / LOG
     if not log.is_file():
         return start
@@ -122,7 +122,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _pass_on(stream: Iterable[str], tail: deque[str]) -> None:
-    """Write a process's standard error to ours, and keep its end."""
+    """Copy a process's standard error to ours, and keep the last part of it."""
     for line in stream:
         sys.stderr.write(line)
         tail.append(line[-_TAIL:])

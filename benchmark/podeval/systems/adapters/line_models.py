@@ -253,7 +253,7 @@ class HiggsAudio(SpeechModel):
     def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
         processor = self._processor
         rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        # The words to say begin where the sound begins; a template may leave it to the caller to add this mark.
+        # This mark is the start of the audio to generate; a template may leave it to the caller to add it.
         if not rendered.rstrip().endswith(processor.audio_bos_token):
             rendered += processor.audio_bos_token
         return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))

@@ -107,7 +107,7 @@ class Supplied(OneByOne[Product]):
             script = self._read_script(entry.script)
             return WrittenScript(script.lines, script.to_json(), wall, details)
         if entry.audio is None:
-            raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
+            raise SpeechFailed(f"neither audio nor a script was supplied for {ask.id}")
         samples, rate = self._decode(entry.audio, details)
         if entry.sources:
             details[SOURCES] = [self._read_words(name) for name in entry.sources]

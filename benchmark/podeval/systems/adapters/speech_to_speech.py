@@ -38,7 +38,7 @@ class QwenOmni:
     network = "Qwen3OmniMoeForConditionalGeneration"
     title = "Qwen3-Omni"
     system = ""
-    """Instructions before a conversation."""
+    """Instructions that precede a conversation."""
     padding: bool | str = True
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
@@ -68,7 +68,7 @@ class QwenOmni:
             The answer, and details about it.
 
         Raises:
-            SpeechFailed: the model returned no words or no sound.
+            SpeechFailed: the model returned no words or no audio.
             BadInput: the conversation does not fit into the model's window.
         """
         self._recordings.append(recording)
@@ -135,11 +135,11 @@ class QwenOmni:
         return list(self._model.config.talker_config.speaker_id or {})
 
     def _speaking(self) -> dict[str, Any]:
-        """Return the settings for answers in words and sound, and the tokens that end answers."""
+        """Return the settings for answers in text and audio, and the tokens that end answers."""
         return {"return_audio": True, "thinker_eos_token_id": self._model.config.im_end_token_id}
 
     def _wave(self, waves: Any) -> Any:
-        """Return the sound of the only answer."""
+        """Return the audio of the only answer."""
         return waves[0]
 
     def _places(self, frames: Any) -> list[int]:
@@ -179,7 +179,7 @@ class Qwen25Omni(QwenOmni):
         }
 
     def _wave(self, waves: Any) -> Any:
-        return waves  # for a single conversation, it returns the sound itself
+        return waves  # for a single conversation, it returns the audio itself
 
     def _places(self, frames: Any) -> list[int]:
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths
@@ -193,7 +193,7 @@ PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
 
 RATE = 16_000
-"""Sampling rate of the input sound in Hz."""
+"""Sampling rate of the input audio in Hz."""
 
 ANSWER_TOKENS = 512
 """Maximum length of an answer in tokens, if neither the preset nor the model's repo sets one."""

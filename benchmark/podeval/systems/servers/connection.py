@@ -53,13 +53,13 @@ LONGEST_PAUSE = 60.0
 MOST_BYTES = 512 * 2**20
 """Maximum number of bytes of one response."""
 JSON_VALUES_MOST = 1_000_000
-"""Maximum number of JSON values in a response or an event; sound is a single value."""
+"""Maximum number of JSON values in a response or an event; audio is a single value."""
 MOST_PIECES = 1_000_000
 """Maximum number of pieces of one response; each is stored with its time."""
 FACT_BYTES = 2**20
 """Maximum number of bytes of an answer in which a server describes itself."""
 SECONDS = 60.0
-"""Maximum seconds of audio in a response unless the caller states another number."""
+"""Maximum seconds of audio in a response unless the caller specifies another number."""
 SLOWEST = 10.0
 """Maximum time for audio to arrive, as a multiple of its length, in addition to the timeout."""
 

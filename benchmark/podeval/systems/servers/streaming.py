@@ -1,6 +1,6 @@
-"""How sound that arrives in chunks would have played: its start, its steadiness and its interruptions.
+"""How audio that arrives in chunks would have played: when it starts, how steadily it plays, and where it stalls.
 
-Playback begins with the first audio that arrives. Each chunk must arrive before the previous sound ends; otherwise
+Playback begins with the first audio that arrives. Each chunk must arrive before the previous audio ends; otherwise
 playback stalls until it arrives and then continues. The values come from this client's clock and from decoded audio; a
 server's own statements are not used.
 """
@@ -20,7 +20,7 @@ from podeval.errors import PodevalError
 
 @dataclass(frozen=True)
 class StreamedChunk:
-    """Audio that arrived together: `seconds` of sound, `at` seconds after the request was sent."""
+    """Audio that arrived together: `seconds` of audio, `at` seconds after the request was sent."""
 
     at: float
     seconds: float

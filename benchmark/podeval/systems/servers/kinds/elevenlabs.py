@@ -2,7 +2,7 @@
 voices.
 
 A dialogue has at most 10 voices, and should have at most 2,000 characters. Reference voices are uploaded as instant
-clones, without their words; each has a name derived from its sound, so it is uploaded once and stays in the account.
+clones, without their words; each has a name derived from its audio, so it is uploaded once and stays in the account.
 """
 
 from collections.abc import Mapping, Sequence

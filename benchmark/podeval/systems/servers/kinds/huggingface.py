@@ -1,7 +1,7 @@
 """Hugging Face through its own client, `InferenceClient.text_to_speech`, which supports its providers' formats.
 
 The router's address (https://router.huggingface.co) selects the provider in the field `provider`, or the first one that
-has the model; any other address is that of an Inference Endpoint. The client returns the sound in one piece.
+has the model; any other address is that of an Inference Endpoint. The client returns the audio in one piece.
 """
 
 import inspect

@@ -102,7 +102,7 @@ class OpenAi(ServerKind):
 
 
 # OpenRouter, as implemented in its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform
-# dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Sound comes as samples or MP3; there is no
+# dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Audio comes as samples or MP3; there is no
 # seed. A reference voice is a part of `input_references` and its words are the next part; a request can have one voice.
 
 
@@ -125,7 +125,7 @@ class OpenRouter(ServerKind):
         return 1 if clone else 2 if "gemini" in self.model.lower() else 16
 
     def write_turn(self, text: str, voice: Voice, seed: int, *, stream: bool = False) -> SpeechRequest:
-        """See `ServerKind`; the sound is always streamed."""
+        """See `ServerKind`; the audio is always streamed."""
         if not isinstance(voice, ReferenceClip):
             return self._write(text, {"voice": voice})
         audio = {"type": "input_audio", "input_audio": {"data": voice.base64, "format": "wav"}}
