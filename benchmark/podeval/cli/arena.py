@@ -263,7 +263,7 @@ def erase(
             done = opened.erase(f"hf:{account}") if account else None
     if done is None:
         hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
-        raise BadInput(f"there are no votes or sessions of that identity{hint}")
+        raise BadInput(f"there are no votes or sessions for that identity{hint}")
     print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions erased")
 
 

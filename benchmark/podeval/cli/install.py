@@ -197,7 +197,7 @@ def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
     box = report["sandbox"]
     print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
     print(f"Recordings from strangers are decoded {box['decoding']}")
-    print(f"  memory is bounded {box['memory']}")
+    print(f"  memory is limited {box['memory']}")
     print(f"  system calls: {box['system_calls']}")
     for fact, value in report.get("board", {}).items():
         print(f"{'' if fact == 'database' else '  '}{fact}: {value}")

@@ -256,7 +256,8 @@ def _split_texts(
     """Separate the measured files from their texts, of which there are none, one for all, or one for each.
 
     Raises:
-        BadInput: the metric does not take a text or lacks one, or the numbers of files do not match.
+        BadInput: a text is given that the metric does not use, a required text is missing, or the numbers of files do
+            not match.
     """
     from podeval.measuring.inputs import TEXT_SUFFIXES
     from podeval.metrics.declaration import INPUTS

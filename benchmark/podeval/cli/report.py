@@ -324,7 +324,7 @@ def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
 def _probe(
     name: str, scripts: list[Path], records: Path | None, cases: int | None, benchmark: str | None, as_json: bool
 ) -> bool:
-    """Ask a judge questions with known answers, and print how it did; return whether it passed."""
+    """Ask a judge questions with known answers, and print the results; return whether it passed."""
     from podeval import benchmarks
     from podeval.judges.judge import find_judge
     from podeval.measuring.inputs import read_input

@@ -225,7 +225,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
     """Check that the machine is not at fault, before a sandboxed program is blamed for how it ended.
 
     Args:
-        ended: how the program ended.
+        ended: the outcome of the program.
         folder: folder with the sandbox's output.
         kills_before: `sandbox.count_memory_kills()` before it was started.
 

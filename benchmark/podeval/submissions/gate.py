@@ -347,7 +347,8 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model of a document can be run here, only from the repo's small files and without running any.
+    """Judge whether the model of a document can be run here, using only the repo's small files and without running any
+    code.
 
     Returns:
         The title of its model class (empty if it cannot be run), and the reasons why it cannot.

@@ -75,7 +75,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """How the control misuses the reader, for `generation`."""
+    """The misuse of the reader, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Store the reader."""

@@ -83,7 +83,7 @@ def load(path: Path) -> Submission:
 
     Raises:
         BadInput: there is no such file, or it is too large or not UTF-8.
-        BadDocument: the document is not valid; every mistake has its line and field.
+        BadDocument: the document is not valid; every mistake is reported with its line and field.
     """
     file = path / FILE_NAME if path.is_dir() else path
     return parse(_read(file), name=str(file), folder=file.parent)
@@ -117,7 +117,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
 
     Raises:
         BadInput: the text is too large, or not YAML.
-        BadDocument: the document is not valid; every mistake has its line and field.
+        BadDocument: the document is not valid; every mistake is reported with its line and field.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file next to it")
