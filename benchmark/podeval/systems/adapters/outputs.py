@@ -115,7 +115,7 @@ class Supplied(OneByOne[Product]):
         return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find the supplied output of an item and a seed.
+        """Find the supplied output for an item and a seed.
 
         Raises:
             SpeechFailed: there is no output.

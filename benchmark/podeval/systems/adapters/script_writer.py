@@ -257,7 +257,7 @@ def is_lora(folder: Path) -> bool:
 
 
 def require_causal(folder: Path) -> None:
-    """Refuse a model whose class does not continue text.
+    """Refuse a model whose class is not a causal language model.
 
     Raises:
         BadInput: the class is not supported; the message names it.
