@@ -92,7 +92,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
         return ServerBroke(reason)
     if status in (402, 404, 405, 410) or status < 400:
         return ServerRefused(f"{reason}; check the server's address (for most servers, it ends in /v1) and --model")
-    # An error about our own content may also contain the words "audio" and "stream".
+    # The message may use "audio" for the person's recording, and "stream" for the server's own stream.
     theirs = ({*CONTENT} - {*_CLIPS}) | (set() if error.fields else {"audio", "stream"})
     fields = {"input_audio": None, **sent, **(sent["audio"] if isinstance(sent.get("audio"), Mapping) else {})}
     ours = {name: value for name, value in fields.items() if name not in theirs}
