@@ -159,7 +159,7 @@ except OSError as error:
             {},
             "it wrote more than 20 MiB",
         ),
-        ("i = 0\nwhile True:\n    open(f'{i}', 'wb'); i += 1", {"output_files": 100}, "it made more than 100 files"),
+        ("i = 0\nwhile True:\n    open(f'{i}', 'wb'); i += 1", {"output_files": 100}, "it created more than 100 files"),
         (
             "import os, time\nfor _ in range(4): os.fork()\nx = b'x' * 60_000_000\ntime.sleep(60)",
             {},

@@ -56,9 +56,9 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
     said = podeval("doctor").out
     assert "Sandbox of untrusted models: ready" in said
-    assert f"memory is bounded by its own memory cgroup (version 2, below {place})" in said
+    assert f"memory is limited by its own memory cgroup (version 2, below {place})" in said
     assert re.search(r"system calls: \d\d are refused or restricted", said)
-    assert "Recordings of strangers are decoded in the sandbox" in said
+    assert "Recordings from strangers are decoded in the sandbox" in said
     monkeypatch.setattr(cgroup, "find_tree", lambda: None)
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: "bwrap not found")
     box = json.loads(podeval("doctor", "--json").out)["sandbox"]
@@ -89,7 +89,7 @@ def test_without_bubblewrap_the_walls_that_stand_are_named_and_no_others(
     monkeypatch.setattr(sandbox, "explain_missing_second_wall", lambda: absence)
     monkeypatch.setattr(second_wall, "find_version", lambda: version)
     said = podeval("doctor").out
-    assert re.search(f"Recordings of strangers are decoded {decoding}", said)
+    assert re.search(f"Recordings from strangers are decoded {decoding}", said)
     assert re.search(f"system calls: {calls}", said)
 
 

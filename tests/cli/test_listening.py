@@ -167,7 +167,7 @@ def test_two_questionnaires_never_become_one_and_answers_in_words_come_out(
 
 def test_results_have_intervals_and_say_who_was_left_out(podeval: Any, place: Path, tmp_path: Path) -> None:
     said = podeval("listening", "list", "--database", place)
-    assert said.out == "small: mushra, 3 of 20 listeners finished, 1 unfinished, 0 left out by hand\n"
+    assert said.out == "small: mushra, 3 of 20 listeners finished, 1 unfinished, 0 excluded by hand\n"
     picture = tmp_path / "listeners.svg"
     said = podeval("listening", "results", "small", "--database", place, "--json", "--plots", picture)
     rows = {row["stimulus"]: row for row in map(json.loads, said.out.splitlines())}

@@ -209,7 +209,7 @@ def test_ones_own_texts(tmp_path: Path, writer: Writer, podeval: Any, model: Any
     # The earlier one stays: what was taken comes before what was written.
     (left,) = rows(tmp_path / "m" / "left_out.jsonl")
     assert (left["id"], left["step"]) == ("speech-en-0001", "de-duplication")
-    assert left["reason"] == "alike own-0001, cosine 1.000"
+    assert left["reason"] == "similar to own-0001, cosine 1.000"
 
 
 def test_every_scenario_has_a_template() -> None:

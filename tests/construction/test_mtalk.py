@@ -69,7 +69,7 @@ def test_from_dialogues_to_a_built_dataset(
     edit(into / "tags-amb.csv", {}, {"keep": "yes", "tagged (edit)": right})
     done = podeval("mtalk_bench", "script", "--into", into)
     assert "to record: 4 turns of 2 dialogues" in done.output
-    assert "sounds: 2 tags to fill in" in done.output
+    assert "sounds: fill in 2 tags" in done.output
 
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
     assert "recordings contains no recording of it" in done.output

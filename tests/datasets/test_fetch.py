@@ -365,7 +365,7 @@ def test_a_name_for_a_private_address_is_not_gone_to(
     scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolving(monkeypatch, "127.0.0.1")
-    with pytest.raises(AddressRefused, match=r"cdn\.test is 127\.0\.0\.1, in a private network"):
+    with pytest.raises(AddressRefused, match=r"cdn\.test is 127\.0\.0\.1, on a private network"):
         Web(tries=1).save(f"{scheme}://cdn.test/a.mp3", tmp_path / "a", 1000)
 
 

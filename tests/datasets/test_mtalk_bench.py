@@ -177,7 +177,7 @@ def test_every_wrong_row_is_named_and_nothing_is_left(tmp_path: Path) -> None:
 def test_a_column_of_a_wrong_type_is_named_in_every_row(tmp_path: Path) -> None:
     rows = [turn("sem", "1-1", transcription=7, audio="a.wav")]
     folder = write(tmp_path / "theirs", rows, transcription=pa.int64(), audio=pa.string())
-    with pytest.raises(BrokenRules, match=r"(?s)rule texts: transcript must be text.*audio holds no audio"):
+    with pytest.raises(BrokenRules, match=r"(?s)rule texts: transcript must be text.*audio contains no audio"):
         made(tmp_path, folder)
 
 

@@ -187,7 +187,7 @@ def test_what_is_unmapped_is_kept_and_counted(tmp_path: Path) -> None:
         ({"dims": {"Speaker Number": "双人"}}, 2, None),
         ({"speaker_number": 2, "dims": {"说话人数量": 3}}, None, "speakers: meta says 2, its dimension 3"),
         ({"speaker_number": 2, "num_speakers": 4}, None, "speakers: meta.speaker_number and meta.num_speakers dis"),
-        ({"speaker_number": 7}, 7, "speakers: 7 are none of the paper's 1 to 4"),
+        ({"speaker_number": 7}, 7, "speakers: 7 is not within the paper's range of 1 to 4"),
         ({"speaker_spec": {"host": "Ann"}}, None, "speakers: {\"host\": \"Ann\"} is not a number of speakers"),
     ],
 )  # fmt: skip

@@ -79,7 +79,7 @@ def test_items_in_quarantine_decide_nothing(written: Callable[..., Path], tmp_pa
     text = lines if quarantine == "list" else "quarantine.txt"
     status, printed, files = run_action(tmp_path, before=str(a), after=str(b), watch="wer", quarantine=text)
     assert status == 0, printed
-    assert files["GITHUB_STEP_SUMMARY"].count("In quarantine, does not count") == 3
+    assert files["GITHUB_STEP_SUMMARY"].count("In quarantine, not counted") == 3
     assert "noisy, see issue 7" in files["GITHUB_STEP_SUMMARY"]
 
 

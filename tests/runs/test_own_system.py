@@ -62,7 +62,7 @@ def test_a_partial_set_is_incomplete_and_is_completed_later(tiny: Any, tmp_path:
     first = run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     assert counts(first) == (1, 2, 0, False)
     reason = next(iter(first.metrics[0].reasons))
-    assert "nothing was supplied: no file is named like the item" in reason
+    assert "nothing was supplied: no file is named after the item" in reason
     write_wav(tmp_path / "mine" / "two.flac")
     write_wav(tmp_path / "mine" / "three.wav")
     assert counts(run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")) == (3, 0, 0, True)

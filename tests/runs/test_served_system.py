@@ -154,8 +154,8 @@ def test_a_name_that_cannot_be_used_is_refused_with_what_can(name: str) -> None:
     ("voices", "words"),
     [
         (("Maja=x", "a", "b"), "--voice names Maja, but no script has such a speaker; `podeval data items real_pod"),
-        (("a", ""), "--voice takes the name of a voice, or SPEAKER=VOICE; one of them is empty"),
-        (("Maya=", "a"), "one of them is empty"),
+        (("a", ""), "--voice takes the name of a voice, or SPEAKER=VOICE; one value lacks a name"),
+        (("Maya=", "a"), "one value lacks a name"),
     ],
 )
 def test_a_voice_that_nobody_would_have_is_refused(tmp_path: Path, voices: tuple[str, ...], words: str) -> None:
@@ -173,7 +173,7 @@ def test_a_seed_for_every_request_is_kept_and_never_passes_for_several(tmp_path:
     request = RunRequest(keep_metrics(benchmarks.get("real_pod"), ["loudness"], "voice"), "demo", "voice", tmp_path)
     with loopback.SpeechServer(lambda body: loopback.Reply(((0.0, loopback.wav(1.0)),))) as server:
         system = open_own_system(OwnOptions(server=server.url, model="m", **own), "served", "voice")
-        with pytest.raises(BadInput, match="the same seed, so --seeds would repeat it"):
+        with pytest.raises(BadInput, match="the same seed, so --seeds would only repeat outputs"):
             evaluate_own(system, request, 2)
         assert not server.requests
         script = [{"speaker": "Ann", "text": "Good morning."}]

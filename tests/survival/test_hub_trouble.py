@@ -148,7 +148,7 @@ def test_the_command_line_tells_of_another_deployment(
         small.vote(f"somebody-of-{place[:3]}", id=f"a-vote-of-{place[:3]}")
         said.append(run_command("arena", "mirror", VOTES, "--database", tmp_path / place))
     assert "another deployment" not in said[0]
-    assert f"1 votes in {VOTES} were not of this database: another deployment writes there" in said[1]
+    assert f"1 votes in {VOTES} were not from this database: another deployment writes there" in said[1]
 
 
 @pytest.mark.long

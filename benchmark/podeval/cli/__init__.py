@@ -66,7 +66,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
-"""Place of each command: a module of this package and a name in it, or the function that puts the command together."""
+"""Location of each command: a module of this package and a name in it, or the function that builds the command."""
 
 _GROUPS = {
     "Score": ("score", "measure", "proof", "metrics", "models"),
@@ -74,7 +74,7 @@ _GROUPS = {
     "Serve": ("serve", "prepare-submission", "submit", "submissions", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),
 }
-"""Groups of commands in `--help`; a command in none of them is among the last."""
+"""Groups of commands in `--help`; commands in none of them come last."""
 
 _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "run": {
@@ -89,14 +89,14 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "Where": ("out", "name", "workers", "executor", "address", "cpus_per_worker", "gpus_per_worker"),
     }
 }
-"""Headings of a command's options in its help; an option under none of them is among the last."""
+"""Headings of a command's options in its help; options under none of them come last."""
 
 _LONGEST = 300
-"""Characters of a summary, which is the first sentence of a command's help."""
+"""Maximum number of characters in a summary, which is the first sentence of a command's help."""
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name; each is imported and built when it is first used, so that it does not slow down the others."""
+    """Commands by name; each is imported and built when it is first used, so it does not slow down the others."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -116,7 +116,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 _WORDS = {"str": "text", "int": "number", "float": "number", "directory": "folder"}
-"""Types of values, as help calls them."""
+"""Types of values, as named in the help."""
 _TYPE = re.compile(r"<(list\[)?([\w|-]+)(?: range)?\]?>$")
 
 
@@ -131,7 +131,7 @@ def _describe_range(help: str) -> str:
 
 
 class FullHelpCommand(TyperCommand):
-    """A command whose help describes each option's value in words and groups options under any headings."""
+    """A command whose help describes each option's value in words and groups options under custom headings."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options, heading by heading."""
@@ -147,7 +147,7 @@ class FullHelpCommand(TyperCommand):
 
 
 class FullHelpGroup(TyperGroup):
-    """A group whose help shows complete summaries and groups commands under any headings."""
+    """A group whose help shows complete summaries and groups commands under custom headings."""
 
     headings: Mapping[str, tuple[str, ...]] = {}
 

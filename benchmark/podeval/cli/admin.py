@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from podeval.operations.backup import Backup
 
 admin = typer.Typer(
-    help="Operator commands: takedowns, the log of decisions, a new secret. Everything else is decided on the page "
-    "/admin of the site.\n\nExample: podeval admin trail",
+    help="Operator commands: takedowns, the log of decisions, a new secret. All other decisions are made on the site's "
+    "page /admin.\n\nExample: podeval admin trail",
     no_args_is_help=True,
 )
 
@@ -177,7 +177,7 @@ def restore(
     with open_database(target) as opened, opened.reading() as session:
         lost = explain_loss(session, opened, read_secret(opened.url))
     if lost:
-        say(f"The site does not start yet: {lost}")
+        say(f"The site cannot start yet: {lost}")
     elif done.secret is None:
         say("The backup contains no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
     elif done.secret.name == "podeval.secret":
@@ -217,7 +217,7 @@ def retention(
         print(f"{fetch} has the recordings of {fetch_recordings(RunFolder(runs, *fetch.split('/')))} items again")
         return
     if gigabytes is None:
-        raise BadInput("give the disk space for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
+        raise BadInput("give the disk budget for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
     if not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
     location = resolve_database(database, runs)

@@ -50,7 +50,8 @@ def add(
     split: Annotated[str, typer.Option(help="only runs on this split", autocompletion=complete_split)] = "",
     dimension: Annotated[str, typer.Option(help="dimension that listeners judge; overall by default")] = "",
     question: Annotated[
-        str, typer.Option(help="question for listeners; by default, which they would rather go on listening to")
+        str,
+        typer.Option(help="question for listeners; by default, which recording they would rather go on listening to"),
     ] = "",
     controls: Annotated[
         bool, typer.Option("--controls", help="also add controls, which every listener should vote against")
@@ -262,7 +263,7 @@ def erase(
             done = opened.erase(f"hf:{account}") if account else None
     if done is None:
         hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
-        raise BadInput(f"there are no votes or sessions of that identity{hint}")
+        raise BadInput(f"there are no votes or sessions for that identity{hint}")
     print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions erased")
 
 
@@ -329,8 +330,8 @@ def mirror(
     print(f"{repo}: {done.records} records in {len(done.files)} new files")
     if done.others.votes:
         say(
-            f"{done.others.votes} votes in {repo} were not of this database: another deployment writes there, or this "
-            "one did before it was restored; deployments of separate arenas need separate repos"
+            f"{done.others.votes} votes in {repo} were not from this database: another deployment writes there, or "
+            "this one did before it was restored; deployments of separate arenas need separate repos"
         )
 
 

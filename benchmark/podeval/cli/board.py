@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podeval.board.columns import Row
 
 _LONGEST_NAME = 24
-"""Characters of a system's name on one line."""
+"""Maximum number of characters of a system's name on one line."""
 _BETWEEN = 3
 """Characters that a column needs in addition to its text."""
 
@@ -70,7 +70,7 @@ def print_board(
 
     board = read_table(runs / BOARD)
     board = board[board.profile == profile]
-    # Without a terminal, the width is unknown unless COLUMNS states it.
+    # Without a terminal, the width is unknown unless COLUMNS sets it.
     out = make_console(sys.stdout, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
     if board.empty:
         out.print(make_printable(f"no results under profile {profile} in {runs}"))

@@ -49,7 +49,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="METRIC=SIZE",
-            help="count the items that show a METRIC that is worse by SIZE in four of five comparisons (repeatable)",
+            help="print how many items are needed to show, in four of five comparisons, that METRIC is worse by SIZE "
+            "(repeatable)",
             autocompletion=complete_metric_or_key,
         ),
     ] = None,
@@ -58,7 +59,7 @@ def compare(
         Path | None, typer.Option(help="write the comparison as Markdown, for a summary or a comment")
     ] = None,
     annotations: Annotated[
-        bool, typer.Option(help="print annotations for GitHub; on by default where GITHUB_ACTIONS is set")
+        bool, typer.Option(help="print annotations for GitHub; on by default if GITHUB_ACTIONS is set")
     ] = bool(os.environ.get("GITHUB_ACTIONS")),
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
@@ -135,7 +136,7 @@ def _describe_quarantine(item: "QuarantinedItem") -> str:
     """Describe the result of a quarantined item, which does not affect the outcome."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
-    return f"In quarantine, does not count: {item.item}{reason}: {means or 'no value in both runs'}."
+    return f"In quarantine, not counted: {item.item}{reason}: {means or 'no value in both runs'}."
 
 
 def _parse(text: str, option: str, default: float | None = None) -> tuple[str, float]:
@@ -222,7 +223,7 @@ def _write_markdown(comparison: "RunComparison", path: Path) -> None:
     lines = [
         f"### {_escape(comparison.second.system)} is {outcome}",
         "",
-        f"{plan.benchmark}/{plan.split}, {comparison.items} items, {seeds}, next to {_escape(plan.system)}.",
+        f"{plan.benchmark}/{plan.split}, {comparison.items} items, {seeds}, compared with {_escape(plan.system)}.",
         "",
         *(f"| {' | '.join(map(_escape, row))} |" for row in rows),
         "",

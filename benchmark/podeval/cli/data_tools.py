@@ -70,10 +70,10 @@ def segments(
         float, typer.Option(min=0, help="seconds after which a side of a clip ends with the current segment")
     ] = dialogue_segments.MOST_SECONDS,
     back: Annotated[
-        int, typer.Option(min=1, help="largest number of segments before the turn")
+        int, typer.Option(min=1, help="maximum number of segments before the turn")
     ] = dialogue_segments.BACK,
     forward: Annotated[
-        int, typer.Option(min=1, help="largest number of segments after the turn")
+        int, typer.Option(min=1, help="maximum number of segments after the turn")
     ] = dialogue_segments.FORWARD,
     language: Annotated[str | None, typer.Option(help="language of the audio, such as en; detected by default")] = None,
     profile: Annotated[str, typer.Option(help=f"models for the audio: {CHOICES}")] = "embedded",

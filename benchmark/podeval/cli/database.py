@@ -21,7 +21,7 @@ Place = Annotated[
     typer.Option(
         "--database",
         envvar="DATABASE_URL",
-        help="a file of SQLite, or postgresql://user@host/name; podeval.db in the folder of runs by default",
+        help="a SQLite file, or postgresql://user@host/name; podeval.db in the folder of runs by default",
     ),
 ]
 
@@ -59,7 +59,7 @@ def require_database(database: str, runs: Path) -> str:
     if not is_there(location):
         raise BadInput(
             f"there is no database {location}; name the board's with --database, or its folder with --runs; "
-            "`podeval arena add`, `submit` and `serve` make one"
+            "`podeval arena add`, `submit` and `serve` create one"
         )
     return location
 

@@ -42,7 +42,7 @@ def construct(
         bool, typer.Option("--accept-all", help="also keep entries without a decision in the review")
     ] = False,
     profile: Annotated[str, typer.Option(help=f"models to use: {CHOICES}")] = "embedded",
-    workers: Annotated[int, typer.Option(min=1, help="largest number of questions at a time")] = 4,
+    workers: Annotated[int, typer.Option(min=1, help="maximum number of questions at a time")] = 4,
     most_tokens: Annotated[
         int | None, typer.Option(min=1, help="stop before more than this number of tokens is used")
     ] = None,
@@ -50,7 +50,8 @@ def construct(
         float | None, typer.Option(help="stop before more than this is spent; needs prices in a YAML file")
     ] = None,
 ) -> None:
-    """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while rows wait.
+    """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while rows await
+    review.
 
     A stopped step resumes without asking answered questions again.
 
@@ -94,7 +95,7 @@ def construct(
     for sentence in workshop.sentences:
         print(sentence)
     waiting = [f"{row.id} waits: {row.reason}" for row in workshop.waiting]
-    more = [f"and {len(waiting) - 20} more wait"] if len(waiting) > 20 else []
+    more = [f"and {len(waiting) - 20} more are waiting"] if len(waiting) > 20 else []
     for line in (*waiting[:20], *more):
         print(line, file=sys.stderr)
     raise typer.Exit(1 if waiting else 0)

@@ -36,14 +36,16 @@ PODCASTS = {
 """Finished podcasts of the demo, by the name of their row: title, and whether there is music."""
 PODCAST_METRICS, PODCAST_ITEM = ("podcast_checks", "loudness", "smr"), "demo_Health_and_Fitness_18"
 RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
-"""A reader, the control that has the same words with people's gaps, and a script with turns enough for turn-taking."""
+"""A reader, the control with the same words but human gaps, and a script with enough turns to measure turn-taking."""
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
     more: Annotated[
         bool,
-        typer.Option("--more", help="also evaluate Kokoro, Piper and Pico; downloads 130 MB and takes minutes longer"),
+        typer.Option(
+            "--more", help="also evaluate Kokoro, Piper and Pico; downloads 130 MB and takes several minutes longer"
+        ),
     ] = False,
     serve: Annotated[bool, typer.Option(help="serve the leaderboard when done")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of the leaderboard on 127.0.0.1")] = 7860,
@@ -52,8 +54,8 @@ def demo(
     """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
 
     There are two baselines, or five with --more; one of them speaks two of the podcasts with a second seed. Because
-    turn-taking needs more turns than these podcasts have, a baseline and a control for rhythm also speak a longer
-    dialogue.
+    measuring turn-taking requires more turns than these podcasts have, a baseline and a control for rhythm also speak a
+    longer dialogue.
 
     Example: podeval demo --no-serve
     """
@@ -149,7 +151,8 @@ def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
 
 
 def _show_podcasts(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Evaluate two finished podcasts with their own words, one of them with music, for their guards and their sound.
+    """Evaluate two finished podcasts with their own words, one of them with music, with the guard metrics and sound
+    metrics.
 
     Without music, values for speech over music are not counted as missing.
     """

@@ -78,7 +78,9 @@ def evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int, *, whic
     from podeval.systems.servers.server_errors import fixes_seed
 
     if seeds > 1 and fixes_seed(system.generation.get("extra", {})):
-        raise BadInput("--field gives every request the same seed, so --seeds would repeat it; leave out one of them")
+        raise BadInput(
+            "--field gives every request the same seed, so --seeds would only repeat outputs; leave out one of them"
+        )
     complete = _repeat(system.title, request, seeds, partial(run_own_system, system), which=which, board=True)
     run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     for sentence in filter(None, (describe_streaming(run), describe_turn_taking(run))):
@@ -214,7 +216,10 @@ InterruptAfter = Annotated[
     typer.Option("--interrupt-after", min=0, help="seconds of a live answer after which the next turn interrupts it"),
 ]
 PerMinute = Annotated[
-    float, typer.Option("--requests-per-minute", min=0, help="most requests to the server per minute; 0 for no limit")
+    float,
+    typer.Option(
+        "--requests-per-minute", min=0, help="maximum number of requests to the server per minute; 0: no limit"
+    ),
 ]
 AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="number of requests in flight to the server")]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
@@ -294,7 +299,7 @@ def require_name(name: str) -> str:
     """Return a name that the user's own system can have.
 
     Raises:
-        BadInput: the name has other characters, or belongs to a system that comes with podeval.
+        BadInput: the name contains other characters, or belongs to a system that comes with podeval.
     """
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 

@@ -147,7 +147,7 @@ def render_paper_presets() -> str:
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-"""The pages of the checkout, whose studies have a picture of the effects on a metric."""
+"""The pages of the checkout; their studies contain a picture of the effects on each measured metric."""
 
 
 def _fill_tables(page: str, tables: dict[str, str]) -> str:
@@ -180,7 +180,7 @@ def summary_table() -> str:
 
 
 def metrics_page() -> str:
-    """Return the page with every metric: its keys, its choices, and the docstring that describes its computation."""
+    """Return the page with every metric: its keys, its settings, and the docstring that describes its computation."""
     parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n", summary_table()]
     parts += [_section(metric) for metric in load_all_metrics()]
     return "\n".join(parts)

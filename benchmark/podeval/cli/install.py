@@ -99,7 +99,7 @@ def install_metrics() -> None:
 def list_models(as_json: AsJson = False) -> None:
     """List every model with its job, profile, licence and size, and whether it is installed.
 
-    A profile uses the models that show its name; other models are chosen by name.
+    A profile uses the models listed with its name; choose other models by name.
 
     Example: podeval models list
 
@@ -196,8 +196,8 @@ def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
         print(f"  {name}: {reason or 'ready'}")
     box = report["sandbox"]
     print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
-    print(f"Recordings of strangers are decoded {box['decoding']}")
-    print(f"  memory is bounded {box['memory']}")
+    print(f"Recordings from strangers are decoded {box['decoding']}")
+    print(f"  memory is limited {box['memory']}")
     print(f"  system calls: {box['system_calls']}")
     for fact, value in report.get("board", {}).items():
         print(f"{'' if fact == 'database' else '  '}{fact}: {value}")

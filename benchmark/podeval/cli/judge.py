@@ -147,7 +147,7 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None, pr
 @judge.command()
 def apply(
     review: Annotated[Path, typer.Argument(metavar="REVIEW", help="the review file, with every entry decided")],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests it is about")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests that it is about")],
     to: Annotated[Path, typer.Option("--to", help="folder for the files with the accepted entries")],
 ) -> None:
     """Add accepted criteria to dialogues or requests; this is refused while any decision is open.

@@ -1,4 +1,4 @@
-"""Options that limit the use of a judge, and the messages about its use during and after the work and from a pilot."""
+"""Options that limit the use of a judge, and messages about its usage: during the work, after it, and in a pilot."""
 
 import time
 from collections import Counter
@@ -25,15 +25,15 @@ MaxCost = Annotated[
     float | None,
     typer.Option(
         help="highest amount that this command may spend on the judge, in the currency of the price in its YAML "
-        "file; repeat the command to ask the rest"
+        "file; repeat the command to ask the remaining questions"
     ),
 ]
 MaxCalls = Annotated[
     int | None,
-    typer.Option(min=1, help="largest number of calls of the judge in this command, including unanswered ones"),
+    typer.Option(min=1, help="maximum number of calls to the judge in this command, including unanswered ones"),
 ]
 JudgeWorkers = Annotated[
-    int, typer.Option(min=1, help="largest number of calls of the judge at a time; fewer if it is busy")
+    int, typer.Option(min=1, help="maximum number of calls to the judge at a time; fewer if it is busy")
 ]
 Limit = Annotated[
     int | None,
@@ -43,7 +43,7 @@ Pilot = Annotated[
     bool,
     typer.Option(
         "--pilot",
-        help="only a stratified sample (20, or --limit), with the cost and the intervals to expect for all",
+        help="only a stratified sample (20, or --limit), with the expected cost and intervals for all items",
     ),
 ]
 

@@ -41,7 +41,7 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
             print(
                 f"{test}: {overview.design.kind}, "
                 f"{overview.finished} of {count_of(overview.design.listeners, 'listener')} finished, "
-                f"{overview.unfinished} unfinished, {overview.excluded} left out by hand"
+                f"{overview.unfinished} unfinished, {overview.excluded} excluded by hand"
             )
 
 
@@ -76,7 +76,7 @@ def print_results(
         summary = results.summarise(opened, test)
         marks = session_results.read_session_marks(opened, test) if plots else []
     if plots and design.kind != "mushra":
-        raise BadInput(f"box plots are of MUSHRA tests; {test} is a {design.kind} test")
+        raise BadInput(f"box plots are only for MUSHRA tests; {test} is a {design.kind} test")
     if plots:
         pictures = results.draw_listeners(marks, summary.screened)
         write_whole(plots, stack_pictures(pictures, f"{design.title}: marks by listener", columns=3).encode())
@@ -92,7 +92,7 @@ def plan(
     difference: Annotated[
         float,
         typer.Option(
-            help="smallest difference of means to detect, in marks; for ABX, the share of right answers above 0.5"
+            help="smallest difference of means to detect, in marks; for ABX, the share of correct answers above 0.5"
         ),
     ],
     power: Annotated[float, typer.Option(help="power: probability of detecting it")] = 0.8,
@@ -138,7 +138,7 @@ def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJs
         interval = f" [{one.interval[0]:.3g}, {one.interval[1]:.3g}]" if one.interval else ""
         verdict = "told apart" if design.kind == "abx" else f"{one.better} is better"
         end = verdict if one.better else "not told apart yet"
-        more = f"; about {one.expected} listeners would" if not one.better and one.expected else ""
+        more = f"; about {one.expected} listeners would suffice" if not one.better and one.expected else ""
         listeners = count_of(one.listeners, "listener")
         print(f"{one.first} minus {one.second}: {one.mean:.3g}{interval}, {listeners}: {end}{more}")
     if not as_json:
@@ -257,7 +257,7 @@ def _lines(marks: "list[Mark]") -> None:
 
 def _describe_row(row: dict[str, Any]) -> str:
     name = f"{row['stimulus']} · {row['scale']}" if row["scale"] else str(row["stimulus"])
-    counted = f"{name}: {_describe_figures(row)}" if row["marks"] else f"{name}: no mark counts"
+    counted = f"{name}: {_describe_figures(row)}" if row["marks"] else f"{name}: no marks are counted"
     if row.get("unscreened_marks", row["marks"]) == row["marks"]:
         return counted
     everyone = {name.removeprefix("unscreened_"): value for name, value in row.items() if "unscreened_" in name}

@@ -151,7 +151,7 @@ def measure(
         raise BadInput(f"--speakers says {speakers} and --set speakers={values['speakers']}; give only one of the two")
     chosen = metric.read_parameters(values)
     if metric.asks is None and (judge or records or prompts):
-        raise BadInput(f"{metric.name} asks no judge; leave out --judge, --records and --prompts")
+        raise BadInput(f"{metric.name} does not use a judge; leave out --judge, --records and --prompts")
     limits = (judge_workers, max_cost, max_calls, prompts)
     bench = make_bench(judge, records, refresh or "", *limits)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
@@ -257,7 +257,8 @@ def _split_texts(
     """Separate the measured files from their texts, of which there are none, one for all, or one for each.
 
     Raises:
-        BadInput: the metric does not take a text or lacks one, or the numbers of files do not match.
+        BadInput: a text is given that the metric does not use, a required text is missing, or the numbers of files do
+            not match.
     """
     from podeval.measuring.inputs import TEXT_SUFFIXES
     from podeval.metrics.declaration import INPUTS
@@ -364,13 +365,13 @@ def _parse_settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _format_number(value: float | None, key: "Key | None" = None) -> str:
-    """Format a value with four digits; shares are in percent, as in all texts for people."""
+    """Format a value with four digits; shares are percentages, as in all human-readable output."""
     if value is None:
         return "–"
     return f"{100 * value:.4g} %" if key is not None and key.percent else f"{value:.4g}"
 
 
 def _format_interval(low: float | None, high: float | None, key: "Key | None") -> str:
-    """Format the ends of an interval, to follow its value."""
+    """Format the bounds of an interval, for display after its value."""
     ends = [_format_number(end, key).removesuffix(" %") for end in (low, high)]
     return "" if low is None else f" [{', '.join(ends)}]"

@@ -25,7 +25,7 @@ LOG = "PODEVAL_LOG"
 """Set to `json`, it makes each line of the log an object."""
 
 _LONGEST_LINE = 8_000
-"""Number of characters of an event that are logged: parts of it come from strangers."""
+"""Number of characters of an event that are logged; it is limited because parts of an event come from strangers."""
 
 REQUEST: ContextVar[str] = ContextVar("request", default="")
 """Method and path of the request that is answered; its events are logged with it."""
@@ -107,7 +107,7 @@ _PAUSE = 5.0
 _AGAIN = 30.0
 """Seconds between two lines about one step."""
 _COUNTED = 10_000
-"""Highest number of pieces that are shown one by one."""
+"""Maximum number of pieces that are shown one by one."""
 
 
 def _describe(title: str, done: float, total: float) -> str:

@@ -58,7 +58,9 @@ def fetch_runs(runs: Path) -> Path:
 
 
 def _is_result(name: str) -> bool:
-    """Return whether a file contains results; other writers to the bucket cannot name files outside the copy."""
+    """Return whether a file contains results; names that lead outside the copy are refused, because others may write to
+    the bucket.
+    """
     parts = PurePosixPath(name).parts
     return name.endswith(_RESULTS) and ".." not in parts and not name.startswith("/") and "\\" not in name
 
@@ -223,7 +225,8 @@ def audit(
     ] = None,
     key: Annotated[str | None, typer.Option(help="value of the scores to use, if there are several")] = None,
     answers: Annotated[
-        bool, typer.Option("--answers", help="show every recorded answer as read by this version, instead of an audit")
+        bool,
+        typer.Option("--answers", help="show every recorded answer as this version parses it, instead of an audit"),
     ] = False,
     probe: Annotated[bool, typer.Option("--probe", help="ask the judge, instead of reading its records")] = False,
     records: Annotated[Path | None, typer.Option(help="with --probe: folder for the judge's answers")] = None,
@@ -234,7 +237,7 @@ def audit(
     benchmark: Annotated[
         str | None,
         typer.Option(
-            help="with --probe: ask about this benchmark's anchors, whose order a judge has to get right",
+            help="with --probe: ask about this benchmark's anchors, which a judge must rank in the right order",
             autocompletion=complete_benchmark,
         ),
     ] = None,
@@ -263,13 +266,13 @@ def audit(
     """
     if probe:
         if scores or human or key or answers:
-            raise BadInput("--scores, --human, --key and --answers are of records; leave them out, or --probe")
+            raise BadInput("--scores, --human, --key and --answers apply to records; leave them out, or --probe")
         judge, *scripts = sources
         raise typer.Exit(
             int(not _probe(judge, [Path(script) for script in scripts], records, cases, benchmark, as_json))
         )
     if records or cases or benchmark:
-        raise BadInput("--records, --cases and --benchmark are of questions to a judge; add --probe")
+        raise BadInput("--records, --cases and --benchmark apply to questions to a judge; add --probe")
     if (scores is None) != (human is None):
         raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
     raise typer.Exit(int(not _audit([Path(folder) for folder in sources], scores, human, key, answers, as_json)))
@@ -321,7 +324,7 @@ def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
 def _probe(
     name: str, scripts: list[Path], records: Path | None, cases: int | None, benchmark: str | None, as_json: bool
 ) -> bool:
-    """Ask a judge questions with known answers, and print how it did; return whether it passed."""
+    """Ask a judge questions with known answers, and print the results; return whether it passed."""
     from podeval import benchmarks
     from podeval.judges.judge import find_judge
     from podeval.measuring.inputs import read_input
@@ -378,5 +381,5 @@ def _try_judge(name: str, as_json: bool) -> bool:
             print(f"  {trial.used.sentence().partition(';')[0]}{thousand}{priced}")
     if not as_json and client.account.calls:
         print(f"schema: sent as {form}" + (f"; not sent under their names: {', '.join(unsent)}" if unsent else ""))
-        print(f"Whether it has leanings: podeval report judge {name} --probe --cases 20")
+        print(f"To check it for biases: podeval report judge {name} --probe --cases 20")
     return works

@@ -161,7 +161,10 @@ def run(
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(help="set what a paper fixes: podeval, lfs, podbench, mtalk or pam; see docs/presets.md")
+        str,
+        typer.Option(
+            help="use the settings that a paper fixes: podeval, lfs, podbench, mtalk or pam; see docs/presets.md"
+        ),
     ] = "",
     profile: Annotated[
         str,
@@ -315,7 +318,7 @@ def prepare_submission(
     run: Annotated[Path, typer.Option("--from", help="folder of the run, such as runs/real_pod/topics/my_tts")],
     title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's by default")] = "",
     folder: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
-    description: Annotated[str, typer.Option(help="a few sentences on the system")] = "",
+    description: Annotated[str, typer.Option(help="a few sentences about the system")] = "",
     licence: Annotated[
         str, typer.Option(help="licence of the system: its SPDX id, `proprietary` or `unknown`")
     ] = "unknown",

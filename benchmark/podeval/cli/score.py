@@ -256,7 +256,7 @@ def _format_table(report: "DefectReport") -> str:
     from podeval.text.subtitles import format_moment
 
     if not report.defects:
-        return "no defects are heard"
+        return "no defects were found"
     rows: list[Sequence[str]] = [("start", "end", "kind", "severity", "what")]
     rows += [
         (format_moment(each.start), format_moment(each.end), each.kind, each.severity, each.detail)
@@ -271,7 +271,7 @@ def _format_table(report: "DefectReport") -> str:
 # `podeval proof`: every sentence of a book next to its recordings, and the sentences to record again.
 
 LIMIT_PASSED = 3
-"""Exit code when more sentences are not as written than may be."""
+"""Exit code if more sentences differ from the text than --max-misread allows."""
 
 
 def proof(

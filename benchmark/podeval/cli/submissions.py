@@ -44,7 +44,7 @@ def submit(
     priority: Annotated[int, typer.Option(help="priority; higher numbers are processed first")] = 0,
     as_me: Annotated[bool, typer.Option("--as-me", help="submit under your Hub account, within its quotas")] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="only estimate the highest cost as jobs on the Hub; queue nothing")
+        bool, typer.Option("--estimate", help="only estimate the maximum cost as jobs on the Hub; queue nothing")
     ] = False,
     image: Image = "",
     flavor: Flavor = "a10g-large",
@@ -83,7 +83,7 @@ def submit(
         row = service.submit(submission, submitter, document_folder=file.parent, profile=profile, priority=priority)
         print(f"{row.id}: {row.state}{describe_standing(row, queue.standings())}")
         if row.state == "received":
-            say("The Hub does not answer, so it is not checked yet; a worker will check it when the Hub is back.")
+            say("The Hub does not answer, so the submission is not checked yet; a worker will check it later.")
 
 
 def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
@@ -351,7 +351,7 @@ def mirror(
             count, files = record.read_back(), record.read_back_results(runs)
             if files:
                 build(runs)
-            print(f"{count} submissions and {files} files of results imported")
+            print(f"{count} submissions and {files} result files imported")
         print("{} changes of state and {} runs sent".format(*record.push_all(runs)))
 
 
@@ -365,7 +365,7 @@ def require_gpu(*, trusted: bool) -> None:
     from podeval import sandbox
 
     if (why := sandbox.explain_missing_gpu(trusted=trusted)) is not None:
-        raise BadInput(f"--gpu: models cannot use a GPU here: {why}; leave --gpu out to run them on the processor")
+        raise BadInput(f"--gpu: models cannot use a GPU here: {why}; leave --gpu out to run them on the CPU")
 
 
 def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:

@@ -105,7 +105,7 @@ def agreement(
     if not ratings and not is_there(resolve_database(database, runs)):
         raise BadInput(
             f"nothing to compare: give --ratings FILE, or a --database with votes or listening tests; there is no "
-            f"{resolve_database(database, runs)} (--published shows what the papers have)"
+            f"{resolve_database(database, runs)} (--published shows the papers' figures)"
         )
     if values or audio:
         options = {"profile": profile, "allow_upsampling": allow_upsampling}
@@ -291,9 +291,9 @@ def papers(
 ) -> None:
     """Recompute figures in the papers from other printed figures, or compare your own runs with print (--runs).
 
-    A run belongs to a paper's system if it has the system's name, as in `--name indextts2`. For each figure with the
-    run's material and protocol, the printed value, ours, the difference and a verdict are shown; the other figures are
-    counted with the reason.
+    A run belongs to a paper's system if it has the system's name, as in `--name indextts2`. For each figure whose
+    material and protocol match those of the run, the printed value, ours, the difference and a verdict are shown; the
+    other figures are counted with the reason.
 
     Example: podeval report papers
 

@@ -1,11 +1,12 @@
-"""Construct an LFS-Bench: cases are written or imported, refined, reviewed and finished; removed ones are replaced.
+"""Construct an LFS-Bench dataset: cases are written or imported, refined, reviewed and finished; removed ones are
+replaced.
 
 The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
 
-A plan sets the number of cases for each scenario, language and number of speakers. Each missing case is ordered: an
-unused topic, and a case about it. After the refinement, running the step `write` again replaces the cases that were
-left out; new cases are refined in the same way (LFS-Bench, appendix A.2 and A.3).
+A plan sets the number of cases for each scenario, language and number of speakers. Each missing case gets an order,
+which asks for an unused topic and a case about it. After the refinement, running the step `write` again replaces the
+cases that were left out; new cases are refined in the same way (LFS-Bench, appendix A.2 and A.3).
 """
 
 import random
@@ -48,7 +49,8 @@ _TOPICS = 40
 SOURCE = "LLM Generation"
 
 _SLACK = 0.5
-"""Relative deviation of a case's length from the requested one, either way, beyond which it is requested again."""
+"""Relative deviation of a case's length from the requested length, in either direction, beyond which the case is
+requested again."""
 
 
 def write(
@@ -60,7 +62,7 @@ def write(
     languages: Names = tuple(LANGUAGES),
     speakers: Annotated[tuple[int, ...], Field(description="only these numbers of speakers")] = (1, 2, 3),
     lengths: Annotated[
-        tuple[int, int], Field(description="least and most length, in English words or Chinese characters")
+        tuple[int, int], Field(description="minimum and maximum length, in English words or Chinese characters")
     ] = (80, 500),
 ) -> None:
     """Have a language model write cases from the template of each scenario.
@@ -103,9 +105,9 @@ def refine(
     judging: Asked,
     encode: Encode,
     *,
-    threshold: Annotated[float, Field(ge=0, le=1, description="cosine from which cases are similar")] = THRESHOLD,
+    threshold: Annotated[float, Field(ge=0, le=1, description="minimum cosine of similar cases")] = THRESHOLD,
     least: Annotated[
-        int, Field(ge=1, le=5, description="lowest overall rating that is kept; above 2 in the paper")
+        int, Field(ge=1, le=5, description="minimum overall rating of the kept cases; above 2 in the paper")
     ] = 3,
 ) -> None:
     """Remove similar, dull and unsafe cases, replace private names, and write the table for the review."""

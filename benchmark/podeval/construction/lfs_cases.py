@@ -1,4 +1,4 @@
-"""The cases of an LFS-Bench under construction: their scenarios, published schema, cleaning, and files.
+"""The cases of an LFS-Bench dataset under construction: their scenarios, published schema, cleaning, and files.
 
 The 17 scenarios and their numbers of speakers come from the paper and its published rows; the wording of the templates
 is ours. The paper prints one of its templates (figure 5); the others follow the same plan.

@@ -1,4 +1,5 @@
-"""Refine cases of an LFS-Bench: drop duplicates and dull cases, replace private names (LFS-Bench, appendix A.3).
+"""Refine cases of an LFS-Bench dataset: drop duplicates and dull cases, replace private names (LFS-Bench, appendix
+A.3).
 
 There are four steps. A judge describes every case by topics, keywords and a summary, which are compared instead of the
 texts, because different wording can hide the same subject. Sentence embeddings find duplicates. A judge gives two

@@ -1,4 +1,4 @@
-"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked, mixed with sounds and finished.
+"""Construct an MTalk-Bench dataset: dialogues are imported, tagged, recorded, checked, mixed with sounds and finished.
 
 The folder contains `dialogues.jsonl`; a table for each kind of tag (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
 the texts to record into `recordings/`; `checks.csv` for people and `checks.jsonl`; your own `sounds.csv`; and
@@ -111,7 +111,7 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
     turns = sum(len(dialogue.turns) for dialogue in to_record)
     workshop.say(f"to record: {turns} turns of {len(to_record)} dialogues, one file each: recordings/ID-TURN.wav")
     if unknown := lay_out_sounds(workshop.folder / SOUNDS, list_tags(to_record)):
-        workshop.say(f"sounds: {len(unknown)} tags to fill in in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
+        workshop.say(f"sounds: fill in {len(unknown)} tags in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
 
 
 def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:

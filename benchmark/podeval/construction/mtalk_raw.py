@@ -1,4 +1,5 @@
-"""Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer and select.
+"""Make the semantic dialogues of an MTalk-Bench dataset from scenarios and capabilities: write, label, infer and
+select.
 
 A language model that sees only the user's last turn says whether that turn can be answered alone. It then names every
 capability of the taxonomy that the dialogue requires, and a smaller model names the main one (appendix B.1, scripts 2
@@ -47,7 +48,7 @@ RAW, LABELLED, CANDIDATES = "raw.jsonl", "labelled.jsonl", "candidates.jsonl"
 TABLE, INDEPENDENT, REVIEW = "candidates.csv", "independence", "review of candidates"
 
 LEAST = 10
-"""Fewest dialogues that the paper has for a capability."""
+"""Minimum number of dialogues per capability in the paper."""
 
 RETAINED = 0.19
 """Share of the candidates that the paper retains."""

@@ -1,4 +1,4 @@
-"""Have people check the recordings of an MTalk-Bench in three rounds, and mix in the sounds that the tags name.
+"""Have people check the recordings of an MTalk-Bench dataset in three rounds, and mix in the sounds that the tags name.
 
 In each round, a person listens to every due recording and accepts it or refuses it because of the words, the expression
 or the sound. A refused recording is made again for the next round; after three refusals, the turn and its dialogue are
@@ -314,7 +314,7 @@ def measure_active_power(speech: Samples, rate: int) -> float:
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to speech once, from `at` seconds on and cut at the end of the speech; return shape (frames,).
+    """Add a sound to speech once, starting at `at` seconds and cut at the end of the speech; return shape (frames,).
 
     Raises:
         CannotScore: the speech or the sound is silent.

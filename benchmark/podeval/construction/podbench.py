@@ -1,4 +1,5 @@
-"""Construct a PodBench: documents are imported and clustered; requests are written, filtered, reviewed and finished.
+"""Construct a PodBench dataset: documents are imported and clustered; requests are written, filtered, reviewed and
+finished.
 
 The folder contains `documents.jsonl`, `clusters.jsonl`, `filtered.jsonl`, `review.csv` for people, and `finished/`, a
 source of the dataset with its statistics.
@@ -50,7 +51,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
     languages = Counter(document.language for document in documents)
     workshop.say(f"taken: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in languages.items())})")
     if unlicensed := sum(not document.licence for document in documents):
-        workshop.say(f"  {unlicensed} of them name no licence; a dataset of them is for your own use")
+        workshop.say(f"  {unlicensed} of them name no licence; a dataset made from them is only for your own use")
 
 
 def cluster(
@@ -58,8 +59,8 @@ def cluster(
     judging: Asked,
     encode: Encode,
     *,
-    alike: Annotated[float, Field(ge=0, le=1, description="mean cosine from which clusters are merged")] = ALIKE,
-    most: Annotated[int, Field(ge=1, description="largest number of documents in a cluster")] = MOST_DOCUMENTS,
+    alike: Annotated[float, Field(ge=0, le=1, description="minimum mean cosine at which clusters are merged")] = ALIKE,
+    most: Annotated[int, Field(ge=1, description="maximum number of documents in a cluster")] = MOST_DOCUMENTS,
 ) -> None:
     """Ask for a topic query for each document, and cluster documents with similar queries."""
     documents = workshop.read(DOCUMENTS, Document, made_by="take")

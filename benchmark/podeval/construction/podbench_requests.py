@@ -1,4 +1,4 @@
-"""Read the source documents of a PodBench, cluster them by topic, and write a request for each cluster.
+"""Read the source documents of a PodBench dataset, cluster them by topic, and write a request for each cluster.
 
 In the paper, a language model writes a query for each document, and documents are clustered by the embedding of that
 query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is that of the profile, so queries are requested in
@@ -30,13 +30,13 @@ from podeval.text.text_file import read_text
 from podeval.text.tokens import detect_language
 
 ALIKE = 0.5
-"""Mean cosine of the queries of two clusters from which they become one."""
+"""Minimum mean cosine between the queries of two clusters at which they are merged."""
 
 MOST_DOCUMENTS = 10
-"""Most documents for one request, as in the paper (table 3)."""
+"""Maximum number of documents for one request, as in the paper (table 3)."""
 
 _SHOWN_FOR_QUERY = 24_000
-"""Characters of a document that a model is shown to write its query."""
+"""Number of characters of a document that a model is shown to write its query."""
 
 
 class Document(StagedRow):
@@ -97,7 +97,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
             raw = [one for _, one in read_object_lines(path)]
         else:
             raw = [{"id": path.stem, "text": read_text(path)}]
-        # Each document needs a text in a language of the benchmark, and a unique id.
+        # Each document needs a text in one of the benchmark's languages, and a unique id.
         for number, one in enumerate(raw, 1):
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():
@@ -191,10 +191,10 @@ DIMENSIONS: Mapping[str, str] = {
     "speaker_number": "how many speak, 1 to 4",
     "podcast_length": "how long it is, in minutes or words",
 }
-"""The paper's eight, by the names of `facts.json`."""
+"""The paper's eight dimensions, by their names in `facts.json`."""
 
 _SHOWN = 60_000
-"""Characters of the materials that a model is shown."""
+"""Number of characters of the materials that a model is shown."""
 
 
 class Requirement(BaseModel):

@@ -1,4 +1,4 @@
-"""Construct your own Real-Pod: categories, topics, candidate episodes and items (PodEval, section 3).
+"""Construct your own Real-Pod dataset: categories, topics, candidate episodes and items (PodEval, section 3).
 
 For each category, a language model names five topics, and people keep three; a search in Apple's directory finds
 episodes on each topic, and people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`,
@@ -90,7 +90,7 @@ def search_candidates(
     accept_all: bool,
     *,
     country: Annotated[str, Field(description="country of Apple's store, as two letters")] = "us",
-    most: Annotated[int, Field(ge=1, le=200, description="largest number of episodes per topic")] = 8,
+    most: Annotated[int, Field(ge=1, le=200, description="maximum number of episodes per topic")] = 8,
 ) -> None:
     """Search Apple's directory for episodes on the chosen topics, and write a table of candidates.
 

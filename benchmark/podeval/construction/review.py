@@ -94,7 +94,7 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
         BadInput: the table does not exist or cannot be read, or a value of `keep` is neither yes nor no.
     """
     if not path.is_file():
-        raise BadInput(f"{path} is missing; the step before writes it")
+        raise BadInput(f"{path} is missing; the previous step writes it")
     lines: dict[str, dict[str, str]] = {}
     for number, line in enumerate(read_table(path, {ID, KEEP, SEEN}), 2):
         name = line[ID].strip()

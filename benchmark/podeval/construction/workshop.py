@@ -323,7 +323,7 @@ def drop_near_duplicates(
     for number, row in enumerate(rows):
         if number in alike:
             of, cosine = alike[number]
-            reason = f"alike {rows[of].id}, cosine {cosine:.3f}"
+            reason = f"similar to {rows[of].id}, cosine {cosine:.3f}"
             result.left_out.append(LeftOut(id=row.id, step=ALIKE, reason=reason))
         else:
             result.kept.append(row)

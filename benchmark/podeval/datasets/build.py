@@ -60,7 +60,7 @@ def build(
     # Fetch the source.
     fetched = fetch(record, origin, catalogue.locate_folder(name), into, progress, earlier_revision)
     chosen = _choose_configs(record, fetched.source, configs)
-    # Write everything to a temporary place, and move it to its destination at the end.
+    # Write everything to a temporary folder, and move it to its destination at the end.
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:

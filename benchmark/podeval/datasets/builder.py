@@ -17,10 +17,11 @@ import datasets
 from podeval.datasets.dataset_record import BrokenRules, DatasetRecord, Row, RowProblem, RowRule, find_row_problems
 
 ROWS_PER_GROUP = 100
-"""Rows in a Parquet row group of text."""
+"""Number of rows in a Parquet row group of text."""
 
 AUDIO_ROWS_PER_GROUP = 8
-"""Rows in a row group of audio: streaming reads a group at a time, and long audio is large."""
+"""Number of rows in a row group of audio; it is small, because streaming reads a group at a time and long audio is
+large."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """Return sentences for the card about the files of a source, such as how many rows lack a fact."""
+        """Return sentences for the card about the files of a source, such as the number of rows that lack a fact."""
         return ()
 
     def _create_builder_config(self, config_name: str | None = None, **kwargs: Any) -> tuple[Any, str]:

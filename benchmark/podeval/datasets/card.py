@@ -13,7 +13,7 @@ from podeval.datasets.dataset_record import SAMPLE, Config, DatasetRecord, Sourc
 from podeval.datasets.source_files import find_package_folder
 
 LONGEST_TEXT, LONGEST_LIST = 160, 2
-"""Characters of a text, and entries of a list, that a sample row shows."""
+"""Maximum number of characters of a text, and of entries of a list, in a sample row."""
 
 SAMPLE_NOTICE = (
     "> **This is a sample written by podeval** in the schema of the dataset, for trying things out. It is not the "

@@ -17,7 +17,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
 
 SAMPLE = "sample"
-"""The source of a few rows of our own making, in the schema of the real ones; never mistaken for the benchmark."""
+"""Name of the source with a few rows written by podeval in the real schema, which must never pass for the benchmark."""
 
 LOCK = "podeval-build.json"
 """File that records a build: its sources with their hashes, rows and hashes of the Parquet files."""
@@ -102,7 +102,7 @@ class DatasetRecord(FactSheet):
 
     @property
     def full_title(self) -> str:
-        """Return the title with the other name."""
+        """Return the title, followed by the alias in parentheses if there is one."""
         return f"{self.title} ({self.alias})" if self.alias else self.title
 
     def config(self, name: str) -> Config:
@@ -230,7 +230,7 @@ def require_readable_audio(column: str) -> RowRule:
         if audio is None:
             return None
         if not isinstance(audio, Mapping) or not audio.get("bytes"):
-            return f"{column} holds no audio"
+            return f"{column} contains no audio"
         try:
             defect = Recording.from_bytes(audio["bytes"]).defect
         except BadInput as refusal:

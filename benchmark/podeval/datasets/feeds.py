@@ -22,7 +22,7 @@ ITUNES = "https://itunes.apple.com"
 """Address at which Apple answers lookups; PODEVAL_ITUNES sets another."""
 
 NEWEST = 200
-"""Most episodes of a show in the answer to a lookup."""
+"""Maximum number of episodes of a show in the answer to a lookup."""
 
 Read = Callable[[str, int], bytes]
 """A function that fetches a document of at most this many bytes."""
@@ -33,9 +33,10 @@ _LINK = re.compile(
 )
 _LOOKUP_BYTES, _LOOKUP_VALUES = 16 << 20, 1_000_000
 FEED_BYTES = 16 << 20
-"""Largest feed that is read."""
+"""Maximum size of a feed in bytes."""
 _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
-"""Largest feed that feedparser reads, and the most of its `<` and `=`, which cost up to two kilobytes each."""
+"""Maximum size in bytes of a feed that feedparser reads, and maximum number of `<` and `=` in it; each takes up to two
+kilobytes."""
 _DEEPEST = 64
 """Maximum depth of the elements of a feed."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
@@ -183,9 +184,7 @@ def parse_feed(content: bytes) -> list[Enclosure]:
     from defusedxml.ElementTree import DefusedXMLParser
 
     if len(content) > FEED_BYTES:
-        raise BadFeed(
-            f"the feed has {len(content) / 1e6:.0f} MB, more than the {FEED_BYTES / 1e6:.0f} MB that are read"
-        )
+        raise BadFeed(f"the feed is {len(content) / 1e6:.0f} MB long, but at most {FEED_BYTES / 1e6:.0f} MB are read")
     reader = _ItemReader()
     try:
         parser = DefusedXMLParser(target=reader)
@@ -221,7 +220,7 @@ class _ItemReader:
         self._outside = 0
         """Number of open elements around the text of an item; 0 between items."""
         self._facts: dict[str, list[str]] = {}
-        """Texts of the item's elements, and the address of its enclosure; the first of each counts."""
+        """Texts of the item's elements, and the address of its enclosure; the first of each is used."""
         self._text: list[str] | None = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ from podeval.sandbox.transcode import read_header_apart
 RECORD = "episodes.jsonl"
 
 MOST_BYTES = 1 << 30
-"""Largest episode in bytes; three hours at 320 kbit/s are 432 MB."""
+"""Maximum size of an episode in bytes; three hours at 320 kbit/s take 432 MB."""
 
 Status = Literal["found", "gone", "wrong type", "too large", "refused", "bad feed", "unreachable"]
 
@@ -157,7 +157,7 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
         except (TypeError, KeyError) as error:
             raise BadInput(
                 f"{folder / RECORD} contains a line that is not an attempt ({type(error).__name__}: {error}); "
-                "it is written by `podeval data fetch`: name another folder, or remove that line"
+                "`podeval data fetch` writes this file, so name another folder or remove the line"
             ) from None
     return attempts
 

@@ -183,7 +183,7 @@ def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
     except OSError as error:
         raise httpx.ConnectError(str(error), request=request) from None
     if private := [address for address in addresses if not is_public_address(address)]:
-        raise AddressRefused(f"{host} is {private[0]}, in a private network, so it is not fetched")
+        raise AddressRefused(f"{host} is {private[0]}, on a private network, so it is not fetched")
     return addresses
 
 
@@ -200,7 +200,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise AddressRefused(f"{strip_secrets(url)} is in a private network, so it is not fetched")
+        raise AddressRefused(f"{strip_secrets(url)} is on a private network, so it is not fetched")
 
 
 def _to_dotted(host: str) -> str:

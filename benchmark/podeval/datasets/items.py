@@ -34,7 +34,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
             sample that ships with podeval is built if necessary.
 
     Raises:
-        BadInput: the split does not exist, or the dataset is missing, is another one, or lacks the pinned content.
+        BadInput: the split does not exist, or the dataset is missing, is a different one, or lacks the pinned content.
         PodevalError: the package's own data is damaged.
     """
     part = benchmark.split(split)
@@ -50,7 +50,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
         raise BadInput(f"{build_folder} has {what}, not the split {split} of {benchmark.name}; choose another folder")
-    # The rows, with the user's turns where the dataset has them in a config of their own.
+    # The rows, with the user's turns if the dataset has them in a separate config.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":
@@ -66,7 +66,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     if part.revision and revision != part.revision:
         raise BadInput(
             f"{build_folder} has other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
-            "build it again from the pinned source, or install the version of podeval that belongs to it"
+            "build it again from the pinned source, or install the version of podeval that pins these rows"
         )
     to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.find_item_maker(benchmark.name)
     return Items(tuple(to_item(_write_audio_files(row, build_folder)) for row in rows), revision)
@@ -82,7 +82,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
         if not (here / LOCK).is_file():
             raise BadInput(
                 f"the items of {benchmark.name}, {split.name} are built on your machine: run `podeval data build "
-                f"{benchmark.name}`, then name its folder with --data (now neither exists: {here.absolute()})"
+                f"{benchmark.name}`, then name its folder with --data (there is no build in {here.absolute()})"
             )
         return here
     # Build the sample once for each version of its files.

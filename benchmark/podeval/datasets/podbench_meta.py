@@ -181,7 +181,7 @@ def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], n
         notes.append("speakers: meta does not say how many")
         return None
     if find_bucket("speaker_buckets", counts[0]) is None:
-        notes.append(f"speakers: {counts[0]} are none of the paper's 1 to 4")
+        notes.append(f"speakers: {counts[0]} is not within the paper's range of 1 to 4")
     return counts[0]
 
 

@@ -97,7 +97,7 @@ def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progr
         progress(
             f"{repo}: the data is uploaded and can be loaded, but the Hub did not accept {EVAL} "
             f"({_first_line(error)}), so the repo has no leaderboard on the Hub. The Hub accepts only tasks of the "
-            "evaluation frameworks in its list: add podeval by a pull request to packages/tasks/src/eval.ts of "
+            "evaluation frameworks in its list: add podeval in a pull request to packages/tasks/src/eval.ts of "
             "huggingface/huggingface.js; once it is merged, push again"
         )
 

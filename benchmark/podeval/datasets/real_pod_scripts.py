@@ -25,7 +25,7 @@ from podeval.text.characters import HAN
 TURNS = (8, 44)
 WORDS = (350, 580)
 LONGEST_TURN = 100
-"""Most words of a turn."""
+"""Maximum number of words in a turn."""
 
 _UNREADABLE = re.compile(r"[^A-Za-z ',.!?:;-]")
 _HAN = re.compile(rf"[{HAN}]")

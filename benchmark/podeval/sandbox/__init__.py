@@ -81,7 +81,8 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return why sandboxed programs cannot use a GPU here, from one trial that takes seconds; None if they can.
+    """Return why sandboxed programs cannot use a GPU here, found by a single trial that takes seconds; None if they
+    can.
 
     Args:
         trusted: whether programs run without isolation.
@@ -296,7 +297,7 @@ class Running:
         if self._held.unseen_files:
             size = max(size, self._disk - free)
         if count + len(self._held.files) > limits.output_files:
-            return f"it made more than {limits.output_files} files"
+            return f"it created more than {limits.output_files} files"
         if size > limits.output_bytes:
             return f"it wrote more than {format_size(limits.output_bytes)}"
         if free < _FREE_DISK:

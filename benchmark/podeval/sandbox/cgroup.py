@@ -178,7 +178,7 @@ def _make_group(tree: Tree, memory_bytes: int, processes: int) -> ControlGroup:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove groups whose creators were killed before they could do so; a group with a process in it stays."""
+    """Remove groups whose creators were killed before they removed them; a group with a process in it stays."""
     for folder in parent.glob(f"{_NAME}[0-9]*-*"):
         if not is_alive(int(folder.name.split("-")[1])):
             with contextlib.suppress(OSError):

@@ -29,7 +29,7 @@ from podeval.errors import BadAudio
 
 REPORT = "transcoded.jsonl"
 HEADER_BYTES = 2 * 2**30
-"""Address space, in bytes, of the process that reads a header; the libraries alone take half a GiB."""
+"""Address space in bytes of the process that reads a header; the libraries alone take half a GiB."""
 _SAMPLES = "samples.npy"
 _PLAIN_FORMAT = re.compile(rb"fmt [\x10\x12]\0\0\0[\x01\x03]\0")
 _FRAMES = 2**20

@@ -186,7 +186,7 @@ class Database(AbstractContextManager["Database"]):
             about: see `writing`.
 
         Raises:
-            StoreUnusable: other writers blocked this one all the time, or the database is gone.
+            StoreUnusable: other writers blocked this one the whole time, or the database is gone.
         """
         until = time.monotonic() + self._patience
         for attempt in range(_TRIES):
@@ -397,4 +397,4 @@ def find_damage(database: Database) -> str | None:
         broken = session.execute(text("PRAGMA foreign_key_check")).all()
     if problems != ["ok"]:
         return str(problems[0])
-    return f"{len(broken)} rows refer to rows that are not there" if broken else None
+    return f"{len(broken)} rows refer to rows that do not exist" if broken else None

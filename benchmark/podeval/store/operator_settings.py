@@ -98,7 +98,7 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
 
 
 def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> None:
-    """Exclude outputs of the arena from new battles, by the rules. The session must be a write session."""
+    """Exclude arena outputs from new battles, with `rules` as the author. The session must be a write session."""
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.id.in_(list(outputs)))):
         if output.active or output.audio:
             note(session, "output retired", f"{output.system} on {output.item}", reason, "rules", now)

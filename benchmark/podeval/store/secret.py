@@ -99,7 +99,7 @@ class Secret:
         return base64.urlsafe_b64encode(self.digest(purpose, *parts)[:16]).decode().rstrip("=")
 
     def sign(self, purpose: str, *parts: str) -> str:
-        """Return a token that carries its parts, which must not contain dots."""
+        """Return a token that contains its parts, which must not contain dots."""
         return self._signer(purpose).sign(".".join(parts)).decode()
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:

@@ -224,7 +224,7 @@ class Vote(_Judgement, TableBase):
     preference: Mapped[str] = mapped_column(String(10), default="")
     """Clarity of the difference to the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
-    """Seconds from serving to voting; null if the clock was set back in between."""
+    """Seconds between serving the battle and the vote; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]
 
     __table_args__ = (

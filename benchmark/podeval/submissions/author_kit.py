@@ -1,6 +1,6 @@
 """An author's starting point: a draft document for a model repo, or scripts that any other system can speak.
 
-A draft contains what the Hub knows about the commit, the card, the languages and the headers of the weights; nothing is
+A draft is filled in from the commit, the card, the languages and the headers of the weights on the Hub; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: the speech for `<name>.json` goes
 into `<name>.flac`.
 """
@@ -113,7 +113,7 @@ def _list_languages(facts: repo_info.RepoFacts) -> list[str]:
 
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Time of every file in a zip, so that the same scripts give the same bytes."""
+"""Timestamp of every file in a zip, so that the same scripts give the same bytes."""
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
@@ -153,8 +153,8 @@ def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
         put(
             "README.txt",
             f"Speak each script into one recording of the same name: {items[0].id}.json becomes {items[0].id}.flac.\n"
-            f"Put all {len(items)} recordings below {entry.folder}/ of a dataset repo of the Hub, "
-            "and submit that repo as outputs.\n",
+            f"Put all {len(items)} recordings into {entry.folder}/ of a dataset repo on the Hub, and submit that repo "
+            "as outputs.\n",
         )
     return content.getvalue()
 
@@ -210,7 +210,7 @@ out = Path("outputs/{folder}")
 out.mkdir(parents=True, exist_ok=True)
 for script in scripts:
     file = out / f"{{script['id']}}.flac"
-    if not file.exists():  # what was made before an interruption is kept
+    if not file.exists():  # recordings made before an interruption are kept
         samples, rate = speak(script["turns"], script["language"])
         soundfile.write(file, np.asarray(samples), rate)
 print(len(list(out.glob("*.flac"))), "of", len(scripts), "recordings")"""
@@ -246,7 +246,7 @@ def check_document(
 
 
 def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
-    """Report to a submitter whether the model of a document can be run: the adapter, the amount, the time and the cost.
+    """Report to a submitter whether the model of a document can be run, with the runs, their time and their cost.
 
     Args:
         desk: the desk that accepts submissions.

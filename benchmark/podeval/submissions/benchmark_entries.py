@@ -48,7 +48,7 @@ class RunEntry:
 def list_entries(document: Submission) -> tuple[RunEntry, ...]:
     """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
-    Splits for listening tests are generated only on request, and replaced splits are not entered either.
+    Splits for listening tests are generated only on request, and superseded splits are not entered either.
     """
     return list_runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
 
@@ -82,7 +82,7 @@ def find_trial(document: Submission, folder: Path) -> tuple[RunEntry, ...]:
 
 
 def find_runs(row: SubmissionRow, board: Path) -> Iterator[tuple[RunEntry, RunFolder]]:
-    """Find the runs of a submission on the board, without those of another submission of the same system."""
+    """Find the runs of a submission on the board, excluding those of other submissions of the same system."""
     for entry, run in list_run_folders(row, board):
         if (run.path / "run.json").exists() and run.plan().generation.get("submission") == row.id:
             yield entry, run
@@ -124,7 +124,7 @@ def get_preset_settings(entry: RunEntry) -> str:
 
 
 def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
-    """Write the items with their recordings; return the file of items."""
+    """Write the items with their recordings; return the path of the items' file."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
     file = folder / "items.jsonl"

@@ -1,4 +1,4 @@
-"""Collect a run's outputs from the files of an untrusted process, which are judged only by name and kind.
+"""Collect a run's outputs from the files of an untrusted process, which are checked only by name and type.
 
 A second sandbox decodes audio and rewrites it as FLAC, and only this copy is kept. A line of the process's log is used
 if it is well-formed, belongs to a requested item, and names plain files next to the log.
@@ -225,7 +225,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
     """Check that the machine is not at fault, before a sandboxed program is blamed for how it ended.
 
     Args:
-        ended: the end of the program.
+        ended: the outcome of the program.
         folder: folder with the sandbox's output.
         kills_before: `sandbox.count_memory_kills()` before it was started.
 
@@ -248,7 +248,9 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
 
 
 def measure_disk_use(folder: Path) -> int:
-    """Return the total bytes of the files below a folder, without links; of very many files, only the first count."""
+    """Return the total bytes of the files below a folder, without links; if there are very many files, only the first
+    ones are counted.
+    """
     size = 0
     for root, _, names in itertools.islice(os.walk(folder), 10_000):
         for name in names:
@@ -293,7 +295,7 @@ def _read_script(path: Path) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Return whether an output file may have a name: it has no path and is not hidden."""
+    """Return whether a name is allowed for an output file: it must not contain a path or be hidden."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -344,7 +346,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; return none if any of them is impossible."""
+    """Return the times of turns, or none at all if any of them is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

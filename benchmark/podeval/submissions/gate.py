@@ -27,7 +27,7 @@ _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
 _OPEN_LICENCES = ("other", "unknown")
 _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
-"""Endings of unfinished descriptions in the template and in a draft made from a run."""
+"""Phrases with which unfinished descriptions end, in the template and in a draft made from a run."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Gate:
 
 
 def _count_other_bytes(repo: hub.RepoFacts) -> int:
-    """Count the bytes of the files that are fetched from a model's repo next to its weights."""
+    """Count the bytes of the files that are fetched from a model's repo in addition to its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     others = (name for name in repo.files if name not in repo.weights)
@@ -330,7 +330,9 @@ def check_task(document: Submission) -> Iterator[Refusal]:
 
 
 def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterator[Refusal]:
-    """Check that cloned voices have the person's name and permission, which are required if a repo has voices."""
+    """Check that the document states whose voices are cloned, with their permission; this is required if a repo has
+    voices.
+    """
     consent = source.consent
     if consent is None:
         if voices := [name for name in files if name.lower().endswith(".npy")]:
@@ -345,7 +347,8 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model of a document can be run here, only from the repo's small files and without running any.
+    """Judge whether the model of a document can be run here, using only the repo's small files and without running any
+    code.
 
     Returns:
         The title of its model class (empty if it cannot be run), and the reasons why it cannot.

@@ -51,7 +51,7 @@ class GenerationSettings:
         command: the generating program, which takes a job file as its argument.
         limits: limits of the sandbox; the time limit is the sum over the items.
         bounds: limits for a recording.
-        item_seconds: time limit of an item in seconds; an item that takes longer has failed.
+        item_seconds: time limit per item in seconds; an item that takes longer fails.
         trusted: whether models run without isolation; only for models that the operator vouches for.
         gpu: whether models may use the GPU.
         voices: recordings of reference voices, for settings that require them (LFS-Bench, Table 7).

@@ -37,7 +37,7 @@ from podeval.texts import write_sentence
 
 _LINE_MOST = 2**20
 _SEED = 0
-"""The seed with which jobs generate."""
+"""The seed that jobs use for generation."""
 
 
 class FetchedResults:
@@ -57,7 +57,7 @@ class FetchedResults:
         out.mkdir(parents=True)
 
     def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
-        """Fetch items that have got a line since the last check, with their files in `out`.
+        """Fetch items that have received a line since the last check, with their files in `out`.
 
         Args:
             final: whether the job has ended, so missing files stay missing.
@@ -132,7 +132,7 @@ def _parse_line(content: bytes) -> Generated | None:
 
 
 MOST_ROUNDS = 9
-"""Maximum number of jobs for one run; a model that needs more is given up."""
+"""Maximum number of jobs for one run; a model that needs more is abandoned."""
 
 SILENCE_SECONDS = 1_800.0
 """Seconds without an answer from the Hub after which a worker returns the submission, while the job continues."""

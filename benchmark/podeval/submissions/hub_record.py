@@ -277,7 +277,7 @@ class Proposals:
             return
         row = self.queue.get(waiting.submission)
         document = Submission.model_validate(row.document)
-        assert isinstance(document.source, Model), "nothing else has a repo to propose to"
+        assert isinstance(document.source, Model), "only models have a repo for proposals"
         repo, address = document.source.repo, os.environ.get("PODEVAL_BOARD_URL") or ADDRESS
         if row.state not in ("published", "measured"):
             self._record(waiting, "refused", reason=f"the submission is {row.state}")

@@ -1,6 +1,6 @@
 """An operator's decisions about submissions: requeue, cancel, withdraw, take down.
 
-Each decision has a reason and a name, and is recorded on the trail in the transaction that carries it out; the board
+Each decision has a reason and a name, and is recorded in the trail, in the transaction that carries it out; the board
 changes at once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded runs,
 in the arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every
 worker, and where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next
@@ -51,7 +51,7 @@ Tell = Callable[[str], None]
 _LOG = logging.getLogger("podeval.submissions")
 
 IN_HISTORY = service.OPERATOR.name
-"""Author of decisions in a submission's public history; the trail has the name."""
+"""Author of decisions in a submission's public history; only the trail contains the person's name."""
 
 
 class SubmissionModeration:

@@ -176,7 +176,7 @@ class Queue:
         """Change the state of a submission that no worker holds; `also` runs in the same transaction.
 
         Raises:
-            BadInput: the submission is in another state by now, or there is no such change.
+            BadInput: the submission is in another state by now, or this change of state is not allowed.
         """
 
         def change(session: Session) -> SubmissionRow:

@@ -24,7 +24,7 @@ Work = Callable[[], Any]
 def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> Iterator[None]:
     """Run each task periodically while the block runs, but never twice at the same time.
 
-    Failed tasks are logged, and tried again at their next time.
+    Failed tasks are logged, and tried again at their next scheduled time.
 
     Raises:
         BadInput: APScheduler is not installed.

@@ -128,8 +128,8 @@ class SubmissionService:
     ) -> SubmissionRow:
         """Accept a submission, which is then queued, or received if the Hub is down.
 
-        Submissions of higher priority are worked on first; the profile's models measure it. The document's folder is
-        needed if it names files next to it.
+        Submissions of higher priority are processed first; the models of the profile measure the outputs. The
+        document's folder is needed if it names files next to it.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all broken rules. The submission is listed as refused

@@ -81,7 +81,8 @@ def change_state(
     With `attempt_held`, the submission must be at that attempt.
 
     Raises:
-        BadInput: the submission is in another state or at another attempt by now, or there is no such change.
+        BadInput: the submission is in another state or at another attempt by now, or this change of state is not
+            allowed.
     """
     if after not in NEXT[before]:
         raise BadInput(write_sentence("no-such-change", before=before, after=after))

@@ -103,7 +103,7 @@ class Workplace:
         queue: the queue.
         folder: folder of submissions in progress, on this machine; a relative path is made absolute.
         board: folder of the runs on the board.
-        refresh: function that receives the board's folder after a run was published.
+        refresh: function that receives the board's folder after a run has been published.
         making: settings for running models here.
         executor: the processes that measure.
         data: folder of built datasets.

@@ -2,7 +2,7 @@
 
 A recording's digest covers its decoded samples, so a different name, system, folder, repo or lossless container does
 not change it, but a single different sample does. The digest of a script or an answer covers its words, without case
-and punctuation; silence has no digest, and neither do texts shorter than `LEAST_WORDS`, which anyone may say.
+and punctuation; silence has no digest, and neither do texts shorter than `LEAST_WORDS`, which anyone might say.
 """
 
 import hashlib
@@ -272,7 +272,7 @@ def delete_content(row: SubmissionRow, content: SpokenContent, board: Path) -> N
                 content.contents.add(hash_file(path))
                 path.unlink()
     delete_facts(content.contents)
-    # Delete the upload, even among runs that a restore replaced.
+    # Delete the upload, including copies next to runs that a restore replaced.
     if is_upload(row.place):
         for uploads in (row.place, *(str(folder / UPLOADS) for folder in list_boards(board))):
             delete_upload(uploads, str(row.document["source"].get("folder") or ""))
@@ -310,7 +310,7 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
 
 
 def _leave_figures(run: RunFolder) -> None:
-    """Delete everything of a run except its plan, its values and their protocols."""
+    """Delete everything in a run except its plan, its values and their protocols."""
     for address in list_shards(run):
         try:
             delete_shard(address)

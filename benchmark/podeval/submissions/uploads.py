@@ -42,7 +42,7 @@ LEAST_FREE = 2 * 2**30
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
 )
-"""Limits of the unpacking process, which has more time for a larger archive."""
+"""Limits of the unpacking process, which gets more time for a larger archive."""
 AT_ONCE = 2
 """Maximum number of archives that are unpacked at the same time, each from a different person."""
 _BYTES_A_SECOND = 10_000_000
@@ -158,7 +158,7 @@ class Uploads:
         try:
             with explain_write_errors(incoming):
                 (incoming / "out").mkdir(parents=True)
-            # Unpack, and believe the report only about files that exist.
+            # Unpack, and trust the report only for files that exist.
             report = self._run(archive, incoming / "out")
             unpacked = incoming / "out" / recordings_zip.RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}

@@ -226,7 +226,7 @@ class Worker(Workplace):
             except BadInput as error:
                 if recognise_machine_fault(error) is not None:
                     raise
-                # Its last worker was presumed dead, but still holds the folder.
+                # Its last worker was presumed dead, but still has the folder locked.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
             self._publish(claim, row, document, SubmissionRuns(row, document, pulse, self).make(), pulse)
@@ -259,7 +259,7 @@ class Worker(Workplace):
 
 
 def recognise_machine_fault(error: BaseException) -> MachineFault | None:
-    """Return an error as a fault of this machine; None if it is not one."""
+    """Return the machine fault that an error indicates; None if it does not indicate one."""
     match error:
         case MachineFault():
             return error

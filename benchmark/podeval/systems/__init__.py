@@ -1,4 +1,4 @@
-"""Systems that speak: their interface, the built-in baselines, and the control systems that guard the board."""
+"""Speech systems: their interface, the built-in baselines, and the control systems that expose broken metrics."""
 
 __all__ = [
     "adapters",

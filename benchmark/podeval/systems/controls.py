@@ -1,6 +1,6 @@
 """Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards one of them is broken.
 
-Some misuse a good reader; others plant faults in its words or only in the signal, to show that the metrics for faults
+Some misuse a good reader; others plant faults in the words or only in the signal, to show that the metrics for faults
 find them and that other metrics do not react.
 """
 
@@ -28,7 +28,7 @@ _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
 """Offsets in seconds from the end of a turn to the next one, for each kind of speaker change in human speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
-"""Period in seconds in which the pace rises, falls and returns."""
+"""Period in seconds of the changes in pace."""
 
 
 HOLE, CLIPPED = 0.15, 0.5
@@ -41,14 +41,14 @@ _APART = 2.5
 """Minimum distance in seconds between two planted faults."""
 
 _PERIOD = 0.02
-"""Seconds in which the deepest voice completes one vibration."""
+"""Length in seconds of one period of the deepest voice."""
 
 _LOUD = 0.4
 """Level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
 
 
 class Silence(SpeakingSystem):
-    """Digital silence, for the time that a person would need for the script."""
+    """Digital silence, as long as a person would need to read the script."""
 
     name: ClassVar[str] = "silence"
     kind: ClassVar[Kind] = "control"
@@ -75,7 +75,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """The way in which it misuses the reader, for `generation`."""
+    """The misuse of the reader, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Store the reader."""
@@ -93,13 +93,13 @@ class ReaderControl(SpeakingSystem):
 
 
 class RepeatedSentence(ReaderControl):
-    """The script's first sentence, repeated over and over in the first voice: flawless sound, no content."""
+    """The script's first sentence, repeated over and over in the first voice: flawless audio, no content."""
 
     name: ClassVar[str] = "repeated_sentence"
     facts: ClassVar[dict[str, Any]] = {"pause": _REPEAT_PAUSE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Say the first sentence once and repeat that recording until the script's time is full."""
+        """Say the first sentence once, and repeat that recording for the time that the whole script would take."""
         first = self._reader.lines(script)[0]
         line = SpokenLine(first.turn, 0, split_sentences(first.text)[0])
         once = self._reader.read(script, [line], seed=seed)
@@ -131,7 +131,7 @@ class ShuffledVoices(ReaderControl):
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
-            raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {count}")
+            raise BadInput(f"{self.name} needs {people} voices, but {self._reader.name} has {count}")
         # Exactly half are chosen, because swapping all by chance would only rename the speakers.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
@@ -145,8 +145,8 @@ class ShuffledVoices(ReaderControl):
 class DrawnGaps(ReaderControl):
     """The unchanged script, but with gaps and overlaps between turns drawn from those of human conversations.
 
-    The reader has the same pause between all turns; compared with it, only turn-taking changes and is closer to
-    people's.
+    The reader has the same pause between all turns; this control differs from it only in turn-taking, which is closer
+    to that of people.
     """
 
     name: ClassVar[str] = "drawn_gaps"
@@ -180,19 +180,19 @@ class UnevenPace(ReaderControl):
 
 
 class ContentFaults(ReaderControl):
-    """The script with one sentence omitted, one repeated and one turn in another speaker's voice; clean sound."""
+    """The script with one sentence omitted, one repeated and one turn in another speaker's voice; clean audio."""
 
     name: ClassVar[str] = "content_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"omitted": 1, "repeated": 1, "wrong_voice": 1}}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script with three faults at places that the seed chooses.
+        """Read the script with three faults at positions determined by the seed.
 
         Raises:
             BadInput: the script is too short for them, or has only one speaker or more speakers than there are voices.
         """
         if len(script.speakers) < 2:
-            raise BadInput(f"{self.name} needs a script with two speakers, to give one the other's words")
+            raise BadInput(f"{self.name} needs a script with two speakers, to give one speaker's words to the other")
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         chance = random.Random(seed)  # noqa: S311  # no secret
         omitted, repeated, turn = _choose_places(lines, chance, self.name)
@@ -201,7 +201,7 @@ class ContentFaults(ReaderControl):
             voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
             spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
             if number == repeated:
-                # The line is spoken again in another tone, because identical sound would also be a fault of the signal.
+                # The line is spoken again in another tone, because identical audio would also be a signal fault.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
         planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
@@ -209,13 +209,13 @@ class ContentFaults(ReaderControl):
 
 
 class SignalFaults(ReaderControl):
-    """The script read correctly, with a hole, a click and a clipped stretch in the sound."""
+    """The script read correctly, with a hole, a click and a clipped stretch in the audio."""
 
     name: ClassVar[str] = "signal_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"hole": HOLE, "click": 1, "clipped": CLIPPED}}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script, and spoil its sound at three loud places that the seed chooses."""
+        """Read the script, and damage its audio at three loud positions determined by the seed."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         chance = random.Random(seed)  # noqa: S311  # no secret
@@ -224,7 +224,7 @@ class SignalFaults(ReaderControl):
         for kind, plant in (("hole", plant_hole), ("click", plant_click), ("clipped", plant_clipped)):
             where[kind] = choose_loud_place(samples[:, 0], speech.rate, chance, tuple(where.values()))
             if kind == "hole":
-                # The hole interrupts the sound at its loudest, so that it is clearly audible.
+                # The hole interrupts the audio where it is loudest, so that it is clearly audible.
                 around = np.abs(samples[round(where[kind] * speech.rate) :, 0])[: round(_PERIOD * speech.rate)]
                 where[kind] += (int(np.argmax(around)) + 1) / speech.rate
             for channel in samples.T:
@@ -247,7 +247,8 @@ def _draw_offsets(changes: int, seed: int) -> list[float]:
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
     """Arrange the turns of a recording, each at its offset in seconds from the end of the previous one.
 
-    A turn never starts before the previous one does. The peak of overlapping sound is limited to that of the recording.
+    A turn never starts before the previous one does. The peak of overlapping speech is limited to that of the
+    recording.
     """
     rate = speech.rate
     sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]
@@ -313,7 +314,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
         if 0.5 <= moment <= len(samples) / rate - 1.5 and all(abs(moment - other) >= _APART for other in taken)
     ]
     if not fit:
-        raise BadInput("the recording has no loud place left for a fault; use a longer script")
+        raise BadInput("the recording has no loud passage left for a fault; use a longer script")
     return chance.choice(fit) + 0.05
 
 

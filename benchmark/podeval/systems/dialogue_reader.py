@@ -313,7 +313,7 @@ _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 
 
 def make_speakable(text: str, laugh: str = "") -> str:
-    """Strip a text of emoji, control characters and markup; replace typographic forms and shorten runs of a sign.
+    """Strip a text of emoji, control characters and markup; replace typographic forms, and shorten runs of one sign.
 
     The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, which would
     read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.

@@ -1,4 +1,6 @@
-"""Speech of the built-in voices, from networks on onnxruntime in this process or from a C engine in a child process."""
+"""Speech from the built-in voices: from networks on onnxruntime in this process or from a C engine in a child
+process.
+"""
 
 import json
 import subprocess
@@ -26,7 +28,7 @@ class OnnxReader(DialogueReader):
     """A reader of English scripts with networks that come in packages or from `podeval models install`."""
 
     weight_names: ClassVar[tuple[str, ...]]
-    """Names of its weights in the lock."""
+    """Names of its weights in the lock file."""
     rate: ClassVar[int]
     """Sampling rate of its output in Hz."""
 
@@ -48,7 +50,7 @@ class OnnxReader(DialogueReader):
 
     @abstractmethod
     def _load(self, voice: int) -> Any:
-        """Load the network of a voice, which stays loaded."""
+        """Load the network of a voice, and keep it loaded."""
 
     @abstractmethod
     def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
@@ -78,10 +80,10 @@ class OnnxReader(DialogueReader):
 
 @contextmanager
 def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
-    """Turn any error of an engine on a line into a message that names both.
+    """Turn any error that an engine raises on a line into a message that names the engine and the line.
 
     Raises:
-        SpeechFailed: the engine raised an error of any kind, because third-party code converts words to sounds.
+        SpeechFailed: the engine raised an error, of any kind, because it uses third-party code.
     """
     try:
         yield
@@ -93,7 +95,7 @@ def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
 
 
 class WorkerReader(DialogueReader):
-    """A reader with an engine from a package that says the lines of each script in a child process.
+    """A reader whose engine comes in a package and says the lines of each script in a child process.
 
     Attributes:
         engine: its name in messages and in `speech_worker`.
@@ -150,7 +152,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip().splitlines()
         end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        raise SpeechFailed(f"{engine} ended with {end}: {why[-1] if why else 'without a word'}")
+        raise SpeechFailed(f"{engine} ended with {end}: {why[-1] if why else 'without a message'}")
     return done.stdout
 
 

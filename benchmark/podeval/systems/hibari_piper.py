@@ -25,7 +25,7 @@ from podeval.systems.speech import Samples
 # pinned by its SHA-256: if the Hub cannot be reached, the system is skipped with the installer's message.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
-"""Voices by the names of their weights in the lock."""
+"""Voices by the names of their weights in the lock file."""
 
 MANNER = {"noise_scale": 0.0, "length_scale": 1.0, "noise_w_scale": 0.0}
 """Settings of the voice, for `generation`."""
@@ -69,7 +69,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
 
 
 VOICES = (KRISTIN, JOE)
-"""Names in the lock, in the order in which they are assigned to speakers."""
+"""Names in the lock file, in the order in which they are assigned to speakers."""
 
 
 class Piper(OnnxReader):

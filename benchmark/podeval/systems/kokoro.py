@@ -1,7 +1,7 @@
 """Kokoro, a neural voice with 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Only its five Japanese voices come in packages, so it reads English as they do. The espeak-ng in Piper's package
-converts words to sounds. Nothing is random: equal words give equal samples, whatever the seed.
+Only its five Japanese voices come in packages, so it reads English with their accent. The espeak-ng in Piper's package
+converts words to sounds. Nothing is random: identical words give identical samples, whatever the seed.
 """
 
 import json
@@ -17,7 +17,7 @@ from podeval.systems.engines import OnnxReader, name_broken_line
 from podeval.systems.speech import Samples
 
 WEIGHTS = "kokoro"
-"""Name of the weights for `podeval models install --profile`, and in the lock."""
+"""Name of the weights for `podeval models install --profile`, and in the lock file."""
 
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
 _MOST_SOUNDS = 508  # of 512 positions, including the marks at both ends
@@ -73,7 +73,7 @@ class _Network:
         self._phonemizer = EspeakPhonemizer()
 
     def spell(self, text: str) -> list[int]:
-        """Return the numbers of a text's sounds, without sounds that the network does not know."""
+        """Return the numbers of a text's sounds, leaving out sounds that the network does not know."""
         sentences = self._phonemizer.phonemize("en-us", text)
         sounds = " ".join("".join(sentence) for sentence in sentences)
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]

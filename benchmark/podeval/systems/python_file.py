@@ -8,7 +8,7 @@
 `turns` have `speaker` and `text`; `voices` maps each speaker to the path of a reference recording, or None. `heard` is
 the conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, for the person, the path
 of the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
-function with a parameter `seed` gets the seed; any other is seeded through `random`, numpy and torch.
+function with a parameter `seed` gets the seed; for any other function, `random`, numpy and torch are seeded.
 
 The file is the user's own and runs in this process, with all the user's permissions.
 """
@@ -126,7 +126,7 @@ class PythonSystem(OwnMaker[Product]):
             raise SpeechFailed(f"{self._name} of {self._path.name} broke ({what})") from error
 
     def _read_sound(self, result: Any) -> tuple[Samples, int]:
-        """Read a function's result as sound.
+        """Read a function's result as audio.
 
         Raises:
             SpeechFailed: the result is not (samples, rate), or is empty; the message states the actual and the expected

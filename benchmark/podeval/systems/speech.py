@@ -85,7 +85,7 @@ class Ask(JobPart):
     def _one_task(self) -> Self:
         tasks = [name for name in ("script", "prompt", "user", "topic") if getattr(self, name) is not None]
         if len(tasks) > 1:
-            raise ValueError(f"an item must be one task, not {' and '.join(tasks)}")
+            raise ValueError(f"an item must have only one task, not {' and '.join(tasks)}")
         return self
 
     def spoken(self) -> Script:
@@ -100,7 +100,7 @@ class Ask(JobPart):
 
 
 class SpeechFailed(PodevalError):
-    """A system was ready and took the script, but returned no usable speech, which is its fault and not ours."""
+    """A system was ready and accepted the script, but returned no usable speech, which is its fault and not ours."""
 
 
 class SpokenTurn(JobPart):
@@ -120,8 +120,8 @@ class Speech:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
         turns: spoken turns in order, without those that contain nothing to speak; empty if their times are unknown.
-        wall_seconds: time of synthesis and assembly, without loading models; for several items at once, an equal share
-            of it.
+        wall_seconds: time of synthesis and assembly, without loading models; an equal share of it for items made
+            together.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, the voice of each speaker, and the turns that were not spoken.
     """
@@ -251,10 +251,10 @@ class OwnMaker(OneByOne[P]):
         """Every parameter that changes its outputs, as plain JSON data; the seed is passed with each call."""
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
-        """Raise an error, before the first item, if it cannot do any of the items.
+        """Raise an error, before the first item, if it cannot do a single one of the items.
 
         Raises:
-            BadInput: it cannot do any; the message says what is missing.
+            BadInput: it can do none of them; the message says what is missing.
         """
 
     def fingerprint(self, ask: Ask, seed: int) -> str | None:

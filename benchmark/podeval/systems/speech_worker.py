@@ -1,10 +1,10 @@
 """The child process in which a C engine speaks; it is run by its path and uses only the standard library.
 
 Arguments: the engine's name, then for `espeak-ng` the shared library and its data folder, for `SVOX Pico` the folder
-that contains the package `py_nanotts`. Standard input: JSON with the `lines` to say, each of which is a list of the
-arguments of its engine. Standard output: one record for the start, then one per line: seconds taken (float64), a number
-(uint32), and that many bytes of 16-bit samples. The number in the first record is the sampling rate; it is not followed
-by samples.
+that contains the package `py_nanotts`. Standard input: JSON with the `lines` to say, each of which is a list of
+arguments for the engine. Standard output: one record for the start, then one per line: seconds taken (float64), a
+number (uint32), and that many bytes of 16-bit samples. The number in the first record is the sampling rate; it is not
+followed by samples.
 """
 
 import ctypes

@@ -61,7 +61,7 @@ class BadDocument(BadInput):
 
 @dataclass
 class _Located:
-    """Plain data with the places of its values: in a YAML document, and in a file of results next to it."""
+    """Plain data with the positions of its values: in a YAML document, and in a file of results next to it."""
 
     file: str
     data: Any
@@ -82,8 +82,8 @@ def load(path: Path) -> Submission:
     """Read a submission document, or the document in a folder.
 
     Raises:
-        BadInput: there is no such file, it is too large or not UTF-8.
-        BadDocument: the document is not valid; every mistake has its line and field.
+        BadInput: there is no such file, or it is too large or not UTF-8.
+        BadDocument: the document is not valid; every mistake is reported with its line and field.
     """
     file = path / FILE_NAME if path.is_dir() else path
     return parse(_read(file), name=str(file), folder=file.parent)
@@ -117,7 +117,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
 
     Raises:
         BadInput: the text is too large, or not YAML.
-        BadDocument: the document is not valid; every mistake has its line and field.
+        BadDocument: the document is not valid; every mistake is reported with its line and field.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file next to it")
@@ -135,7 +135,7 @@ def parse_form(data: dict[str, Any]) -> Submission:
     """Read a submission from plain data, as sent by a page or a program.
 
     Raises:
-        BadDocument: the submission is not valid; every mistake has its field.
+        BadDocument: the submission is not valid; every mistake is reported with its field.
         BadInput: the data contain something that is not text.
     """
     try:
@@ -173,7 +173,7 @@ def _read(file: Path) -> str:
 
 
 def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Location) -> None:
-    """Refuse a field that occurs twice in a block, because YAML would read the last one."""
+    """Refuse a field that occurs twice in a block, because YAML would silently use the last one."""
     if isinstance(node, yaml.SequenceNode):
         for index, entry in enumerate(node.value):
             _refuse_repeated_fields(document, entry, (*path, index))
@@ -192,7 +192,9 @@ def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Lo
 
 
 def _put_results_in_place(document: _Located, folder: Path | None) -> None:
-    """Replace the name of a results file by its rows, so that both ways of writing figures are checked alike."""
+    """Replace the name of a results file by its rows, so figures are checked in the same way wherever they are
+    written.
+    """
     source = document.data.get("source")
     name = source.get("results") if isinstance(source, dict) else None
     if not isinstance(name, str):

@@ -91,7 +91,7 @@ def test_what_a_metric_is_measured_against_is_asked_for_and_judges_are_refused_w
     (tmp_path / "script.txt").write_text(SCRIPT, "utf-8")
     with pytest.raises(BadInput, match="instruction_following also needs what was asked for"):
         run("measure", "instruction_following", tmp_path / "script.txt")
-    with pytest.raises(BadInput, match="mattr asks no judge"):
+    with pytest.raises(BadInput, match="mattr does not use a judge"):
         run("measure", "mattr", tmp_path / "script.txt", "--judge", "x@http://127.0.0.1:9/v1")
 
 

@@ -117,7 +117,7 @@ def test_a_file_that_may_not_be_read_is_a_sentence(job: Any, fetched: Any, monke
     monkeypatch.setattr(generate, "_without_network", lambda: None)
     monkeypatch.setattr(text_to_speech, "ADAPTER", replace(text_to_speech.ADAPTER, check=unreadable))
     assert generate.main([str(job("text-to-speech", fetched("vits"), asks(1)))]) == 2
-    assert "may not read or write /model/model.safetensors" in capsys.readouterr().err
+    assert "is not permitted to read or write /model/model.safetensors" in capsys.readouterr().err
 
 
 def test_a_refused_job_is_a_sentence_and_a_file(job: Any, fetched: Any, capsys: Any, monkeypatch: Any) -> None:
@@ -139,7 +139,7 @@ def test_a_refused_job_is_a_sentence_and_a_file(job: Any, fetched: Any, capsys: 
         ({"preset": "lsf"}, "did you mean lfs"),
         ({"seeds": []}, "seeds"),
         ({"seeds": [-1]}, "seeds"),
-        ({"items_file": "none.jsonl"}, "no file of items"),
+        ({"items_file": "none.jsonl"}, "no items file"),
         ({"trust": True}, "trust"),
         ({"device": "cuda:7"}, "cuda:7 cannot be used here"),
     ],

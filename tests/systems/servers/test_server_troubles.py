@@ -252,7 +252,7 @@ def test_fields_reach_every_request(kind: str, ask: Ask) -> None:
         ("temperature", r"is not KEY=JSON \(.*write it as --field 'temperature=\"English\"'"),
         ("language=English", "is not KEY=JSON"),
         ("=1", "is not KEY=JSON"),
-        ("top_p=NaN", "NaN is no JSON"),
+        ("top_p=NaN", "NaN is not valid JSON"),
         ('voice="x"', "--field voice is set by podeval"),
         ('ref_audio="x"', "is set by podeval"),
         ("[" * 100_000, "is not KEY=JSON"),

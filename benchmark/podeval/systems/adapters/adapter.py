@@ -29,7 +29,8 @@ from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 SEEDS_MOST = 2**31
 
 TRIES = 5
-"""Number of processes that may die on an item before it counts as the cause; other causes rarely hit one item so often.
+"""Number of processes that may die on an item before the item is considered the cause; other causes rarely strike the
+same item that often.
 """
 
 Cause = Literal["system", "ours"]
@@ -47,12 +48,12 @@ class Job(JobPart):
         model_folder: the files of the model at its pinned commit; for `outputs`, the supplied files.
         base_folder: files of the model that an adapter repo (LoRA) adapts.
         preset: generation settings, from `podeval.systems.adapters.presets`.
-        items_file: file of JSON lines, each of which is an `Ask`.
+        items_file: a JSON Lines file with one `Ask` per line.
         out_folder: folder for audio, scripts and `generated.jsonl`.
-        seeds: seeds, with each of which every item is generated once.
+        seeds: the seeds; every item is generated once with each of them.
         device: the device, such as `cpu` or `cuda:1`; None means the GPU, if there is one.
         processes: number of copies of the model, each on its own GPU; None means one on every GPU with room for it.
-        item_seconds: time limit of an item in seconds; an item that takes longer has failed.
+        item_seconds: time limit per item in seconds; an item that takes longer fails.
         batch: maximum number of items at once for models that can batch; it is halved while memory is insufficient.
         voices_folder: recordings for presets with reference voices, next to the items' file.
     """
@@ -97,7 +98,7 @@ class Job(JobPart):
             BadInput: a line is not an item, two items share an id, or there are no items.
         """
         if not self.items_file.is_file():
-            raise NotPrepared(f"there is no file of items {self.items_file}")
+            raise NotPrepared(f"there is no items file {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
             parse_json(Ask, line, f"{self.items_file}, line {number}")
@@ -112,7 +113,7 @@ class Job(JobPart):
 
 
 class GeneratedAnswer(JobPart):
-    """A system's answer to one turn of a person: a file next to the log, and its words if the system states them."""
+    """A system's answer to one turn of a person: a file next to the log, and its words if the system provides them."""
 
     turn: str
     audio: str
@@ -165,8 +166,8 @@ class Log:
     """The log of an output folder: a complete, synced line for each item in `generated.jsonl`, next to the item's
     files.
 
-    Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that is begun
-    repeatedly without being finished is eventually given up.
+    Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that is repeatedly
+    begun but never finished is eventually abandoned.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -178,7 +179,7 @@ class Log:
         """Read the lines whose files all exist, by item and seed.
 
         Raises:
-            BadInput: there is a complete line that this version did not write.
+            BadInput: a complete line was not written by this version.
         """
         lines = {}
         for line in read_lines(self.folder / "generated.jsonl"):
@@ -194,7 +195,7 @@ class Log:
         return lines
 
     def died_on(self) -> set[tuple[str, int]]:
-        """List the items by seed that were begun in at least `TRIES` processes, finished or not."""
+        """List the items, with their seeds, that were begun in at least `TRIES` processes, finished or not."""
         lives = {(line["item"], line["seed"], line["life"]) for line in read_lines(self.folder / "begun.jsonl")}
         begun = Counter((item, seed) for item, seed, _ in lives)
         return {key for key, times in begun.items() if times >= TRIES}
@@ -239,9 +240,9 @@ class Adapter:
     Args:
         task: the name of the task.
         models: the classes of models that it opens.
-        check: function that checks whether it can open a model (given its folder and its base's) from the model's small
-            files alone; raises `BadInput` for another class of model, weights in an unsupported form, or code in the
-            folder.
+        check: function that checks, from the model's small files alone, whether the adapter can open a model (given its
+            folder and that of its base); raises `BadInput` for an unsupported class of model, weights in an unsupported
+            form, or code in the folder.
         open: function that loads the model of a job; raises `BadInput` like `check`, or with the reason why the model
             cannot be loaded, and `ModelMissing` for a library that this model needs.
         packages: the libraries for all its models.

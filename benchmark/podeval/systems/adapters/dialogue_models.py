@@ -1,4 +1,4 @@
-"""Models of transformers that perform dialogues: CSM, Dia and VibeVoice."""
+"""Models in transformers that perform dialogues: CSM, Dia and VibeVoice."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-# CSM of transformers speaks the lines of a conversation, each with the earlier ones as context. A speaker is a number
+# CSM in transformers speaks the lines of a conversation, each with the earlier ones as context. A speaker is a number
 # in the text. The recordings before a line keep its voice consistent: the reference voices with their words (otherwise
 # the speakers' first lines) and the latest lines.
 
@@ -40,7 +40,9 @@ class Csm(SpeechModel):
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Speak turn after turn, shape (frames,), each with the voices and the latest turns as context."""
+        """Speak turn after turn, each with the voices and the latest turns as context; the result has the shape
+        (frames,).
+        """
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
         references = {numbers[who]: self.require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
@@ -77,7 +79,7 @@ class Csm(SpeechModel):
         return loading.read_wave(wave, text)
 
 
-# Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one. Each call draws a
+# Dia in transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one. Each call draws a
 # new voice; to keep one, the model is prompted with a recording of it and its words. Speakers without a reference
 # recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under `audio_tokenizer/`
 # in the model's folder, or is given as the base.
@@ -151,15 +153,15 @@ class Dia(SpeechModel):
             )
             room = int(self._model.config.encoder_config.max_position_embeddings)
             if inputs["input_ids"].shape[1] > room:
-                raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text at once; the model reads {room}")
+                raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text; the model reads at most {room} at once")
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
-            # The output may have ended at once, or contain special codes in place of sounds.
+            # The output may have ended at once, or contain special codes in place of audio codes.
             (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 
 
-# VibeVoice of transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
+# VibeVoice in transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
 #
 # A diffusion head draws the speech frame by frame; transformers takes its scheduler from diffusers.
 
@@ -173,7 +175,7 @@ class VibeVoice(SpeechModel):
     title = "VibeVoice"
     languages = ("en", "zh")
     most_speakers = 4
-    longest = 2_400.0  # its window covers about 45 minutes, of which the voices take up some
+    longest = 2_400.0  # its window covers about 45 minutes, part of which the voices take up
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:
@@ -188,7 +190,7 @@ class VibeVoice(SpeechModel):
         """Perform a dialogue; the result has the shape (frames,).
 
         Raises:
-            SpeechFailed: the model stopped immediately, or its frames are not valid sound.
+            SpeechFailed: the model stopped immediately, or its frames are not valid audio.
             BadInput: the dialogue does not fit into the model's window, or needs several pieces but has no reference
                 voices.
         """
@@ -222,5 +224,5 @@ class VibeVoice(SpeechModel):
             messages.append({"role": numbers[turn.speaker], "content": content})
         text = self._processor.apply_chat_template(messages, tokenize=False)
         if str(text).count(self._processor.audio_token) != len(sounds):
-            raise SpeechFailed("the model's chat template does not give every voice its place")
+            raise SpeechFailed("the model's chat template does not include every voice")
         return str(text), sounds

@@ -89,7 +89,7 @@ class Batches:
     """Processes as many items at once as memory allows, halving their number after each failure.
 
     Attributes:
-        size: the largest number of items that has not run out of memory so far.
+        size: the largest batch size that has not run out of memory so far.
     """
 
     size: int
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadInput, ModelMissing, PermissionError) as refusal:
         reason = str(refusal)
         if isinstance(refusal, PermissionError):
-            reason = f"this process may not read or write {refusal.filename}; change its permissions"
+            reason = f"this process is not permitted to read or write {refusal.filename}; change its permissions"
         print(reason, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
             is_system = isinstance(refusal, BadInput) and not isinstance(refusal, NotPrepared)
@@ -210,7 +210,7 @@ def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tupl
             if (ask.id, seed) in finished:
                 continue
             if (ask.id, seed) in deadly:
-                reason = f"the process died {TRIES} times on this item; the model may need more memory than there is"
+                reason = f"the process died {TRIES} times on this item; the model may need more memory than available"
                 log.finish(Generated(item=ask.id, seed=seed, error=reason, cause="ours"))
                 continue
             work.append((ask, seed))
@@ -250,7 +250,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
         with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
-        # After an error inside CUDA, nothing works any more, so this process must end and be started again.
+        # After an error inside CUDA, every further call fails, so this process must end and be restarted.
         if is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]
@@ -260,7 +260,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
     """Build the line of an item whose files have been written."""
     if isinstance(result, Exception):
-        # A lack of memory or of a library is our fault; everything else is the system's.
+        # Insufficient memory and missing libraries are our fault; everything else is the system's.
         cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"
         return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=cause)
     speeches = list_speeches(result)
@@ -309,7 +309,7 @@ def _start_copies(file: Path, copies: int) -> int:
 
     os.environ |= {_COPY: "1", "GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // copies)))
-    # Everything listens on loopback, at free ports, so the name of this machine is not needed.
+    # Everything listens on free loopback ports, so the name of this machine is not needed.
     options = ["--nnodes=1", f"--nproc-per-node={copies}", "--max-restarts=0", "--local-addr=127.0.0.1"]
     options += ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", f"--rdzv-id={os.getpid()}"]
     try:

@@ -1,9 +1,9 @@
 """`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, handing over finished items.
 
 For containers with a results folder in object storage: only complete files are written to it, each once, and files are
-never appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` the line of an item's
-log, written after its files; `ended.json`, written last, describes how the generation ended. A restarted container
-takes back the results of the previous one and generates the rest.
+never appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` an item's line of the
+log, written after the item's files; `ended.json`, written last, describes how the generation ended. A restarted
+container restores the results of the previous one and generates the rest.
 """
 
 import json
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     taken_back = restore(results, job.out_folder)
     if taken_back:
-        print(f"{taken_back} items were made before", flush=True)
+        print(f"{taken_back} items had already been made", flush=True)
     command = [sys.executable, "-P", "-s", "-m", "podeval.systems.adapters.generate", str(file)]
     return hand_over(command, job.out_folder, results)
 
@@ -98,7 +98,7 @@ def name_line(item: str, seed: int) -> str:
 
 
 def _copy_new(out: Path, results: Path, start: int) -> int:
-    """Copy the complete lines of the log from a position on; return the position of the next line."""
+    """Copy the complete lines of the log, starting at a position; return the position of the next line."""
     log = out / LOG
     if not log.is_file():
         return start
@@ -122,7 +122,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _pass_on(stream: Iterable[str], tail: deque[str]) -> None:
-    """Write a process's standard error to ours, and keep its end."""
+    """Copy a process's standard error to ours, and keep the last part of it."""
     for line in stream:
         sys.stderr.write(line)
         tail.append(line[-_TAIL:])

@@ -1,4 +1,4 @@
-"""Models of transformers that say one line at a time: Bark, VITS, Higgs Audio v2, Pocket TTS and Gradium Phonon."""
+"""Models in transformers that say one line at a time: Bark, VITS, Higgs Audio v2, Pocket TTS and Gradium Phonon."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from podeval.systems.adapters.snapshot import read_config
 from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 
-# Bark of transformers speaks lines in the voices of its repo's presets. A voice is a preset of three arrays, named
+# Bark in transformers speaks lines in the voices of its repo's presets. A voice is a preset of three arrays, named
 # `<language>_speaker_<n>` in `speaker_embeddings_path.json`; without one, Bark draws a new voice for every line, so the
 # lines cannot form a dialogue. The arrays are read from the model's folder alone, and without pickles.
 
@@ -56,13 +56,13 @@ class Bark(SpeechModel):
         """Return the number of presets that its repo has for the language.
 
         Raises:
-            BadInput: the repo states no sampling rate.
+            BadInput: the repo has no preset for the language.
         """
         count = len(self._presets.get(language, ()))
         if not count:
             languages = ", ".join(sorted(self._presets)) or "none"
             raise BadInput(
-                f"this Bark model has no voice preset for {language} ({VOICES}; there are: {languages}); add some to it"
+                f"this Bark model has no voice preset for {language} (languages in {VOICES}: {languages}); add some"
             )
         self._language = language
         return count
@@ -134,7 +134,7 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
     return arrays
 
 
-# VITS of transformers (MMS-TTS and similar models) has one voice or numbered voices, and speaks one line at a time. Its
+# VITS in transformers (MMS-TTS and similar models) has one voice or numbered voices, and speaks one line at a time. Its
 # noise is drawn for a whole padded batch, so lines are said one by one, each with its own seed.
 
 
@@ -176,7 +176,7 @@ class Vits(SpeechModel):
         inputs = self._processor(text, return_tensors="pt")
         blank = 1 if self._processor.add_blank else 0
         if inputs["input_ids"].shape[-1] <= blank:
-            raise SpeechFailed(f"the model's vocabulary has no character of the line {text[:80]!r}")
+            raise SpeechFailed(f"the model's vocabulary contains no character of the line {text[:80]!r}")
         speaker = {"speaker_id": voice} if int(self._model.config.num_speakers) > 1 else {}
         loading.set_seed(seed)
         with torch.inference_mode():
@@ -184,7 +184,7 @@ class Vits(SpeechModel):
         return np.asarray(wave.float().cpu().numpy()[0], np.float32)
 
 
-# Higgs Audio v2 of transformers generates lines as codes from eight codebooks, which its own codec turns into sound. A
+# Higgs Audio v2 in transformers generates lines as codes from eight codebooks, which its own codec turns into sound. A
 # voice is kept consistent by earlier speech: a line in that voice, with its recording, precedes the line to be spoken.
 # The codec is under `audio_tokenizer/` in the model's folder, or is given as the base. For this model, transformers
 # imports torchaudio, which resamples the recordings of voices; the extra `podeval[higgs]` installs it.
@@ -253,7 +253,7 @@ class HiggsAudio(SpeechModel):
     def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
         processor = self._processor
         rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        # The words to say begin where the sound begins; a template may leave it to the caller to add this mark.
+        # This mark is the start of the audio to generate; a template may leave it to the caller to add it.
         if not rendered.rstrip().endswith(processor.audio_bos_token):
             rendered += processor.audio_bos_token
         return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))
@@ -275,11 +275,11 @@ def _require_torchaudio() -> None:
         reason = " ".join(str(error).split())[:200]
         raise ModelMissing(
             f"the codec of Higgs Audio v2 needs torchaudio, which does not load here ({reason}); install it with "
-            "`pip install 'podeval[higgs]'`, in a build that goes with torch"
+            "`pip install 'podeval[higgs]'`, in a build that matches torch"
         ) from None
 
 
-# Pocket TTS and Gradium Phonon of transformers generate lines as continuous latents, which a codec decodes. Pocket TTS
+# Pocket TTS and Gradium Phonon in transformers generate lines as continuous latents, which a codec decodes. Pocket TTS
 # keeps a voice by prompting with a recording of it: the reference or, without one, the speaker's own first line. Phonon
 # encodes voices with a codec that is not in transformers, so it can only use the voices that its repo ships as latents:
 # files `voices/<name>.safetensors` with one tensor (frames, audio_prompt_dim) each. Without any, a new voice is drawn

@@ -30,7 +30,7 @@ _SHARE = 0.8
 
 
 def derive_seed(seed: int, *location: str | int) -> int:
-    """Derive a seed for a location, such as an item and a line in it: 0..2^31-1.
+    """Derive a seed in 0..2^31-1 for a location, such as an item and a line in it.
 
     Randomness depends only on the seed and the item, not on other items or the number of items generated at once.
     """
@@ -95,7 +95,7 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
     own = job.model_folder / CODEC
     codec = own if (own / "config.json").is_file() else job.base_folder
     if codec is None:
-        raise BadInput(f"{title} needs its codec: name its repo under base, or put it into {CODEC}/ of the model")
+        raise BadInput(f"{title} needs its codec: name its repo under base, or put it into the model's {CODEC}/")
     check_files(codec)
     if (other := read_config(codec).get("model_type")) != kind:
         raise BadInput(f"the codec of {title} is a {kind} model, not {other!r}")
@@ -104,7 +104,7 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
 
 @contextmanager
 def draw_sound(text: str, seed: int) -> Iterator[None]:
-    """Draw from this seed inside the block, without gradients, and translate errors of models and templates.
+    """Seed the generators for the block, disable gradients, and translate errors raised by models and templates.
 
     Args:
         text: the words to be said, for the message.

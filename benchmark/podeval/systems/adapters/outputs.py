@@ -3,10 +3,10 @@
 There is one file per item, named after the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as
 `ep_01.json` or `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or listed in `manifest.jsonl`: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` if
-known, and with facts on how the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`, `given`),
-as in `podeval.runs.conditions`. A podcast may be named after its topic, and its source text may be next to it
-(`ep_01.sources.txt`, or `"sources": [files]` in its line). Names of recordings ignore case and the difference between
-space, hyphen and underscore; in a manifest, either slash may be used.
+known, and with facts about how the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
+`given`), as in `podeval.runs.conditions`. A podcast may be named after its topic, and its source text may be next to it
+(`ep_01.sources.txt`, or `"sources": [files]` in its line). Names of recordings are compared without regard to case or
+the difference between space, hyphen and underscore; in a manifest, either slash may be used.
 
 Files are decoded here, so measuring reads only files written by podeval. `OwnOutputs` reads the user's own folder: the
 SHA-256 of its files identifies each output, so files can be added later, and a file that changes after a run has
@@ -107,7 +107,7 @@ class Supplied(OneByOne[Product]):
             script = self._read_script(entry.script)
             return WrittenScript(script.lines, script.to_json(), wall, details)
         if entry.audio is None:
-            raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
+            raise SpeechFailed(f"neither audio nor a script was supplied for {ask.id}")
         samples, rate = self._decode(entry.audio, details)
         if entry.sources:
             details[SOURCES] = [self._read_words(name) for name in entry.sources]
@@ -115,7 +115,7 @@ class Supplied(OneByOne[Product]):
         return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find the supplied output of an item and a seed.
+        """Find the supplied output for an item and a seed.
 
         Raises:
             SpeechFailed: there is no output.
@@ -132,7 +132,7 @@ class Supplied(OneByOne[Product]):
         name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
             # The message omits the item's name, so that many missing items share one reason.
-            raise SpeechFailed(f"nothing was supplied: no file is named like the item, as .{kinds[0]} or similar")
+            raise SpeechFailed(f"nothing was supplied: no file is named after the item, such as ID.{kinds[0]}")
         if ask.prompt is not None:
             return ManifestLine(item=ask.id, script=name)
         sources = [f"{ask.id}.sources.{end}" for end in ("txt", "md")] if ask.topic else ()
@@ -184,11 +184,11 @@ class Supplied(OneByOne[Product]):
         except BadInput as refusal:
             raise SpeechFailed(str(refusal)) from None
         if not len(audio.samples):
-            raise SpeechFailed(f"{name} holds no samples")
+            raise SpeechFailed(f"{name} contains no samples")
         if not np.all(np.isfinite(audio.samples)):
             raise SpeechFailed(f"{name} contains NaN or infinite samples")
         if audio.note:
-            details.setdefault("notes", []).append(f"{audio.container} that was supplied: {audio.note}")
+            details.setdefault("notes", []).append(f"supplied {audio.container}: {audio.note}")
         return audio.samples, audio.rate
 
     def _read_script(self, name: str) -> Script:
@@ -292,7 +292,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         return hashlib.sha256(b"".join(digests)).hexdigest() if files else None
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
-        """Refuse a folder without any of these items.
+        """Refuse a folder that has no output for any of these items.
 
         Raises:
             BadInput: there are none; the message gives an expected file name and the existing ones.
@@ -328,7 +328,7 @@ def _files_of(entry: ManifestLine) -> list[str]:
 
 
 def _spell(name: str) -> str:
-    """Normalise a name for comparison: ignore case, and replace spaces, hyphens and underscores by one underscore."""
+    """Normalise a name for comparison: ignore case, and replace spaces, hyphens and underscores with one underscore."""
     return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
 
 

@@ -146,7 +146,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
 
 
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
-    """List the recordings of a language's voices in a folder, adults first, women and men in turn.
+    """List the recordings of a language's voices in a folder, adults first, women and men alternately.
 
     A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` next to it contains its words.
 
@@ -168,7 +168,7 @@ def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference
 
 
 def require_voices(folder: Path) -> Path:
-    """Return a folder that contains a recording of at least one of `REFERENCE_VOICES`.
+    """Return the folder if it contains a recording of at least one of `REFERENCE_VOICES`.
 
     Raises:
         BadInput: there is no such folder, or no recording of a voice in it.
@@ -197,7 +197,7 @@ def copy_voices(source: Path, folder: Path) -> None:
 def assign_voices(
     speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """Give each speaker their own voice, otherwise the next voice of the pool, or none if the pool is used up."""
+    """Give each speaker their own voice, otherwise the next voice of the pool, or none if the pool is exhausted."""
     rest = iter(pool)
     voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}

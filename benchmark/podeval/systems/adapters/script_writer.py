@@ -257,7 +257,7 @@ def is_lora(folder: Path) -> bool:
 
 
 def require_causal(folder: Path) -> None:
-    """Refuse a model whose class does not continue text.
+    """Refuse a model whose class is not a causal language model.
 
     Raises:
         BadInput: the class is not supported; the message names it.
@@ -267,7 +267,7 @@ def require_causal(folder: Path) -> None:
     kind = read_config(folder).get("model_type")
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise BadInput(
-            f"a model of type {kind!r} is not a causal language model of transformers, so it cannot write scripts"
+            f"a model of type {kind!r} is not a causal language model in transformers, so it cannot write scripts"
         )
     if not any(folder.glob("*.safetensors")):
         raise BadInput("the model has no .safetensors file; convert its weights with save_pretrained")
@@ -309,7 +309,7 @@ def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any
 ADAPTER = Adapter(
     task="script-writer",
     models=(
-        ModelClass("*", "Causal language models", "any class that AutoModelForCausalLM of transformers supports"),
+        ModelClass("*", "Causal language models", "any class that AutoModelForCausalLM in transformers supports"),
         ModelClass("lora", "LoRA adapters", "adapter_config.json on a base model that is pinned too"),
     ),
     check=check,

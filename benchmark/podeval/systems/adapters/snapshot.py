@@ -46,7 +46,7 @@ def check_voices_file(path: Path) -> None:
     before any of them runs. transformers then opens it with `weights_only`, which also refuses other names.
 
     Raises:
-        BadInput: it does, or it is too large, damaged, or in the format used before torch 1.6.
+        BadInput: the file contains more, is too large or damaged, or is in the format used before torch 1.6.
     """
     name = path.name
     if path.stat().st_size > _LARGEST:
@@ -76,9 +76,9 @@ def _check_program(program: bytes, name: str) -> None:
                 f"{name} contains more than a dictionary of tensors needs ({_INSTRUCTIONS_MOST:,} instructions)"
             )
         if instruction.name not in _PLAIN:
-            raise BadInput(f"{name} may contain code (instruction {instruction.name}); only tensors may be in it")
+            raise BadInput(f"{name} may contain code (instruction {instruction.name}); it must contain only tensors")
         if instruction.name == "GLOBAL" and not _NAMES.fullmatch(str(argument)):
-            raise BadInput(f"{name} may contain code (it names {argument!r:.80}); only tensors may be in it")
+            raise BadInput(f"{name} may contain code (it names {argument!r:.80}); it must contain only tensors")
 
 
 PATTERNS = (
@@ -196,8 +196,8 @@ def require_type(folder: Path, types: dict[str, str], task: str) -> str:
     """Return the `model_type` of a model, which must be one of `types` (type to title).
 
     Raises:
-        BadInput: the type is another one, or the folder lacks config.json or safetensors, or contains something that is
-            refused.
+        BadInput: the type is not one of these, or the folder lacks config.json or safetensors, or contains something
+            that is refused.
     """
     check_files(folder)
     model_type = read_config(folder).get("model_type")
@@ -241,7 +241,8 @@ def check_safetensors(path: Path) -> None:
             raise BadInput(f"{path.name} is not a complete safetensors file; upload it again")
         if length > HEADER_MOST:
             raise BadInput(
-                f"{path.name} has a header of {length} bytes, but at most {HEADER_MOST} are allowed; save more shards"
+                f"{path.name} has a header of {length} bytes, but at most {HEADER_MOST} are allowed; save the weights "
+                "in more shards"
             )
         try:
             claimed = parse_header(file.read(length)).claimed
@@ -254,7 +255,7 @@ def check_safetensors(path: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """List everything below a folder except the notes of `huggingface_hub` on its download."""
+    """List everything below a folder except the metadata that `huggingface_hub` stores about its download."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if inside[:2] == (".cache", "huggingface") or (path.is_dir() and not path.is_symlink()):

@@ -101,7 +101,9 @@ class SpeechModel:
         self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, prompted with its speaker's voice; equal arguments give equal samples, shape (frames,)."""
+        """Say a line, prompted with its speaker's voice; identical arguments give identical samples, shape
+        (frames,).
+        """
         prompt = self.require_words(reference) if reference else self._first.get(voice)
         samples = self.continue_voice(text, voice, prompt, seed)
         self.keep(voice, samples, text)
@@ -112,13 +114,13 @@ class SpeechModel:
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a piece of a script, shape (frames,), with later pieces in the voices of the first.
+        """Perform a piece of a script; later pieces keep the voices of the first. The result has the shape (frames,).
 
         Args:
             piece: consecutive turns.
             speakers: the speakers of the whole script, in order.
             clips: reference recordings by speaker, if there are any.
-            seed: the seed of the draws.
+            seed: the seed of all random draws.
         """
         raise NotImplementedError
 

@@ -20,7 +20,7 @@ from podeval.systems.adapters.speech_model import finish, open_model, read_mono
 from podeval.systems.speech import Ask, OneByOne, Samples, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
 
-# Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in their own voice. Their
+# Qwen3-Omni and Qwen2.5-Omni in transformers hear a person's turns and answer in words and in their own voice. Their
 # processors are not loaded, because they need libraries for images and video. Instead, words go through the tokenizer
 # and its chat template, and sounds through the feature extractor; each sound gets as many placeholder tokens as its
 # length requires.
@@ -33,12 +33,12 @@ LONGEST = 4_096
 
 
 class QwenOmni:
-    """A system that converses, one turn at a time, because its noise is drawn for a whole batch."""
+    """A conversing system that answers one turn at a time, because noise is drawn for a whole batch."""
 
     network = "Qwen3OmniMoeForConditionalGeneration"
     title = "Qwen3-Omni"
     system = ""
-    """Instructions before a conversation."""
+    """Instructions that precede a conversation."""
     padding: bool | str = True
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
@@ -68,7 +68,7 @@ class QwenOmni:
             The answer, and details about it.
 
         Raises:
-            SpeechFailed: the model returned no words or no sound.
+            SpeechFailed: the model returned no words or no audio.
             BadInput: the conversation does not fit into the model's window.
         """
         self._recordings.append(recording)
@@ -120,7 +120,7 @@ class QwenOmni:
         text = self._tokenizer.apply_chat_template(self._messages, tokenize=False, add_generation_prompt=True)
         parts = text.split(mark)
         if len(parts) != len(lengths) + 1:
-            raise SpeechFailed("the model's chat template does not give every recording its place")
+            raise SpeechFailed("the model's chat template does not include every recording")
         text = parts[0] + "".join(mark * int(length) + part for length, part in zip(lengths, parts[1:], strict=True))
         words = self._tokenizer(text, return_tensors="pt", add_special_tokens=False)
         return {
@@ -135,11 +135,11 @@ class QwenOmni:
         return list(self._model.config.talker_config.speaker_id or {})
 
     def _speaking(self) -> dict[str, Any]:
-        """Return the settings for answers in words and sound, and the tokens that end answers."""
+        """Return the settings for answers in text and audio, and the tokens that end answers."""
         return {"return_audio": True, "thinker_eos_token_id": self._model.config.im_end_token_id}
 
     def _wave(self, waves: Any) -> Any:
-        """Return the sound of the only answer."""
+        """Return the audio of the only answer."""
         return waves[0]
 
     def _places(self, frames: Any) -> list[int]:
@@ -162,7 +162,7 @@ class Qwen25Omni(QwenOmni):
         "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
         "visual inputs, as well as generating text and speech."
     )
-    padding = "max_length"  # its encoder takes no other rate
+    padding = "max_length"  # its encoder accepts no other rate
 
     def _voices(self) -> list[str]:
         wanted = {"cond", "ref_mel", "bos_token"}
@@ -179,7 +179,7 @@ class Qwen25Omni(QwenOmni):
         }
 
     def _wave(self, waves: Any) -> Any:
-        return waves  # for a single conversation, it returns the sound itself
+        return waves  # for a single conversation, it returns the audio itself
 
     def _places(self, frames: Any) -> list[int]:
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths
@@ -193,7 +193,7 @@ PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
 
 RATE = 16_000
-"""Sampling rate of the input sound in Hz."""
+"""Sampling rate of the input audio in Hz."""
 
 ANSWER_TOKENS = 512
 """Maximum length of an answer in tokens, if neither the preset nor the model's repo sets one."""
@@ -220,7 +220,7 @@ _LONGEST = 600.0
 
 @dataclass
 class Conversing(OneByOne[SpokenAnswers]):
-    """A maker of answers.
+    """An output maker whose outputs are spoken answers.
 
     Attributes:
         speaker: the system that converses.

@@ -41,7 +41,7 @@ LINE_CLASSES = (
     ModelClass(
         "higgs_audio_v2",
         "Higgs Audio v2",
-        "voices by reference recording, else its first line's",
+        "voices from reference recordings, else from first lines",
         "line_models:HiggsAudio",
     ),
 )
@@ -66,7 +66,7 @@ PAUSE = 0.4
 
 @dataclass
 class ScriptReader(OneByOne[Speech]):
-    """An output maker that lets a model speak.
+    """An output maker that reads scripts aloud with a model.
 
     Attributes:
         model: the model that speaks.

@@ -21,7 +21,7 @@ SERVERS = {
 
 
 def find_server(api: str) -> "type[ServerSystem]":
-    """Return the class of the systems that are reached by an API.
+    """Return the class of the systems that are reached through an API.
 
     Raises:
         BadInput: there is no such API; the message lists the existing ones.

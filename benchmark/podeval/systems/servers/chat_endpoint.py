@@ -55,7 +55,9 @@ class ChatEndpoint(ServerSystem):
         server_kind: str = "openai",
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to one speaker."""
+        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to a particular
+        speaker.
+        """
         kind = open_kind(server_kind, connection, model)
         if not kind.chats:
             raise BadInput(
@@ -127,7 +129,7 @@ def _read_completion(response: ServerResponse) -> ChatAnswer:
 
 
 def _describe(answer: ChatAnswer, response: ServerResponse) -> dict[str, Any]:
-    """Return other useful facts about an answer: tokens, cost, and whether it was complete."""
+    """Return other useful facts about an answer: tokens, cost, and whether it is complete."""
     cost = response.cost if answer.cost is None else answer.cost
     about = {"prompt_tokens": answer.prompt_tokens, "tokens": answer.answer_tokens, "cost": cost}
     known: dict[str, Any] = {name: value for name, value in about.items() if value is not None}
@@ -141,10 +143,10 @@ def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
 
 
 def _read_answer(turn: RecordedUserTurn, answer: ChatAnswer, response: ServerResponse) -> SpokenAnswer:
-    """Read the sound and the words of an answer.
+    """Read the audio and the words of an answer.
 
     Raises:
-        SpeechFailed: the answer contains no sound.
+        SpeechFailed: the answer contains no audio.
     """
     audio = answer.raw["choices"][0]["message"].get("audio")
     if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):

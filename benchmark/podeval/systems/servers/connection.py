@@ -1,5 +1,5 @@
-"""Requests to a measured server: they are repeated while it is in trouble, timed chunk by chunk, and never reveal a
-secret.
+"""Requests to a measured server, which are retried while it reports a temporary failure, timed chunk by chunk, and
+never reveal a secret.
 
 tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a truncated body); a pause requested
 with `Retry-After` is respected up to a minute. The key is read only from the environment.
@@ -49,23 +49,23 @@ __all__ = [
 
 TRIES = 5
 LONGEST_PAUSE = 60.0
-"""Maximum pause in seconds; if a server requests a longer one, it is given up for this item."""
+"""Maximum pause in seconds; if a server requests a longer one, the request is abandoned."""
 MOST_BYTES = 512 * 2**20
 """Maximum number of bytes of one response."""
 JSON_VALUES_MOST = 1_000_000
-"""Maximum number of JSON values in a response or an event; sound is a single value."""
+"""Maximum number of JSON values in a response or an event; audio is a single value."""
 MOST_PIECES = 1_000_000
 """Maximum number of pieces of one response; each is stored with its time."""
 FACT_BYTES = 2**20
 """Maximum number of bytes of an answer in which a server describes itself."""
 SECONDS = 60.0
-"""Maximum seconds of audio in a response unless the caller states another number."""
+"""Maximum seconds of audio in a response unless the caller specifies another number."""
 SLOWEST = 10.0
-"""Multiple of its own length that audio may take to arrive after the timeout."""
+"""Maximum time for audio to arrive, as a multiple of its length, in addition to the timeout."""
 
 Answer = TypeVar("Answer")
 Send = Callable[[str, Mapping[str, Any], float, int], "ServerResponse"]
-"""Function that sends a request once: its path, its body, its time limit in seconds, and the number of the attempt."""
+"""Function that sends a request once: its path, body, time limit in seconds, and attempt number."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 _REPLACED = {
@@ -113,7 +113,7 @@ class ServerConnection:
         url: base URL, to which `/audio/speech` and similar paths are added.
         timeout: seconds without a byte after which a request has failed; a request that keeps receiving ends after
             another ten times the audio's length.
-        pace: the limit on the rate and on requests in flight.
+        pace: the limits on the rate of requests and on the number in flight.
         tries: maximum number of attempts for a request.
         sleep: function that waits between attempts.
         refused: the fields that the server has refused so far.
@@ -162,7 +162,7 @@ class ServerConnection:
         seconds: float = SECONDS,
         send: "Send | None" = None,
     ) -> tuple[Answer, ServerResponse]:
-        """Send a request as JSON and read the response; repeat it while the server is in trouble.
+        """Send a request as JSON and read the response, retrying while the server reports a temporary failure.
 
         Args:
             path: path below the base URL.
@@ -181,7 +181,9 @@ class ServerConnection:
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return the result of a request, repeated while the server is in trouble; `ask` gets the attempt number."""
+        """Return the result of a request, retried while the server reports a temporary failure; `ask` gets the attempt
+        number.
+        """
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
             retry=retry_if_exception_type((ServerBusy, ServerBroke)),
@@ -205,7 +207,7 @@ class ServerConnection:
             files: names, contents and types of files, by field.
 
         Raises:
-            PodevalError: the request is refused, or the server is in trouble; see `post`.
+            PodevalError: the request is refused, or the server fails; see `post`.
         """
         address = f"{self.url.rstrip('/')}/{path}"
         self.pace.wait()
@@ -269,7 +271,7 @@ class ServerConnection:
                     raise self.explain(raised.error, path, fitted) from None
 
     def explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
-        """Return the meaning of an error for the run, given the path below the base URL and the fields sent."""
+        """Return what an error means for the run, given the path below the base URL and the fields sent."""
         return explain_error(error, self.hide_key(error.describe(f"{self.url.rstrip('/')}/{path}")), sent)
 
     def _post_once(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:
@@ -307,7 +309,7 @@ class ServerConnection:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        """The client, whose connections stay open, so that a server is connected to only once."""
+        """The client; it keeps its connections open, so it connects to a server only once."""
         timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0))
         return end_reads(httpx.Client(timeout=timeout, limits=httpx.Limits(max_keepalive_connections=MOST_AT_ONCE)))
 
@@ -317,7 +319,7 @@ class ServerConnection:
         # No compression, so that the arriving bytes are audio and can be timed.
         key = os.environ.get(KEY, "").strip()
         if not key.isascii():
-            raise ServerRefused(f"{KEY} contains characters that no key has; set it again")
+            raise ServerRefused(f"{KEY} contains characters that are not allowed in a key; set it again")
         return {"Accept-Encoding": "identity", **({self.key_header: f"{self.key_prefix}{key}"} if key else {})}
 
 
@@ -355,7 +357,7 @@ def require_no_error(response: ServerResponse) -> Any:
     """Return the data of a response in JSON; None if it is not JSON.
 
     Raises:
-        ServerError: the response states an error although its status is successful.
+        ServerError: the response reports an error although its status indicates success.
     """
     data = None
     with contextlib.suppress(ValueError):

@@ -1,10 +1,10 @@
 """A live conversation over a WebSocket: it plays a person's recorded turns, and receives a server's speech.
 
-Sound is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
+Audio is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
 answer, or in the middle of the answer (`interrupt_after`). Both channels are stored with their times; see
-`podeval.systems.servers.two_channels`. A conversation that is faster than real time (`pace`) does not measure timing,
-so timing is not stored.
+`podeval.systems.servers.two_channels`. In a conversation that is faster than real time (`pace`), timing is meaningless
+and is not stored.
 """
 
 import asyncio
@@ -45,15 +45,16 @@ from podeval.systems.speech import Samples, Speech, SpeechFailed, SpokenAnswer, 
 from podeval.text.json_text import parse_json
 
 FRAME = 0.01
-"""Seconds of sound in one message to the server."""
+"""Seconds of audio in one message to the server."""
 PAUSE, LONG_PAUSE = 0.5, 2.0
-"""Seconds of silence after which the next turn begins; the longer one is for systems that never report their end."""
+"""Seconds of silence after which the next turn begins; the longer one is for systems that never report the end of an
+answer."""
 LONGEST_ANSWER = 300.0
 """Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
 """Maximum bytes of a message and of all messages of a conversation, and maximum numbers of messages and responses."""
 MOST_LATE = 2.0
-"""Maximum delay in seconds of sent sound; beyond it, this machine or the server is too slow."""
+"""Maximum delay in seconds of sent audio; beyond it, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
@@ -67,11 +68,11 @@ class _Response:
     Attributes:
         name: the id.
         turn: number of the person's turn that it answers.
-        item: id of the message, and number of the part with sound.
+        item: id of the message, and number of its part with audio.
         words: the words.
-        audible: whether any of its sound arrived.
+        audible: whether any of its audio arrived.
         ended: whether the server ended it.
-        dropped: whether its later sound is not played.
+        dropped: whether its later audio is not played.
     """
 
     name: str
@@ -91,7 +92,7 @@ class LiveConversation:
         socket: an open WebSocket to the server.
         recordings: the recordings of the person's turns.
         session: the model, the voice and the additional fields of the session.
-        pace: seconds of the conversation per second.
+        pace: seconds of the conversation per second of real time.
         interrupt_after: seconds of an answer after which the next turn interrupts it; 0 means never.
     """
 
@@ -130,7 +131,7 @@ class LiveConversation:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if speak.done():
-                # The server's last messages explain why it does not take any more sound.
+                # The server's last messages explain why it does not accept any more audio.
                 await asyncio.wait([listen], timeout=1.0)
             next(task for task in tasks if task.done()).result()
         finally:
@@ -196,7 +197,7 @@ class LiveConversation:
         return ended and (last or now - self._channel.end >= PAUSE)
 
     async def _speak(self) -> None:
-        """Send sound as a microphone does: the current turn, and silence between turns."""
+        """Send audio as a microphone does: the current turn, and silence between turns."""
         while True:
             frames = len(self._left)
             planned = self._begin + (frames + 1) * FRAME / self._pace
@@ -288,11 +289,11 @@ class LiveConversation:
                     await self._take_end(event, self._now)
 
     def _find_response(self, event: Mapping[str, Any]) -> _Response:
-        """Return the response of an event, which answers the turn during or after which it began."""
+        """Return the response that an event belongs to; a response answers the turn during or after which it began."""
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
-            # A single response lasts for the whole conversation; uninterrupted sound answers the previous turn.
+            # A single response lasts for the whole conversation; uninterrupted audio answers the previous turn.
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")
@@ -301,7 +302,7 @@ class LiveConversation:
         return self._responses.setdefault(name, _Response(name, number))
 
     def _take_sound(self, event: Mapping[str, Any], now: float) -> None:
-        """Play sound that has arrived."""
+        """Play audio that has arrived."""
         response, part = self._find_response(event), event.get("content_index")
         response.item = str(event.get("item_id", "")), part if isinstance(part, int) else 0
         try:
@@ -312,7 +313,7 @@ class LiveConversation:
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
-        # A model that always produces sound also sends its silence.
+        # A model that always produces audio also sends its silence.
         if len(samples) and not response.dropped and not (self._full_duplex and np.max(np.abs(samples)) <= QUIET):
             rate = find_rate(event.get("sample_rate_hz"), self._sound_rate)
             self._channel.play(PlacedSound(response.turn, now, samples, rate, response.name, now))
@@ -338,7 +339,7 @@ class LiveConversation:
             await self._send("conversation.item.truncate", _ASIDE, **about)
 
     async def _take_end(self, event: Mapping[str, Any], now: float) -> None:
-        """End a response, and raise its error if it failed."""
+        """End a response; raise an error if it failed."""
         status, reason = find_in(event, "response", "status"), find_in(event, "response", "status_details", "reason")
         if status == "failed":
             error = read_event_error(find_in(event, "response", "status_details", "error"), reason)
@@ -352,14 +353,14 @@ class LiveConversation:
         self._end_response(response)
 
     def _end_response(self, response: _Response) -> None:
-        """End a response; words without sound are an error, and a response without either is not an answer."""
+        """End a response; words without audio are an error, and a response without either is not an answer."""
         response.ended = True
         if response.words and not response.audible and not response.dropped:
             name = self._name(response.turn)
             raise SpeechFailed(f"the server answered turn {name} without sound: {response.words[:80]!r}")
 
     def _leave(self, moment: float) -> float:
-        """Return the time at which the sound for this moment was sent."""
+        """Return the time at which the audio for this moment was sent."""
         return self._left[min(len(self._left) - 1, int(moment / FRAME))]
 
     def finish(self, tries: int) -> SpokenAnswers:
@@ -369,7 +370,7 @@ class LiveConversation:
             tries: number of conversations that were begun.
 
         Raises:
-            SpeechFailed: an answer contains no sound.
+            SpeechFailed: an answer contains no audio.
         """
         turns = dict(zip(self._recordings, self._turns, strict=True))
         answers, playback, times = [], [], []

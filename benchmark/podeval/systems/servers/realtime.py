@@ -41,7 +41,7 @@ class RealtimeEndpoint(ServerSystem):
 
     Attributes:
         voice: the voice of its answers; empty for the server's own.
-        pace: seconds of the conversation per second; if it is not 1, timing is not measured.
+        pace: seconds of the conversation per second of real time; if it is not 1, timing is not measured.
         interrupt_after: seconds of an answer after which the next turn interrupts it; 0 means never.
         fields: additional fields of the session.
     """
@@ -62,7 +62,9 @@ class RealtimeEndpoint(ServerSystem):
         interrupt_after: float = 0.0,
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to one speaker."""
+        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to a particular
+        speaker.
+        """
         first = next((name for name in voice if "=" not in name), "")
         return cls(connection, model, first, pace, interrupt_after, read_fields(field))
 

@@ -1,11 +1,11 @@
 """Dialects of `/v1/realtime`: the first event, which identifies a server, the opening of its session, and its errors.
 
-| dialect | its `session.created` has | sound goes there |
+| dialect | its `session.created` has | how audio is sent |
 |---|---|---|
-| `openai` | `session.audio` | at 24 kHz; the server finds the ends of turns |
+| `openai` | `session.audio` | at 24 kHz; the server detects the ends of turns |
 | `beta`: OpenAI before 2025-08, and servers after it | `session`, no `audio` in it | the same |
-| `vllm-omni` (duplex) | `session.audio` and `capabilities` | at 16 kHz; what was played is acknowledged |
-| `vllm-omni turns` | no `session` | at 16 kHz, between two commits for each turn; each is answered by itself |
+| `vllm-omni` (duplex) | `session.audio` and `capabilities` | at 16 kHz; the played audio is acknowledged |
+| `vllm-omni turns` | no `session` | at 16 kHz, between two commits for each turn; each turn is answered separately |
 | `sglang-omni` | `session.sglang` | at the rate that it grants, in numbered pieces |
 | `sglang-omni cascade` | as `beta`, with `capabilities` | at 16 kHz |
 """
@@ -35,11 +35,11 @@ class Dialect:
 
     Attributes:
         name: the name, as in the table above.
-        rate: sampling rate in Hz of the sent sound, unless the session states another.
+        rate: sampling rate in Hz of the sent audio, unless the session states another.
         updates: number of `session.updated` events before a conversation begins.
         voices: whether a voice can be chosen.
-        numbered: whether pieces of sound have numbers.
-        acknowledged: whether the client must report the played sound, because the server otherwise forgets its answers.
+        numbered: whether pieces of audio have numbers.
+        acknowledged: whether the client must report the played audio, because the server otherwise forgets its answers.
         committed: whether the client marks the ends of turns and is silent between them.
     """
 
@@ -125,7 +125,7 @@ def read_event_error(error: Any, code: Any = None) -> HttpError:
 
     Args:
         error: the error, as an object or as words.
-        code: the code of the error, if it is next to it.
+        code: the code of the error, if it is stated separately.
     """
     about = error if isinstance(error, Mapping) else {"message": str(error or code), "code": code}
     status = next((_STATUS_OF[str(about[key])] for key in ("code", "type") if str(about.get(key)) in _STATUS_OF), 500)

@@ -91,8 +91,8 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
     if error.is_theirs:
         return ServerBroke(reason)
     if status in (402, 404, 405, 410) or status < 400:
-        return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
-    # Its message may contain "audio" for the person's recording and "stream" for its own.
+        return ServerRefused(f"{reason}; check the server's address (for most servers, it ends in /v1) and --model")
+    # The message may use "audio" for the person's recording, and "stream" for the server's own stream.
     theirs = ({*CONTENT} - {*_CLIPS}) | (set() if error.fields else {"audio", "stream"})
     fields = {"input_audio": None, **sent, **(sent["audio"] if isinstance(sent.get("audio"), Mapping) else {})}
     ours = {name: value for name, value in fields.items() if name not in theirs}
@@ -168,4 +168,4 @@ def add_fields(body: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, 
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

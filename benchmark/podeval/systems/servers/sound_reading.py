@@ -1,8 +1,8 @@
-"""The sound of a response: a file, samples without a header, or server-sent events that carry either.
+"""The audio of a response: a file, samples without a header, or server-sent events that carry either.
 
-The bytes decide the format of the sound, not their label. A label that does not denote audio is refused by name, as is
+The bytes decide the format of the audio, not their label. A label that does not denote audio is refused by name, as is
 text under any label; if the label is not informative (`application/octet-stream`, or none), samples without a header
-must look like sound. The sampling rate comes from the file or from a header.
+must look like audio. The sampling rate comes from the file or from a header.
 """
 
 import base64
@@ -43,7 +43,7 @@ PCM_RATE = 24_000
 
 _LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=3600.0, total_bytes=2**31)
 _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL)
-"""First bytes of sound files, with which samples practically never begin."""
+"""First bytes of audio files, with which samples practically never begin."""
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
@@ -55,10 +55,10 @@ _OTHER_SAMPLES = re.compile(
 """Names of sample formats other than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64: always, or only if the event's type indicates sound."""
+"""Names under which events carry base64: always, or only if the event's type indicates audio."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""Words in the types of text events, whose `delta` is not sound and whose end is not the end of the speech."""
+"""Words in the types of text events, whose `delta` is not audio and whose end is not the end of the speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names that identify the last event."""
 _CUT = ("length", "content_filter")  # reasons why speech ended before it was complete
@@ -72,7 +72,7 @@ _STATED = {
 """Names of the rate, the channels and the depth of samples in headers and events."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
-"""JSON after sound, as sent by a server that fails after it has begun to answer."""
+"""JSON after audio, as sent by a server that fails after it has begun to answer."""
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
@@ -81,12 +81,12 @@ _CONTROLS = frozenset(range(32)) - {9, 10, 13}
 
 @dataclass(frozen=True)
 class ServedSound:
-    """The sound of a response.
+    """The audio of a response.
 
     Attributes:
         samples: mono samples, shape (frames,).
         rate: sampling rate in Hz.
-        playback: the playback for a listener who plays the sound while it arrives.
+        playback: the playback for a listener who plays the audio while it arrives.
         lies: wrong statements in the headers.
         notes: notes for a reader of the measurements, such as an unstated rate.
     """
@@ -99,16 +99,16 @@ class ServedSound:
 
 
 def read_sound(response: ServerResponse, what: str) -> ServedSound:
-    """Decode the sound of a response and assign it to its arrival times.
+    """Decode the audio of a response and assign it to its arrival times.
 
-    Time to first audio is the time of the first byte of a sample: a header is not sound, but silence is.
+    Time to first audio is the time of the first byte of a sample: a header is not audio, but silence is.
 
     Args:
         response: the response to a request for speech.
         what: the text that was to be spoken, for messages.
 
     Raises:
-        SpeechFailed: the response contains no sound, or sound that cannot be decoded.
+        SpeechFailed: the response contains no audio, or audio that cannot be decoded.
         ServerError: the response contains an error instead.
     """
     kind = _media_type(response.headers)
@@ -145,7 +145,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
 
 
 def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
-    """Return samples, rate, the offset of the sound in the body, and a note."""
+    """Return samples, rate, the offset of the audio in the body, and a note."""
     kind, body = _media_type(response.headers), response.body
     if name_container(io.BytesIO(body), 0, len(body))[0] is None and (
         any(name in kind for name in _PCM) or (kind in _UNLABELLED and not is_like_noise(_cut(body, "<i2")))
@@ -160,7 +160,7 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
             reason = str(refusal).replace(repr(str(path)), "it")
             raise ServerBroke(f"the server sent sound that cannot be decoded: {reason}") from None
         offset = body.find(b"data", 12, 4096) + 8 if sound.container == "wav" else 0
-        note = f"{sound.container} of the server: {sound.note}" if sound.note else None
+        note = f"{sound.container} from the server: {sound.note}" if sound.note else None
         return _to_mono(np.asarray(sound.samples)), sound.rate, offset, note
 
 
@@ -168,7 +168,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     """Read headerless samples: 16 bits, one channel and 24 kHz unless the HTTP headers state otherwise.
 
     In RFC 3551, `L16` is big-endian, but most servers send little-endian samples, and some send floats under the same
-    label; the interpretation that looks like sound is used.
+    label; the interpretation that looks like audio is used.
     """
     headers = {header: value for name, value in response.headers.items() for header in _match_header(name)}
     label = response.headers.get("content-type", "")
@@ -189,7 +189,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples; the last is incomplete")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
-    notes += ["the server sent samples as random as noise, perhaps of another kind"] if is_like_noise(samples) else []
+    notes += ["the server sent samples as random as noise, perhaps in another format"] if is_like_noise(samples) else []
     return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None
 
 
@@ -201,12 +201,12 @@ def _cut(body: bytes, kind: str) -> NDArray[Any]:
 def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
     """Return the files, or the samples, that server-sent events carry, each piece with the time of its event.
 
-    Sound after the end of one sentence also belongs to the speech; an end event that repeats all of it adds nothing.
+    Audio after the end of one sentence also belongs to the speech; an end event that repeats all of it adds nothing.
 
     Raises:
         ServerError: an event states an error.
         ServerBroke: an event is truncated, or no event reports the end of the speech.
-        SpeechFailed: no event carries sound.
+        SpeechFailed: no event carries audio.
     """
     files: list[list[tuple[float, bytes]]] = []
     headers, is_done = {**response.headers, "content-type": "application/octet-stream"}, False
@@ -268,15 +268,15 @@ def read_events(response: ServerResponse) -> Iterator[tuple[str, str, float]]:
 
 
 def _repeats(sound: bytes, before: bytes) -> bool:
-    """Return whether a sound repeats all earlier sound, possibly as a separate file."""
+    """Return whether a piece of audio repeats all earlier audio, possibly as a separate file."""
     return bool(before) and len(sound) >= len(before) and sound.endswith(before[-1000:])
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return the sound that an event of a kind carries under one of its names, at any depth; empty if there is none.
+    """Return the audio that an event of a kind carries under one of its names, at any depth; empty if there is none.
 
     Raises:
-        ValueError: the sound is not base64.
+        ValueError: the audio is not base64.
     """
     names = (*_SOUNDS, *(_PIECES if _CARRIERS.match(kind) else ()))
     values = (one.get(name) for one in _list_objects(event) for name in names)
@@ -284,7 +284,8 @@ def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode base64 in the standard or the URL-safe alphabet, also as a data URI, with white space or without padding.
+    """Decode base64 in the standard or the URL-safe alphabet, including as a data URI, with white space or without
+    padding.
 
     Raises:
         ValueError: the text is not base64, or was cut into pieces.
@@ -335,7 +336,7 @@ def _stated_rate(headers: Mapping[str, str]) -> int | None:
 
 
 def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequence[StreamedChunk]:
-    """Assign each arrival its share of the sound; bytes before `offset` are a header and do not count."""
+    """Assign each arrival its share of the audio; bytes before `offset` are a header and do not count."""
     sizes, before = [], offset
     for _, size in response.arrivals:
         sizes.append(max(0, size - before))
@@ -345,7 +346,7 @@ def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequ
     return [StreamedChunk(at, seconds * size / whole) for (at, _), size in arrivals if size]
 
 
-# Recordings in 16-bit WAV, which every server accepts, and the reference voice that is sent as one.
+# Recordings in 16-bit WAV, which every server accepts, and reference voices, which are sent in this form.
 
 
 def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:
@@ -385,15 +386,15 @@ class ReferenceClip:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the sound, which identifies the voice."""
+        """SHA-256 of the audio, which identifies the voice."""
         return hashlib.sha256(self.audio).hexdigest()
 
     @property
     def base64(self) -> str:
-        """The sound in base64."""
+        """The audio in base64."""
         return base64.b64encode(self.audio).decode()
 
     @property
     def uri(self) -> str:
-        """The sound as a data URI."""
+        """The audio as a data URI."""
         return f"data:audio/wav;base64,{self.base64}"

@@ -3,8 +3,8 @@
 The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
 after the other, so the times are those of one listener, unless several requests are in flight
 (`podeval.systems.servers.streaming`); they are joined as in the built-in readers (`podeval.systems.dialogue_reader`). A
-whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the sound; if
-headers contradict the sound, the sound counts, and the log records this.
+whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the audio; if
+headers contradict the audio, the audio takes precedence, and the log records this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class SpeechEndpoint(ServerSystem):
     Attributes:
         voices: names of voices on the server; the n-th speaker of a script without an assigned voice gets the n-th.
         by_speaker: voices of speakers by name.
-        stream: whether the sound is requested as a stream.
+        stream: whether the audio is requested as a stream.
         kind: the kind of the server; OpenAI's API by default.
         clone: whether each speaker has the reference voice from the item.
         whole: whether scripts are sent as a whole.
@@ -81,13 +81,13 @@ class SpeechEndpoint(ServerSystem):
         dialogue: str = "",
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; without a voice, the server's own are requested.
+        """See `ServerSystem.open`; if no voice is named, the server is asked for its voices.
 
         Args:
             connection: the connection to the server.
             model: the name of the model on the server.
             voice: names of voices, or SPEAKER=VOICE.
-            stream: whether the sound is requested as a stream.
+            stream: whether the audio is requested as a stream.
             server_kind: the name of the server's kind.
             clone: whether each speaker has the reference voice from the item.
             dialogue: `whole` or `turns`; `whole` by default if the model is known to perform dialogues.
@@ -112,7 +112,7 @@ class SpeechEndpoint(ServerSystem):
         whole = (dialogue == "whole" or (not dialogue and kind.performs and fits)) and speakers > 1
         pairs = [name.partition("=") for name in voice]
         if not all(name if equals else first for first, equals, name in pairs):
-            raise BadInput("--voice takes the name of a voice, or SPEAKER=VOICE; one of them is empty")
+            raise BadInput("--voice takes the name of a voice, or SPEAKER=VOICE; one value lacks a name")
         by_speaker = {speaker: name for speaker, equals, name in pairs if equals}
         voices = tuple(name for name, equals, _ in pairs if not equals)
         if unknown := kind.list_unknown([*voices, *by_speaker.values()]):
@@ -145,8 +145,8 @@ class SpeechEndpoint(ServerSystem):
             "voices": "reference" if self.clone else list(self.voices),
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
-            # Earlier versions did not request a stream of sound, so their runs may contain events that were read as
-            # sound; these are different runs.
+            # Earlier versions did not request a stream of audio, so their runs may contain events that were read as
+            # audio; these are different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
             # Runs on servers with OpenAI's API have the same identity as before kinds existed.
@@ -301,7 +301,7 @@ class SpeechEndpoint(ServerSystem):
 
 
 def _at_one_rate(served: Sequence[Served]) -> tuple[int, list[Samples]]:
-    """Return the rate of the first sound, and all sounds at that rate."""
+    """Return the rate of the first piece of audio, and all pieces at that rate."""
     rate = served[0][0].rate
     return rate, [
         sound.samples if sound.rate == rate else resample(sound.samples, sound.rate, rate) for sound, _ in served

@@ -1,7 +1,7 @@
-"""How sound that arrives in chunks would have played: its start, its steadiness and its interruptions.
+"""How audio that arrives in chunks would have played: when it starts, how steadily it plays, and where it stalls.
 
-Playback begins with the first audio that arrives. Each chunk must arrive before the previous sound ends; otherwise
-playback stalls until it arrives and then continues. Figures come from this client's clock and from decoded audio; a
+Playback begins with the first audio that arrives. Each chunk must arrive before the previous audio ends; otherwise
+playback stalls until it arrives and then continues. The values come from this client's clock and from decoded audio; a
 server's own statements are not used.
 """
 
@@ -20,7 +20,7 @@ from podeval.errors import PodevalError
 
 @dataclass(frozen=True)
 class StreamedChunk:
-    """Audio that arrived together: `seconds` of sound, `at` seconds after the request was sent."""
+    """Audio that arrived together: `seconds` of audio, `at` seconds after the request was sent."""
 
     at: float
     seconds: float
@@ -100,7 +100,7 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
     }
 
 
-# The requests that a server gets: the maximum per minute, and the number kept in flight. All threads that query one
+# Limits on the requests to a server: the number per minute, and the number in flight. All threads that query one
 # server share one `RequestPace`. If the server asks one of them to pause, all do.
 
 MOST_AT_ONCE = 64
@@ -150,7 +150,7 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for this many seconds from now; a single sender observes pauses by itself."""
+        """Send nothing for this many seconds from now; with one request at a time, the sender itself already pauses."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 

@@ -1,7 +1,7 @@
 """A live conversation on two channels: the person's speech and the system's speech as a listener hears it, with times.
 
-Times are seconds since the conversation began, by this machine's clock. The system's sound plays in order as it
-arrives, and stops when the server says that the person is speaking: unplayed sound is dropped. Speech is sound within
+Times are seconds since the conversation began, by this machine's clock. The system's audio plays in order as it
+arrives, and stops when the server says that the person is speaking: unplayed audio is dropped. Speech is audio within
 30 dB of its channel's level, with the pauses of `podeval.stats.turn_taking`; noise after the words counts as speech.
 """
 
@@ -18,7 +18,7 @@ from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_u
 from podeval.systems.speech import Samples
 
 QUIET, SHORTEST = 1e-3, 0.02
-"""Magnitude up to which a sample is silence at any level, and seconds of sound up to which it is a click, not speech.
+"""Magnitude up to which a sample is always silence, and length in seconds up to which a sound is a click, not speech.
 """
 
 Stretch = tuple[float, float]
@@ -27,7 +27,7 @@ Stretch = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedSound:
-    """Sound with its place in a conversation: a turn of the person, or system sound that arrived together.
+    """Audio with its position in a conversation: a turn of the person, or system audio that arrived together.
 
     Attributes:
         turn: number of the person's turn, or of the turn that is answered.
@@ -53,10 +53,10 @@ class PlacedSound:
 
 @dataclass
 class SystemChannel:
-    """The system's sound as a listener hears it.
+    """The system's audio as a listener hears it.
 
     Attributes:
-        pieces: sound that was played or is waiting to be, in order, at one rate.
+        pieces: audio that was played or is waiting to be, in order, at one rate.
         interrupted: times at which the server said that it stopped.
         stalls: whether playback stalls if a response arrives too late to continue without a gap.
     """
@@ -67,11 +67,11 @@ class SystemChannel:
 
     @property
     def end(self) -> float:
-        """Time at which everything received has been played; 0 before the first."""
+        """Time at which all received audio has been played; 0 if there is none."""
         return self.pieces[-1].end if self.pieces else 0.0
 
     def play(self, piece: PlacedSound) -> None:
-        """Play received sound after the sound that is waiting."""
+        """Play received audio after the audio that is waiting."""
         last = self.pieces[-1] if self.pieces else piece
         follows = last.response == piece.response and last is not piece
         start = last.end if follows and not self.stalls else max(piece.arrival, self.end)
@@ -79,7 +79,9 @@ class SystemChannel:
         self.pieces.append(replace(piece, start=start, samples=samples, rate=last.rate))
 
     def stop(self, at: float) -> str | None:
-        """Drop the sound that is unplayed at a time; return the id of the response that was playing, if any."""
+        """Drop the audio that has not been played at a given time; return the id of the response that was playing, if
+        any.
+        """
         playing = next((piece.response for piece in self.pieces if piece.end > at), None)
         begun = (piece for piece in self.pieces if piece.start < at)
         parts = [replace(each, samples=each.samples[: round((at - each.start) * each.rate)]) for each in begun]
@@ -87,17 +89,19 @@ class SystemChannel:
         return playing
 
     def measure_played(self, response: str) -> int:
-        """Return the length in whole milliseconds of a response's sound that has been played or is waiting to be."""
+        """Return the length in whole milliseconds of a response's audio that has been played or is waiting to be."""
         return int(sum(1000 * (piece.end - piece.start) for piece in self.pieces if piece.response == response))
 
     def list_answer(self, turn: PlacedSound) -> list[PlacedSound]:
-        """List the pieces that answer a turn, without those that ended before it did, unless there are no others."""
+        """List the pieces that answer a turn, excluding those that ended before it did, unless there are no others."""
         pieces = [piece for piece in self.pieces if piece.turn == turn.turn]
         return [piece for piece in pieces if piece.end > turn.end] or pieces
 
 
 def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
-    """Return the sound of one or more pieces from a time on as a single sound, with silence between them."""
+    """Return the audio of one or more pieces as a single array that starts at a given time, with silence between
+    them.
+    """
     rate = pieces[0].rate
     samples = np.zeros(round((pieces[-1].end - begin) * rate), np.float32)
     for piece in pieces:
@@ -117,7 +121,7 @@ def render_both(turns: Sequence[PlacedSound], channel: SystemChannel) -> tuple[S
 
 
 def find_stretches(sound: PlacedSound) -> list[Stretch]:
-    """Find the times of the stretches of speech in a sound."""
+    """Find the start and end of each stretch of speech in a piece of audio."""
     limit = max(QUIET, SILENT_SAMPLE * measure_level(sound.samples, sound.rate))
     loud = np.flatnonzero(np.abs(sound.samples) > limit)
     if not len(loud):
@@ -138,8 +142,8 @@ def measure_live_turns(
 
     Args:
         turns: the person's turns (at least one) by id, in order.
-        channel: the system's channel, with some sound.
-        leave: function that returns the time at which the person's sound of a moment was sent.
+        channel: the system's channel, which must contain audio.
+        leave: function that returns the time at which the person's audio for a given moment was sent.
         full_duplex: whether the server never reports a stop, so a system that falls silent before the person does
             counts as stopped.
 
@@ -150,7 +154,7 @@ def measure_live_turns(
         whether it was stopped rather than finished; the medians of both, the latter over those that stopped;
         `overlap_share`, `backchannels_per_minute` and `events` as in the metric `turn_taking`.
     """
-    # A silent recording counts with its full length.
+    # A silent recording counts as speech over its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}
     pieces = [[piece for piece in channel.pieces if piece.turn == turn.turn] for turn in turns.values()]
     answers = [find_stretches(render(each, each[0].start)) if each else [] for each in pieces]

@@ -55,7 +55,7 @@ def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
                 return name, f"{statement} {words[:60]!r}"
     about = connection.get("info")
     if isinstance(about, dict) and isinstance(about.get("voice"), dict) and "num_speakers" in about["voice"]:
-        return "piper", "its /info describes a voice of Piper"
+        return "piper", "its /info describes a Piper voice"
     if host.endswith(".endpoints.huggingface.cloud") and not _list_models(connection):
         return "huggingface", f"its host is {host}, and it lists no models"
     return "openai", "it does not identify itself as another kind"

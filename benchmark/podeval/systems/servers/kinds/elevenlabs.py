@@ -1,7 +1,8 @@
-"""The ElevenLabs API, as read from its SDK 2.78.0: a text in a voice, or a dialogue as a list of texts with voices.
+"""The ElevenLabs API, as implemented in its SDK 2.78.0: a text in a voice, or a dialogue as a list of texts with
+voices.
 
 A dialogue has at most 10 voices, and should have at most 2,000 characters. Reference voices are uploaded as instant
-clones, without their words; each has a name derived from its sound, so it is uploaded once and stays in the account.
+clones, without their words; each has a name derived from its audio, so it is uploaded once and stays in the account.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,5 @@
-"""Gemini's speech API, as read from its SDK 3.6.1: `generateContent` with a speech config of one voice or exactly two.
+"""Gemini's speech API, as implemented in its SDK 3.6.1: `generateContent` with a speech config of one voice or exactly
+two.
 
 From model 3.8 on, turns of a dialogue are parts with their speaker in `speechMetadata`; for earlier models, they are
 lines that begin with the speaker's name. The answer is JSON with samples in base64, or a stream of events. A reference

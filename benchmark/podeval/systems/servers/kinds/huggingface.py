@@ -1,7 +1,7 @@
 """Hugging Face through its own client, `InferenceClient.text_to_speech`, which supports its providers' formats.
 
-The router's address (https://router.huggingface.co) means the provider in the field `provider`, or the first one that
-has the model; any other address is that of an Inference Endpoint. The client returns the sound in one piece.
+The router's address (https://router.huggingface.co) selects the provider in the field `provider`, or the first one that
+has the model; any other address is that of an Inference Endpoint. The client returns the audio in one piece.
 """
 
 import inspect
@@ -46,7 +46,7 @@ class HuggingFace(ServerKind):
 
         key = os.environ.get(KEY, "").strip()
         if not key:
-            raise ServerRefused(f"set {KEY} to a token of Hugging Face; otherwise its client sends the one saved here")
+            raise ServerRefused(f"set {KEY} to a Hugging Face token; otherwise the client sends the token saved here")
         parameters = inspect.signature(InferenceClient.text_to_speech).parameters
         arguments = {name: value for name, value in body.items() if name in parameters and name != "model"}
         more = {name: value for name, value in body.items() if name not in (*parameters, "provider")}
@@ -66,7 +66,7 @@ class HuggingFace(ServerKind):
             response = error.response
             raise ServerError(read_http_error(response.status_code, response.content, response.headers)) from None
         except ValueError as error:
-            raise ServerRefused(f"huggingface_hub cannot ask for {self.model}: {error}; check --model") from None
+            raise ServerRefused(f"huggingface_hub cannot request {self.model}: {error}; check --model") from None
         except HTTPError as error:
             raise ServerBusy(f"the connection to {self.connection.url} broke ({error})") from None
         seconds = time.perf_counter() - begin

@@ -47,7 +47,7 @@ class ServerKind(ABC):
         key_prefix: the text before the key in this header.
         query: fields of a request that are sent in its URL.
         clones: whether it takes reference voices.
-        streams: whether it can stream sound.
+        streams: whether it can stream audio.
         clip_seconds: minimum and maximum length of a reference voice, in seconds.
         chats: whether it also writes scripts and answers, through `/chat/completions`.
         voice_examples: two names of voices, for the message that asks for voices.
@@ -121,7 +121,7 @@ class ServerKind(ABC):
             parts: the turns in order.
             voices: the voices by speaker, in the order of the script's speakers.
             seed: the seed.
-            stream: whether the sound is requested as a stream.
+            stream: whether the audio is requested as a stream.
 
         Raises:
             BadInput: this kind accepts one turn per request.
@@ -142,7 +142,7 @@ class ServerKind(ABC):
         return tuple(voice for voice in names if isinstance(voice, str) and voice)
 
     def list_unknown(self, voices: Sequence[str]) -> list[str]:
-        """Return the voices that the server would silently replace by others."""
+        """Return the voices that the server would silently replace with others."""
         return []
 
     def adopt(self, clip: ReferenceClip) -> Voice:
@@ -159,7 +159,7 @@ class ServerKind(ABC):
         return clip
 
     def post(self, request: SpeechRequest, what: str) -> tuple[ServedSound, ServerResponse]:
-        """Send a request and read the sound of the response; raises the same errors as `ServerConnection.post`.
+        """Send a request and read the audio of the response; raises the same errors as `ServerConnection.post`.
 
         Args:
             request: the request.
@@ -178,5 +178,5 @@ class ServerKind(ABC):
         return None
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
-        """Read the sound of a response; raises the same errors as `read_sound`."""
+        """Read the audio of a response; raises the same errors as `read_sound`."""
         return read_sound(response, what)

@@ -101,8 +101,8 @@ class OpenAi(ServerKind):
         return {"voice": voices[0]} if voices and voices[0] else {}
 
 
-# OpenRouter, as read from its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform
-# dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Sound comes as samples or MP3; there is no
+# OpenRouter, as implemented in its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform
+# dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Audio comes as samples or MP3; there is no
 # seed. A reference voice is a part of `input_references` and its words are the next part; a request can have one voice.
 
 
@@ -125,7 +125,7 @@ class OpenRouter(ServerKind):
         return 1 if clone else 2 if "gemini" in self.model.lower() else 16
 
     def write_turn(self, text: str, voice: Voice, seed: int, *, stream: bool = False) -> SpeechRequest:
-        """See `ServerKind`; the sound is always streamed."""
+        """See `ServerKind`; the audio is always streamed."""
         if not isinstance(voice, ReferenceClip):
             return self._write(text, {"voice": voice})
         audio = {"type": "input_audio", "input_audio": {"data": voice.base64, "format": "wav"}}
@@ -143,7 +143,7 @@ class OpenRouter(ServerKind):
         return SpeechRequest("audio/speech", body)
 
 
-# vLLM-Omni, as read from its wheel 0.30.0: OpenAI's route with the reference voice in `ref_audio` and `ref_text`.
+# vLLM-Omni, as implemented in its wheel 0.30.0: OpenAI's route with the reference voice in `ref_audio` and `ref_text`.
 # MOSS-TTSD takes a second voice in `ref_audio_2`, but no words for either. Fish Speech and Audio8 read speaker tags,
 # with at most one reference voice. A reference may last at most 30 seconds.
 
@@ -176,7 +176,7 @@ class VllmOmni(OpenAi):
         return {"ref_audio": clips[0].uri, **({"ref_text": clips[0].words} if clips[0].words else {})}
 
 
-# SGLang-Omni, as read from its wheel 0.1.9: OpenAI's route with reference voices in a list, `references`. For most
+# SGLang-Omni, as implemented in its wheel 0.1.9: OpenAI's route with reference voices in a list, `references`. For most
 # models, a text has at most 4,096 characters; a reference lasts between 1 and 30 seconds. Drama 3 so far refuses the
 # tags of speakers other than the first, and any field that a model does not declare is refused as well, so whole
 # dialogues are requested only with `--dialogue whole`.

@@ -1,7 +1,7 @@
-"""Piper's own HTTP server, as read from its package 1.8.0: `POST /synthesize` returns WAV.
+"""Piper's own HTTP server, as implemented in its package 1.8.0: `POST /synthesize` returns WAV.
 
 A voice is one of `/voices`; a speaker of a voice that has several speakers is written VOICE#SPEAKER. The server
-replaces unknown voices by its default voice, so voices are checked first.
+replaces unknown voices with its default voice, so voices are checked first.
 """
 
 from collections.abc import Sequence
