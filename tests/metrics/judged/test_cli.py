@@ -89,7 +89,7 @@ def test_what_a_metric_is_measured_against_is_asked_for_and_judges_are_refused_w
     tmp_path: Path,
 ) -> None:
     (tmp_path / "script.txt").write_text(SCRIPT, "utf-8")
-    with pytest.raises(BadInput, match="instruction_following also needs what was asked for"):
+    with pytest.raises(BadInput, match="instruction_following also needs the request"):
         run("measure", "instruction_following", tmp_path / "script.txt")
     with pytest.raises(BadInput, match="mattr does not use a judge"):
         run("measure", "mattr", tmp_path / "script.txt", "--judge", "x@http://127.0.0.1:9/v1")
@@ -185,7 +185,7 @@ def test_battles_of_every_two_systems_are_lines_of_a_log(judge: Callable[..., An
     assert (line["dialogue"], line["winner"], len(line["ballots"])) == ("ambient-1-1", "Lark", 2)
     assert {ballot["place"] for ballot in line["ballots"]} == {"first", "second"}
     assert line["prompt"].startswith("battle_transcript@1.1#")
-    with pytest.raises(BadInput, match="at least two"):
+    with pytest.raises(BadInput, match="no two systems answered the same dialogue"):
         run("judge", "battles", dialogues[0], *with_judge(made))
 
 
