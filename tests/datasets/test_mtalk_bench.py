@@ -133,7 +133,7 @@ def test_the_first_prompt_gives_the_capability_and_an_unknown_one_is_null_and_co
     names = [row["capability"] is not None for row in read(out, "turns")]
     assert names == [True, True, False, True]
     (note,) = read_lock(out)["notes"]
-    assert note.startswith("1 of 3 dialogues have an arena prompt that taxonomy.json 1.1.0 does not know")
+    assert note.startswith("1 of 3 dialogues have an arena prompt that taxonomy.json 1.1.0 does not contain")
     assert note in (out / "README.md").read_text(encoding="utf-8")
     assert list(verify(out)) == []
 

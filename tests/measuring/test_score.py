@@ -58,7 +58,7 @@ def test_a_score_that_was_stopped_goes_on_where_it_was(voice: Path, monkeypatch:
     ("source", "sentence"),
     [
         ("nowhere.wav", "does not exist: check the path"),
-        (0.1, "audio is a path, the bytes of a file"),
+        (0.1, "audio must be a path, the bytes of a file"),
         ({"array": np.zeros(9)}, "needs its `sampling_rate`"),
         ([], "nothing to score in an empty list"),
         (np.zeros(16_000), r"samples without their rate .*give \(samples, rate\)"),

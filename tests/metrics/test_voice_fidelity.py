@@ -234,7 +234,7 @@ def test_references_of_other_names_than_the_script_s_are_refused() -> None:
 
 
 def test_references_are_needed() -> None:
-    with pytest.raises(BadInput, match="sim also needs a recording of the voice each speaker should have"):
+    with pytest.raises(BadInput, match="sim also needs a recording of the voice that each speaker should have"):
         catalogue.get("sim")({"recording": TALK})
 
 

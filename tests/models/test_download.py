@@ -78,7 +78,7 @@ def test_the_pinned_file_is_put_in_place_and_not_asked_for_again(
         ("{}/other", "is not the expected file"),
         ("{}/short", "is not the expected file|could not be fetched"),
         ("{}/cut", "is not the expected file|could not be fetched"),
-        ("{}/endless", "more than the 5 MB"),
+        ("{}/endless", "more than the limit of 5 MB"),
         ("{}/gone", r"/gone answers HTTP 404 \(Not Found\); check the address$"),
         ("http://127.0.0.1:9/file", r"^http://127\.0\.0\.1:9/file could not be fetched after 4 attempts \("),
     ],

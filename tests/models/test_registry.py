@@ -84,7 +84,7 @@ def test_eight_threads_load_a_model_once(monkeypatch: pytest.MonkeyPatch) -> Non
         (
             ImportError("undefined symbol"),
             ModelMissing,
-            r"Stub cannot be loaded, .*undefined symbol\); run `pip install",
+            r"Stub cannot be loaded because .*undefined symbol\); run `pip install",
         ),
         (KeyError("bn4.weight"), ModelMissing, r"weights of Stub do not fit .* \('bn4.weight'\); please"),
         (RuntimeError("Missing key(s):\n bn4"), ModelMissing, r"do not fit its network \(Missing key\(s\): bn4\)"),
