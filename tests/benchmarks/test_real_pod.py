@@ -53,7 +53,9 @@ def test_protocols_change_with_scripts_and_voices_that_are_pinned() -> None:
 def test_scripts_other_than_the_pinned_ones_are_refused() -> None:
     split = REAL_POD.split("topics")
     other = PinnedFile(file=str(split.scripts and split.scripts.file), revision="sha256:" + "0" * 64)
-    with pytest.raises(PodevalError, match=r"real_pod_scripts\.jsonl is .*, but its benchmark pins sha256:000000000000"):
+    with pytest.raises(
+        PodevalError, match=r"real_pod_scripts\.jsonl is .*, but its benchmark pins sha256:000000000000"
+    ):
         read_scripts(other)
 
 

@@ -162,7 +162,8 @@ def test_one_speaker_only(
         # The reference voices are looked at when there is someone to compare them with.
         said = podeval("measure", name, files / "voice.wav", *two, code=1)
         assert (
-            f"there are 2 reference voices, but {'one' if found else 'no'} speaker was found in the recording" in said.out
+            f"there are 2 reference voices, but {'one' if found else 'no'} speaker was found in the recording"
+            in said.out
         )
 
 

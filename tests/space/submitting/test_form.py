@@ -135,7 +135,7 @@ def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
 @pytest.mark.parametrize(
     ("language", "sentences"),
     [
-        ("en", ("It will be run as VITS:", "Real-Pod, topics: 51 scripts", "at most 2 hours", "at most 3.00 USD")),
+        ("en", ("It will be run as VITS:", "Real-Pod · topics: 51 scripts", "at most 2 hours", "at most 3.00 USD")),
         ("zh", ("将作为 VITS 运行：", "51 份脚本", "最多运行 2小时", "最多花费 3.00 美元")),
     ],
 )
