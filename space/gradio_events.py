@@ -190,7 +190,7 @@ class VisitorPlaces:
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
-        """Reserve a slot for a request that sends data, counted from its head on.
+        """Reserve a slot for a request that sends data, from the arrival of its head.
 
         Raises:
             Refused: the address has exceeded its rate limit, or there is no free slot.

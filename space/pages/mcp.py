@@ -132,7 +132,7 @@ _asking: ContextVar[Request] = ContextVar("asking")
 
 @asynccontextmanager
 async def run_server(app: FastAPI) -> AsyncIterator[None]:
-    """Run the server of the tools for as long as the app."""
+    """Run the server of the tools for as long as the app runs."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     server = build_tools(BoardTools(app.state.site))
