@@ -94,7 +94,7 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """Respond with a playable copy, whole or in ranges; this reads the file, so do not call it in the server's thread."""
+    """Respond with a playable copy, whole or in ranges; reads the file, so do not call it in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # The time of creation would reveal which of two recordings was played first; a name always stands for the same
     # audio.
@@ -116,7 +116,7 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """Respond with a picture of a copy: its peaks relative to the highest, because the level would reveal the system."""
+    """Respond with a picture of a copy's peaks relative to the highest, because the level would reveal the system."""
     return Response(draw_bars(peaks), media_type="image/svg+xml", headers=_KEEP)
 
 

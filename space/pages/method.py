@@ -99,7 +99,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """Return the text above each human measure's table of agreements: numbers of keys and systems, and the effect of chance."""
+    """Return the data for the text above each human measure's table of agreements."""
     return [
         {
             "human": row.human,
