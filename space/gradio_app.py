@@ -1,7 +1,7 @@
 """The Gradio app of the Space: one `gr.Blocks` for each language, mounted at the root, with a tab for each activity.
 
 The mounted app is behind a gate (`gradio_routes`) and is shown below the header that all pages have. Measuring for
-visitors costs the machine that also serves the board and takes votes, so it is limited: one measurement at a time, a
+visitors shares the machine that serves the board and takes votes, so it is limited: one measurement at a time, a
 short queue, short recordings, and uploads that are deleted within the hour.
 """
 

@@ -164,8 +164,7 @@ class GradioGate:
         else:
             self._places.check_reading(part, address)
             if part.startswith(f"{API}/info"):
-                # This is only for the page: otherwise, Gradio would keep the address that the first request names and
-                # give it to everyone.
+                # Without a page, Gradio would keep the address that the first request names and give it to everyone.
                 scope["query_string"] += b"&page="
             await app(scope, receive, send)
 
