@@ -251,7 +251,7 @@ class BoardTools:
         `says` is the comparison of a with b, `sure` whether the interval supports it.
 
         Raises:
-            BadInput: there is no such system, or not both were measured on the benchmark.
+            BadInput: there is no such system, or the benchmark has no results for one of them.
         """
         for system in (a, b):
             self._of(system)

@@ -49,7 +49,7 @@ def _compute_agreement(site: Site) -> list[Validity]:
 
 
 def _list_changes(site: Site) -> list[Change]:
-    """List the changes, once for each state of the board and of the submissions; earlier runs are files."""
+    """List the changes, once for each state of the board and of the submissions; earlier runs are read from files."""
     runs, database = site.services.runs, site.services.database
     with database.reading() as session:
         steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
