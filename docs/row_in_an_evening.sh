@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A row in an evening: from an open model behind a server to a submitted row, step by step; each can be given again.
+# A row in an evening: from an open model behind a server to a submitted row, step by step; each step can be repeated.
 #
 #   export MODEL=OpenMOSS-Team/MOSS-TTSD-v1.0
-#   docs/row_in_an_evening.sh serve                      # here, in a terminal of its own; or on a rented GPU:
+#   docs/row_in_an_evening.sh serve                      # here, in a separate terminal; or on a rented GPU:
 #   docs/row_in_an_evening.sh rent                       # prints the address for SERVER and how to end the job
 #   docs/row_in_an_evening.sh check run load look submit
 #
@@ -11,25 +11,25 @@ set -euo pipefail
 
 : "${MODEL:?name the model on the server, such as OpenMOSS-Team/MOSS-TTSD-v1.0}"
 SERVER=${SERVER:-http://localhost:8000/v1}                      # ends in /v1
-KIND=${KIND-vllm-omni}                                          # what the server is; empty: podeval asks it
-SPEAK=${SPEAK---clone --dialogue whole --stream}                # how it is asked; such as: --voice anna --voice ben
+KIND=${KIND-vllm-omni}                                          # kind of server; empty: podeval asks it
+SPEAK=${SPEAK---clone --dialogue whole --stream}                # options of the requests, such as: --voice anna --voice ben
 BENCHMARK=${BENCHMARK:-real_pod}
 SPLIT=${SPLIT:-topics}                                          # the split that counts on the board
 RUNS=${RUNS:-runs}
 NAME=${NAME:-$(basename "$MODEL" | tr '[:upper:]' '[:lower:]' | tr -c 'a-z0-9\n' '_' | cut -c1-40)}
-METRICS=${METRICS:-}                                            # only these; empty: all of the benchmark
-LOADS=${LOADS:-1 4 16}                                          # requests at once, for the figures of speed
-LICENCE=${LICENCE:-unknown}                                     # of the model, as its card says
-DESCRIPTION=${DESCRIPTION:-}                                    # two sentences for those who have not heard of it
+METRICS=${METRICS:-}                                            # only these; empty: all of the benchmark's
+LOADS=${LOADS:-1 4 16}                                          # requests at once, for the speed figures
+LICENCE=${LICENCE:-unknown}                                     # of the model, as stated on its card
+DESCRIPTION=${DESCRIPTION:-}                                    # two sentences for readers who do not know the model
 REPO=${REPO:-}                                                  # dataset repo for the recordings, OWNER/NAME
 FLAVOR=${FLAVOR:-a100-large}                                    # GPU to rent; `hf jobs hardware` lists them
 IMAGE=${IMAGE:-vllm/vllm-omni:v0.30.0}
-# PODEVAL_SERVER_KEY: the key of the server; on a rented GPU your token of the Hub.
+# PODEVAL_SERVER_KEY: the key of the server; on a rented GPU, your Hub token.
 
 read -ra how <<< "${KIND:+--server-kind $KIND} $SPEAK"
 system=(--server "$SERVER" --model "$MODEL" "${how[@]}" --benchmark "$BENCHMARK" --out "$RUNS")
 
-# podeval ends with 1 if something is unscored: it has said what, and the next call resumes.
+# podeval exits with 1 if something is unscored; it has printed what, and the next call resumes.
 try() {
     local code=0
     "$@" || code=$?
@@ -45,7 +45,7 @@ rent() {
     echo "When 'hf jobs logs ID' says 'Application startup complete', go on; 'hf jobs cancel ID' ends the costs." >&2
 }
 
-check() { # a few minutes: one script of what counts, or the small split for models with voices of their own
+check() { # a few minutes: one script of the split that counts, or the small split for models with their own voices
     local some=(--split demo)
     [[ "$SPEAK" == *--clone* ]] && some=(--split "$SPLIT" --limit 1)
     try podeval run "${system[@]}" "${some[@]}" --name "${NAME}_check" --metrics "${CHECK_METRICS:-wer,loudness}"
@@ -53,7 +53,7 @@ check() { # a few minutes: one script of what counts, or the small split for mod
 
 run() { try podeval run "${system[@]}" --split "$SPLIT" --name "$NAME" --metrics "$METRICS"; }
 
-load() { # the same scripts under load: each number of requests at once is a run of its own
+load() { # the same scripts under load: each number of requests at once is a separate run
     local at
     for at in $LOADS; do
         ((at == 1)) && continue

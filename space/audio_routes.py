@@ -39,7 +39,7 @@ _KEEP = {"Cache-Control": "private, max-age=86400"}
 
 
 class _Sound(FileResponse):
-    """A file response with larger chunks than Starlette's, because each needs a thread; most files are one chunk."""
+    """A file response with larger chunks than Starlette's, because each chunk needs a thread; most files fit in one."""
 
     chunk_size = 2**20
 
@@ -86,7 +86,7 @@ class _Counted(Response):
 
 
 def _find_start(headers: Headers, size: int) -> int:
-    """Return the byte at which a response begins; several ranges, which players never request, count as padding."""
+    """Return the byte at which a response begins; several ranges, which no player requests, count as padding."""
     if headers["content-type"].startswith("multipart/"):
         return -2 * size
     span = re.match(r"bytes (\d+)-", headers.get("content-range", ""))
@@ -94,7 +94,7 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """Respond with a playable copy, whole or in ranges; it reads the file, so do not call it in the server's thread."""
+    """Respond with a playable copy, whole or in ranges; reads the file, so do not call it in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # The time of creation would reveal which of two recordings was played first; a name always stands for the same
     # audio.
@@ -103,7 +103,7 @@ def answer_sound(copy: Path) -> _Sound:
 
 
 def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
-    """Respond with audio that is generated again for each request, as a whole or in the single requested range."""
+    """Respond with audio that is generated again for each request, either whole or as the single requested range."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:
@@ -116,7 +116,7 @@ def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> 
 
 
 def answer_picture(peaks: list[float]) -> Response:
-    """Respond with a picture of a copy: its peaks relative to the highest, as its level would reveal the system."""
+    """Respond with a picture of a copy's peaks relative to the highest, because the level would reveal the system."""
     return Response(draw_bars(peaks), media_type="image/svg+xml", headers=_KEEP)
 
 

@@ -17,9 +17,9 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
     """Return the translation of a refusal for a page, and whether it is complete.
 
     Args:
-        sentence: sentence of the engine; it is found by its code, whatever its wording, or without a code by its words.
+        sentence: sentence of the engine; it is looked up by its code, or by its wording if it has no code.
         texts: the texts of the language: `sentences` by code, with `{name}` for each parameter, and `reasons` by
-            reason, if no sentence has the code. Without `sentences`, the engine's own are used.
+            reason, which are used if no sentence has the code. Without `sentences`, the engine's own are used.
         reason: the reason as a single word.
     """
     templates = texts.get("sentences") or {}

@@ -1,7 +1,7 @@
 """The Gradio app of the Space: one `gr.Blocks` for each language, mounted at the root, with a tab for each activity.
 
 The mounted app is behind a gate (`gradio_routes`) and is shown below the header that all pages have. Measuring for
-visitors costs the machine that also serves the board and takes votes, so it is limited: one measurement at a time, a
+visitors shares the machine that serves the board and takes votes, so it is limited: one measurement at a time, a
 short queue, short recordings, and uploads that are deleted within the hour.
 """
 
@@ -143,7 +143,7 @@ class LanguageApps:
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:
-    """Mount the apps in the site behind their gate: nothing leaves this machine, and its files cannot be requested."""
+    """Mount the apps in the site behind their gate, so nothing leaves this machine and its files are out of reach."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
     app.state.gate = GradioGate(LanguageApps(app, site), site.files, site, secure)
     app.mount("/", app.state.gate)
@@ -170,7 +170,7 @@ def warm_up(app: FastAPI) -> None:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
                     _LOG.exception("the front page could not be built at the start")
-            # This takes several seconds once and is not on the front page, so the site does not wait for it.
+            # The agreement takes several seconds once and is not on the front page, so the site does not wait for it.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield
 

@@ -190,7 +190,7 @@ class VisitorPlaces:
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
-        """Reserve a slot for a request that sends data, counted from its head on.
+        """Reserve a slot for a request that sends data, from the arrival of its head.
 
         Raises:
             Refused: the address has exceeded its rate limit, or there is no free slot.
@@ -227,7 +227,7 @@ class VisitorPlaces:
             address: the address of its sender.
 
         Raises:
-            Refused: there is no such function, its arguments are different, or too many events are waiting.
+            Refused: there is no such function, the arguments do not match it, or too many events are waiting.
         """
         way, _, name = part.strip("/").partition("/")
         if way == "call" or event.fn_index is None:

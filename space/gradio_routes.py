@@ -131,7 +131,7 @@ class GradioGate:
         scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
         cookie = _cookie(scope)
         address = find_origin(HTTPConnection(scope))
-        # The network address stands for visitors whose browser does not keep our cookie.
+        # Visitors whose browser does not keep our cookie are identified by their network address.
         holders = (cookie, f"address {address}") if cookie else (f"address {address}",)
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
         names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
@@ -164,8 +164,7 @@ class GradioGate:
         else:
             self._places.check_reading(part, address)
             if part.startswith(f"{API}/info"):
-                # This is only for the page: otherwise, Gradio would keep the address that the first request names and
-                # give it to everyone.
+                # Without a page, Gradio would keep the address that the first request names and give it to everyone.
                 scope["query_string"] += b"&page="
             await app(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""A worker within the site's own process, whose models run as jobs on the Hub. It is for Spaces, which are one process.
+"""A worker in the site's own process, whose models run as jobs on the Hub; for Spaces, which are a single process.
 
 One thread does the work; APScheduler sweeps the queue, checks submissions that wait for the Hub, stops unnecessary
 jobs, mirrors results and removes old recordings. Outputs are generated in the jobs' containers, and then decoded here,

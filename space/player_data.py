@@ -74,7 +74,7 @@ def build_deck(
 
 
 def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
-    """Return the same data for the player's script."""
+    """Return the data of a deck for the player's script."""
     return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
 
 

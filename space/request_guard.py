@@ -236,7 +236,7 @@ class Guard:
             return None if is_ours else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return refuse(403, "this request did not come from a page of podeval")
-        # The length of a body is stated beforehand.
+        # The length of a body must be stated in advance.
         is_bounded = "transfer-encoding" not in headers and 0 <= _length(headers) <= most
         return None if is_bounded else refuse(413, f"send at most {most // 1024} kB, with their length")
 
@@ -387,7 +387,7 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Return whether one of our pages has a name other than this machine's, because a silent proxy is in between.
+    """Return whether one of our pages was opened under a name other than this machine's, through a silent proxy.
 
     A link on another site also leads here; a browser reports that case, because this machine's pages count as secure.
     """

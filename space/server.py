@@ -46,7 +46,7 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def limit_concurrency(self) -> int | None:
-        """The maximum number of connections for handling the current request, which uvicorn checks after its head."""
+        """The maximum number of connections for handling a request, which uvicorn checks after the request's head."""
         if self.scope["path"] == "/health":
             return None
         return 0 if self._of_address[self._address] > EACH_CONNECTS else self._most

@@ -274,7 +274,7 @@ def _turns_in_order() -> RowRule:
         last = before[1] if before[0] == dialogue else 0
         expected, again = last + 1, before == (dialogue, turn)
         before = (dialogue, turn if isinstance(turn, int) else last)
-        # A repeated turn violates the rule on ids, and a turn that is not a number the rule on turns.
+        # A repeated turn violates the rule on ids; a turn that is not a number violates the rule on turns.
         if again or not isinstance(turn, int) or turn == expected:
             return None
         return f"is turn {turn} of {dialogue}, where turn {expected} should be"

@@ -194,7 +194,7 @@ def _explain_misfit(row: Row, fact: str) -> str:
 
 
 def _find_split_files(folder: Path, split: str) -> list[Path]:
-    """Return the files of a split in the first format found: those that name the split, or else all of them."""
+    """Return the files of a split in the first format found: those whose names contain the split, or else all."""
     for pattern in _FORMATS:
         if paths := find_files(folder, pattern):
             return [path for path in paths if split in path.name] or paths
@@ -230,7 +230,7 @@ def _make_row(raw: Any) -> Row:
     """Create a row of this dataset from a published row."""
     if not isinstance(raw, Mapping):
         raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")
-    # In the reference JSON, the keys of meta are next to the others.
+    # In the reference JSON, the keys of `meta` are at the top level, next to the others.
     raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
     meta = podbench_meta.parse_object(raw_meta)
     columns = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))

@@ -1,8 +1,8 @@
 """Real-Pod as a dataset: 51 podcast topics, each with a published episode and a script, and voices to speak them.
 
 Other configs contain the sources of the scripts' claims, and transcripts of episodes. Topics, scripts and voices are
-the package's own data files, which the benchmark also reads. Episode rows are created on the user's machine from audio
-on it; they never contain the audio itself, because it belongs to its makers.
+the package's own data files, which the benchmark also reads. Episode rows are created on the user's machine from the
+user's own audio; they never contain the audio itself, because it belongs to its makers.
 """
 
 from collections.abc import Callable, Iterator, Mapping

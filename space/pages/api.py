@@ -190,7 +190,7 @@ def _count_stored(site: Site) -> Families:
         "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
     }
     for name, at in done.items():
-        # "Never" is represented by the earliest time, so that a rule on its age does not need a special case.
+        # "Never" is represented by the earliest time, so a rule on its age does not need a special case.
         families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
     if hub is not None:
         families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})

@@ -82,7 +82,7 @@ def page(
     systems = list_sides(board) if len(board) else []
     if comparison is None:
         return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-    # The first item for which both have an output, otherwise an item for which one has.
+    # The first item for which both systems have an output, otherwise an item for which one of them has one.
     first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
     shared = comparison.item(item) if item else first
     if item and shared is None:
@@ -109,7 +109,7 @@ def page(
 
 
 def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
-    """Run the work in one of our own threads, for a limited number of waiting requests per address."""
+    """Run the work in one of our own threads; the number of waiting requests per address is limited."""
     in_thread = _POOL(work)
 
     @wraps(work)

@@ -132,7 +132,7 @@ _asking: ContextVar[Request] = ContextVar("asking")
 
 @asynccontextmanager
 async def run_server(app: FastAPI) -> AsyncIterator[None]:
-    """Run the server of the tools for as long as the app."""
+    """Run the server of the tools for as long as the app runs."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     server = build_tools(BoardTools(app.state.site))
@@ -251,7 +251,7 @@ class BoardTools:
         `says` is the comparison of a with b, `sure` whether the interval supports it.
 
         Raises:
-            BadInput: there is no such system, or not both were measured on the benchmark.
+            BadInput: there is no such system, or the benchmark has no results for one of them.
         """
         for system in (a, b):
             self._of(system)

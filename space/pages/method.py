@@ -49,7 +49,7 @@ def _compute_agreement(site: Site) -> list[Validity]:
 
 
 def _list_changes(site: Site) -> list[Change]:
-    """List the changes, once for each state of the board and of the submissions; earlier runs are files."""
+    """List the changes, once for each state of the board and of the submissions; earlier runs are read from files."""
     runs, database = site.services.runs, site.services.database
     with database.reading() as session:
         steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
@@ -99,7 +99,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """Return the text above each human measure's table of agreements: numbers of keys and systems, and chance."""
+    """Return the data for the text above each human measure's table of agreements."""
     return [
         {
             "human": row.human,
