@@ -19,7 +19,7 @@ from typing import IO, Any
 from podeval.errors import BadInput, PodevalError
 
 LEAST_ROOM = 2**20
-"""Free bytes below which a disk is full."""
+"""Number of free bytes below which a disk counts as full."""
 
 
 class DiskFull(PodevalError):
@@ -89,7 +89,9 @@ def shorten_names(names: Sequence[str]) -> list[str]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file's content, and sync file and name; readers see the old or the new content, never a part."""
+    """Replace a file's content, and sync the file and its name; readers see either the old or the new content
+    in full.
+    """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     with explain_write_errors(path):
         try:

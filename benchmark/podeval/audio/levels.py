@@ -1,4 +1,4 @@
-"""The level of a recording, the constant offset beneath it, and the silence at its ends.
+"""The level of a recording, its constant offset, and the silence at its ends.
 
 Samples are read block by block, because a long recording is on disk; values per frame are kept in memory.
 """
@@ -16,11 +16,12 @@ is ignored, and parts whose offsets differ by more than the third are corrected 
 the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound."""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
-"""Maximum power of a silent frame, relative to the loudest; seconds from which silence is no longer a pause; and
-maximum magnitude of a sample in the silence at an end, relative to the recording's level."""
+"""Maximum power of a silent frame, relative to the loudest; longest silence, in seconds, that is a pause; and maximum
+magnitude of a sample in the silence at an end, relative to the recording's level.
+"""
 
 FRAME = 0.02
-"""Seconds of a frame."""
+"""Length of a frame in seconds."""
 
 BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
 """Number of samples of a window, and decibels below the strongest frequency down to which there is sound."""
@@ -86,8 +87,8 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
 
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
-    """Measure the constant offset in every 20 ms frame: one value for all frames unless it changes, and 0 if it is
-    slight.
+    """Measure the constant offset in every 20 ms frame: the same value for all frames unless the offset changes, and 0
+    if it is slight.
     """
     from scipy.ndimage import median_filter
 
@@ -173,7 +174,7 @@ def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
 
 
 def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:
-    """Sum each whole frame with `einsum`; `of` lists the frames once, or twice to sum their squares, (frames,)."""
+    """Sum each whole frame with `einsum`; `of` contains the frames once, or twice to sum their squares, (frames,)."""
     count = len(samples) // frame
     sums, step = np.zeros(count), max(1, _BLOCK // frame)
     for first in range(0, count, step):

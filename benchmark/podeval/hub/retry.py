@@ -19,7 +19,9 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors without an answer from the Hub, or with one from a server in front of it that does not have its files."""
+"""Errors raised when the Hub did not answer, or when a server in front of it answered that does not have the Hub's
+files.
+"""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 

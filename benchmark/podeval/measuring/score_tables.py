@@ -73,7 +73,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
 
 
 def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
-    """List the defects with their times, which start a player; a long list is collapsed."""
+    """List the defects with their times; clicking a time starts a player. A long list is collapsed."""
     entries = []
     for one in scores.defects:
         kind, detail = words.defect(one)
@@ -85,7 +85,7 @@ def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Describe a recording and list its defects, as at the beginning of every form of the result."""
+    """Describe a recording and list its defects; every form of the result begins with this."""
     return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
 
 

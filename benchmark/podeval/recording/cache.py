@@ -162,7 +162,7 @@ def load_array(payload: bytes) -> NDArray[Any]:
 @functools.cache
 def open_default_cache() -> Cache:
     """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, limited to `PODEVAL_CACHE_GB` gigabytes
-    (20).
+    (20 by default).
 
     Raises:
         BadInput: `PODEVAL_CACHE_GB` is not a number.

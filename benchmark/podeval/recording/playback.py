@@ -1,4 +1,4 @@
-"""Copies of recordings for playback, which reveal nothing but the sound, and their peaks, within a size limit.
+"""Copies of recordings for playback that reveal nothing but the sound, and the copies' peaks, within a size limit.
 
 Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
 finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
@@ -33,7 +33,7 @@ CEILING = -1.0
 """Maximum true peak after a gain, in dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
-"""Maximum bytes of copies on disk; the least recently used copies are deleted first."""
+"""Maximum total size of the copies on disk, in bytes; the least recently used copies are deleted first."""
 
 _STEP = 0.5
 """Step, in LU, between the levels of pairs that cannot be as loud as the target."""
@@ -106,7 +106,7 @@ class Playback:
         return cls(open_default_cache().folder.parent / "playback")
 
     def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
-        """Return the file of a passage's copy, which is created if necessary.
+        """Return the file with a copy of a passage; the file is created if necessary.
 
         Args:
             stretch: the recording and the passage.
@@ -136,7 +136,7 @@ class Playback:
         return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
-        """Return a file of this size with the same sound as a copy, which is created if necessary.
+        """Return a file of this size with the same sound as a copy; the file is created if necessary.
 
         Args:
             copy: a file that `copy` returned.
@@ -145,7 +145,9 @@ class Playback:
         return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
 
     def compress(self, copy: Path) -> Path:
-        """Return the file of a copy as Opus, which is created if necessary; its size depends only on its length."""
+        """Return a copy as an Opus file, which is created if necessary; the file's size depends only on the copy's
+        length.
+        """
         return self._derive(copy, "opus", lambda path: write_opus(copy, path))
 
     def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
