@@ -185,7 +185,7 @@ class Playback:
         return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
-        """Delete all copies of the files with these SHA-256; return the number of deleted files."""
+        """Delete all copies of the files with these SHA-256 hashes; return the number of deleted files."""
         return self._cache.delete_about(contents)
 
     def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
@@ -238,7 +238,8 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more, both get their mean.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more channels, both of the two
+    contain the mean of all.
 
     Raises:
         BadInput: there is no such recording, or the passage is outside it.
@@ -352,7 +353,9 @@ def pad_flac(content: bytes, size: int) -> bytes:
 
 
 def find_sound(file: Path) -> int:
-    """Return the byte at which the sound of a FLAC file begins, after its header and padding; 0 if it is not FLAC."""
+    """Return the offset at which the audio data of a FLAC file begins, after the header and padding; 0 if it is not
+    FLAC.
+    """
     with file.open("rb") as flac:
         if flac.read(4) != b"fLaC":
             return 0

@@ -2,9 +2,9 @@
 
 The recogniser transcribes each differing stretch again with only a second on both sides, because its errors depend on
 the surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that
-either of them then finds were not left out. Words that the first does not find again, or in whose place the second
-finds little, count as invented by the recogniser, and so do words during which nobody speaks. Omitted words take no
-time: if there is enough speech for up to three of them between their neighbours, they count as omitted only if the
+either recogniser then finds do not count as omitted. Words that the first recogniser does not find again, or where the
+second finds little, count as invented by the recogniser, and so do words during which nobody speaks. Omitted words take
+no time: if there is enough speech for up to three of them between their neighbours, they count as omitted only if the
 second recogniser finds everything around them but none of them.
 """
 
@@ -91,7 +91,7 @@ def require_spoken(alignment: ScriptAlignment) -> None:
 
 
 AROUND = 1.0
-"""Seconds before and after a stretch that are transcribed with it."""
+"""Seconds of the recording before and after a stretch that are transcribed with it."""
 
 SPOKEN = 0.5
 """Minimum share of speech in the time of words, and maximum share of speech in the time of omitted words."""
@@ -107,17 +107,17 @@ SWALLOWED = frozenset(
 """English three-letter words that people hardly pronounce and recognisers skip."""
 
 SKIPPED = 3
-"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more when
-it tries again.
+"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more of
+them on a second attempt.
 """
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up, and minimum number of words for it to be stuck if more than
-half of them are the same word.
+"""Words per second below which a recogniser has given up, and minimum number of words for a recogniser to count as
+stuck if more than half of them are the same word.
 """
 
 LOOP, NEAR = 4, 6
-"""Minimum number of times that each word of a looping phrase occurs; number of stretches on both sides that a loop may
+"""Minimum number of times that each word of a looping phrase occurs; number of stretches on either side that a loop may
 affect.
 """
 

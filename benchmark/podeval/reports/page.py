@@ -29,7 +29,7 @@ _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
 )
-"""The space between a number and its unit in texts between tags; `page.js` has it too."""
+"""The space between a number and its unit in texts between tags; `page.js` contains the same pattern."""
 _WHOLE = re.compile(
     r"(?s)<(script|style|title|option|textarea|svg|code|pre)\b.*?</\1>"
     r"|#\d+–\d+(?=[^<>{}]*<)|(?<=[\s\[(>])-(?=\d[^<>{}]*<)"
@@ -166,7 +166,7 @@ class Report:
     Attributes:
         id: name of the report in addresses.
         title: the heading.
-        about: the muted line below the heading; `kicker` is the one above it.
+        about: the muted line below the heading; `kicker` is the line above it.
         sections: the sections.
         head: the parts above the contents.
         seconds: length of the recording that its player plays.

@@ -55,7 +55,7 @@ class Carried(Protocol):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files it reads."""
+        """The files that the task reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
         """Return the same task with its files in other folders, which are keyed by the current folders."""
@@ -80,7 +80,7 @@ class Workers(AbstractContextManager["Workers"]):
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in order of completion; None if its process died twice.
 
-        There are never more tasks in progress than processes, because all of them fail when a process dies.
+        There are never more tasks in progress than processes, because all tasks in progress fail when a process dies.
         """
         running: dict[Future[R], tuple[T, ProcessPoolExecutor]] = {}
         fallen: list[T] = []

@@ -144,7 +144,7 @@ class HfJobs:
             BadInput: the Hub refuses the request.
         """
         try:
-            # Looked up at every attempt, because the answer to the previous one may have been lost.
+            # Look the job up at every attempt, because the answer to the previous attempt may have been lost.
             return call_with_retries(
                 lambda: self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
             )

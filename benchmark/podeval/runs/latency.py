@@ -33,7 +33,7 @@ class Latency:
             failed or was left for a later run.
         first_audio: median seconds from a request to its first audio.
         late_first_audio: 95th percentile of these seconds.
-        rtf: seconds of all answers, from request to end, divided by the seconds of their audio.
+        rtf: total time of all answers, from request to end, divided by the total length of their audio.
         undisturbed: share of answers whose playback would not have stalled, 0..1.
         underrun: the longest stall in seconds.
         continuous: share of the playback time in which something played, 0..1.
@@ -82,8 +82,8 @@ def read_latency(run: RunFolder) -> Latency | None:
 def list_latencies(run: RunFolder) -> list[Latency]:
     """List how fast the system of a run answered under each load, the lowest load first; empty without timings.
 
-    Among several runs under one load, the run itself is used, otherwise the one with the most answers, because the
-    others may be checks.
+    If there are several runs under one load, the given run is used if it is one of them; otherwise, the run with the
+    most answers, because the others may only be checks.
     """
     if read_latency(run) is None:
         return []

@@ -248,12 +248,12 @@ def measure(
             else:
                 done(next(finished))
 
-    # Measurements by models, wherever the executor runs them.
+    # Measure with models, wherever the executor runs them.
     for task, results in executor.map(measure_item, tasks()):
         results = results or dict.fromkeys((use.name for use in task.uses), DIED)
         keep(task.item, protocols(task.output), mark_joined_timing(plan, task.output, results))
         done(next(finished))
-    # Answers of judges, who are asked from this process, about many items at a time.
+    # Ask the judges from this process, about many items at a time.
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]
@@ -375,8 +375,8 @@ def _describe_judge_failure(error: Exception) -> Unscored:
 def _is_final(result: Result | None, output: Output, allow_upsampling: bool) -> bool:
     """Return whether a result is final.
 
-    Failures on our side are tried again in the next run. "Nothing to measure" is final until there is an output, and a
-    sampling rate that is too low is final until upsampling is allowed.
+    After a failure on our side, the next run measures again. "Nothing to measure" is final until there is an output,
+    and a sampling rate that is too low is final until upsampling is allowed.
     """
     if not isinstance(result, Unscored):
         return result is not None

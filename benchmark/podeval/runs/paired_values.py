@@ -66,7 +66,7 @@ def _is_fault(result: Result | None) -> bool:
 
 @dataclass(frozen=True)
 class WorseItem:
-    """An item whose seeds alone are worse than chance would produce."""
+    """An item whose results over the seeds are worse than chance alone would explain."""
 
     item: str
     before: float
@@ -116,7 +116,9 @@ def find_worse_items(paired: PairedValues, worse: float, margin: float, share: f
 
 
 def count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """Return the number of additional seeds that would decide if they only average out seed differences."""
+    """Estimate the number of additional seeds needed for a decision, if more seeds only average out differences between
+    seeds.
+    """
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
         by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))

@@ -301,7 +301,8 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
 
 
 def _require_answer(address: str) -> None:
-    """Check whether anything listens, because Ray itself would try for a minute and then end the process.
+    """Check whether anything listens at the address, because Ray itself would try for a minute and then end the
+    process.
 
     Raises:
         BadInput: there is no answer, or the text is not an address.
@@ -316,10 +317,11 @@ def _require_answer(address: str) -> None:
 
 
 def _require_outer_answer(address: str) -> None:
-    """Check whether the head also listens on this machine's outer address, which Ray uses instead of a loopback one.
+    """Check whether the head also listens on this machine's outer address, which Ray uses instead of a loopback
+    address.
 
     Raises:
-        BadInput: it does not, and Ray would try to connect for minutes.
+        BadInput: the head does not listen there, and Ray would try to connect for minutes.
     """
     from ray.util import get_node_ip_address
 

@@ -6,7 +6,7 @@ cover items and seeds; the share of catastrophic outputs (WER, in Chinese CER, a
 number of speakers that differs from the script's); and the worst window of values that are measured in windows.
 
 It is stored next to the summary as `reliability.json`, and appears on the board as a group of columns. Different seeds
-or protocols give a different column: the worst of five is not the worst of ten.
+or protocols give a different column: the worst of five seeds is not comparable with the worst of ten.
 """
 
 import hashlib

@@ -39,7 +39,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed on the machine where it speaks.
+            ModelMissing: something must be installed on the machine where the system speaks.
         """
         for _ in self.executor.map(methodcaller("require", seed), (system,)):
             pass
@@ -221,7 +221,7 @@ def _run(
     """Run a plan with any way of making outputs: put them into the folder, measure them as they arrive, then aggregate.
 
     Args:
-        plan: the plan of the run; its dataset is the one of the items.
+        plan: the plan of the run; its dataset is that of the items.
         request: the request, with the metrics to measure.
         data: the items.
         progress: function that reports progress to a person.
