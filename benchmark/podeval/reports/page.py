@@ -34,7 +34,9 @@ _WHOLE = re.compile(
     r"(?s)<(script|style|title|option|textarea|svg|code|pre)\b.*?</\1>"
     r"|#\d+–\d+(?=[^<>{}]*<)|(?<=[\s\[(>])-(?=\d[^<>{}]*<)"
 )
-"""Elements that are left as they are; a rank range, or a hyphen for a minus sign, in a text between tags."""
+"""Matches an element that is left unchanged or, in text between tags, a rank range or a hyphen that stands
+for a minus.
+"""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Report:
 
 
 def keep_together(page: str) -> str:
-    """The page with each number joined to its sign and its unit, and each rank range in one piece, on one line."""
+    """Return the page with each number joined to its sign and its unit, and each rank range kept on one line."""
     return _WHOLE.sub(
         lambda found: found[0] if found[1] else "−" if found[0] == "-" else f'<span class="together">{found[0]}</span>',
         _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", page),

@@ -58,7 +58,7 @@ class _Document(FactSheet):
 
 
 class RunPlan(_Document):
-    """The plan of a run, which must stay the same for a resumed run."""
+    """The plan of a run, which must not change when the run is resumed."""
 
     benchmark: str
     split: str
@@ -92,7 +92,8 @@ class Output(_Document):
     audio: str | None = None
     failed: str | None = None
     failed_by: Cause | None = None
-    """Party at fault for the missing output, if it is not the system; items that failed because of us are tried again.
+    """Party at fault for the missing output, if it is not the system; items that failed through our fault are generated
+    again.
     """
     duration: float | None = None
     wall_seconds: float | None = None
@@ -182,7 +183,8 @@ class RunFolder:
         return {folder.plan().seed: folder for folder in (self, *self.repeats())}
 
     def begin(self, plan: RunPlan, *, replace: bool = False) -> None:
-        """Write the plan, or check that the existing one is equal unless it is replaced; remove half-written files.
+        """Write the plan or, unless it is to be replaced, check that the existing one is equal; remove half-written
+        files.
 
         Raises:
             BadInput: the folder contains a run with different settings.
@@ -275,7 +277,9 @@ class RunFolder:
         return document if isinstance(document, dict) else None
 
     def locate_measured(self, profile: str) -> Path:
-        """Return the folder of results under a profile, regardless of its models, which the protocols record."""
+        """Return the folder of results under a profile; the profile's models are recorded in the protocols, not in this
+        path.
+        """
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
@@ -289,7 +293,7 @@ class RunFolder:
             ) from error
 
     def append_results(self, profile: str, item: str, results: Sequence[tuple[Protocol, Result]]) -> None:
-        """Store an item's measurements with one sync; after this returns, a kill does not lose them."""
+        """Store an item's measurements with one sync; once this returns, they survive a kill."""
         written = self._written.setdefault(profile, set())
         if new := {protocol.id: protocol.to_json() for protocol, _ in results if protocol.id not in written}:
             existing = self.protocols(profile)
@@ -378,7 +382,7 @@ def read_document(path: Path, form: type[Form]) -> Form:
     """Read a JSON file of a run's folder.
 
     Raises:
-        BadInput: it is not of this form; the message names the file.
+        BadInput: the file does not have this form; the message names the file.
     """
     try:
         return form.model_validate_json(path.read_bytes())

@@ -15,9 +15,10 @@ DIFFERS_BELOW = 0.01
 
 
 class KeyComparison(FactSheet):
-    """Figures of one key of a metric: for the supplied outputs and the model's outputs, and whether they agree.
+    """Values of one key of a metric for the supplied outputs and for the model's outputs, and whether the two agree.
 
-    `difference` is the mean over items of supplied minus generated; `spread` the standard deviation between seeds.
+    `difference` is the mean over items of the supplied minus the generated value; `spread` is the standard deviation
+    between seeds.
     """
 
     metric: str

@@ -67,7 +67,7 @@ def draft_submission(
         folder: folder for the document and its outputs, which is created.
         id: the id of the system: lower-case letters, digits and underscores.
         title: display name; the run's by default.
-        description: a few sentences on the system.
+        description: a few sentences about the system.
         licence: SPDX id of its licence, `proprietary` or `unknown`.
         push: dataset repo for the outputs, `owner/name`; without it, they are only in the folder.
 

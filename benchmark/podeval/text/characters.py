@@ -125,7 +125,7 @@ def fold_letters(text: str) -> str:
         return text.replace("`", "'").lower()
     if _HAS_ALIKE.search(text):
         text = text.translate(str.maketrans(_ALIKE))
-    # Groups of a number are joined, and fractions and powers separated from it, before both become plain characters.
+    # Join the groups of a number, and separate fractions and powers from it, before they become plain characters.
     text = _GROUPS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
     text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞²³¹⁰⁴-⁹])", " ", _FOOTNOTES.sub("", text)))
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():

@@ -1,4 +1,6 @@
-"""Parse untrusted JSON: parsing takes up to sixty times its size in memory, so its values are counted first."""
+"""Parse untrusted JSON; its values are counted first, because the parsed data may take sixty times its size
+in memory.
+"""
 
 import json
 from typing import Any

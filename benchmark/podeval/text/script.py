@@ -6,8 +6,8 @@ It can be JSON in the usual forms: a list of turns, an object with the list unde
 The segments of a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is one
 turn of one speaker. Every text passes through `clean_text`.
 
-Names that differ only in case, spacing or character width belong to one speaker, who has the first spelling. A name
-whose turns contain no words is not a speaker.
+Names that differ only in case, spacing or character width belong to one speaker, whose name has the first spelling. A
+name whose turns contain no words is not a speaker.
 """
 
 import json

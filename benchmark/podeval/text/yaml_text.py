@@ -1,4 +1,4 @@
-"""Read untrusted YAML, with libyaml if it is installed, and check limits before the document costs time.
+"""Read untrusted YAML, with libyaml if it is installed, and check limits before the document takes up time.
 
 Aliases are allowed, because designs of listening tests may repeat their stimuli; the size after repetition is
 checked first.

@@ -62,7 +62,7 @@ class ReadLine:
         """Return the line cut into fixed text and stretches.
 
         Raises:
-            BadInput: a stretch is not in the line, after the preceding stretches.
+            BadInput: a stretch does not occur in the line after the preceding stretches.
         """
         parts: list[str | ReadingStretch] = []
         end = 0

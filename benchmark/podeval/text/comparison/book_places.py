@@ -47,7 +47,8 @@ def place_recordings(
         whole: whether a book without sections is read from its beginning to its end.
 
     Returns:
-        The sentences of each recording, in the order of the book, and the reasons why other recordings have none.
+        The sentences of each recording, in the order of the book, and the reason why there are none for each of the
+            other recordings.
     """
     words = [(word, number) for number, sentence in enumerate(of_book) for word in sentence]
     runs: dict[tuple[str, ...], int] = {}
@@ -77,7 +78,9 @@ def place_recordings(
 
 
 def _find_chain(texts: Sequence[str], runs: Mapping[tuple[str, ...], int], run: int) -> list[tuple[int, int]]:
-    """Find the runs that a recording has in the order of the book, as positions in the recording and in the book."""
+    """Find the runs of a recording that are in the order of the book; return their positions in the recording and the
+    book.
+    """
     keys = (tuple(texts[at : at + run]) for at in range(len(texts) - run + 1))
     hits = [(at, runs[key]) for at, key in enumerate(keys) if runs.get(key, -1) >= 0]
     order = [start for _, start in hits]

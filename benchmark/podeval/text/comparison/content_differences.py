@@ -141,7 +141,7 @@ def _kind_of_chinese(text: str) -> EntityKind:
 
 
 def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
-    """Yield the kind of entity of each word of a turn; None if it belongs to none."""
+    """Yield the kind of entity of each word of a turn; None if the word does not belong to an entity."""
     begins = True
     for word, following in zip(words, [*words[1:], ""], strict=True):
         plain = fold_word(word)
@@ -244,7 +244,9 @@ def _length(difference: Difference) -> int:
 
 
 def _classify(difference: Difference, alignment: ScriptAlignment) -> list[ContentDifference]:
-    """Return the parts of a difference that concern content: none, one stretch, or two if other words are said."""
+    """Return the parts of a difference that concern content: none, one stretch, or two if other words are
+    said instead.
+    """
     if _is_misheard(difference.first, difference.last, difference.start, difference.end, alignment):
         return _find_lost_words(difference.first, difference.last, difference.start, difference.end, alignment)
     first, last, start, end = _strip_alike(difference, alignment)

@@ -209,8 +209,7 @@ def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator
         if edit.tag == "equal":
             continue
         first, last, start, stop = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end
-        # The same number of equal words is taken on both sides; at the beginning and the end of a text there may be
-        # fewer.
+        # Take the same number of equal words on both sides; at the beginning and the end of a text there may be fewer.
         before, after = min(_AROUND, first, start), min(_AROUND, len(one) - last, len(other) - stop)
         stretch = [first - before, last + after, start - before, stop + after]
         if stretches and stretch[0] <= stretches[-1][1] and stretch[2] <= stretches[-1][3]:
@@ -281,7 +280,7 @@ def _find_figures(
         while last < len(pieces) and pieces[last].figure and not pieces[last].parted:
             last += 1
         # Take the whole run of figures, as close to its place in the other text as possible, because a part of a number
-        # is another number.
+        # is a different number.
         if None not in partners[first:last]:
             continue
         place = first + shift
@@ -323,8 +322,8 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
 
 
 def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
-    """Return the states after beginning the next piece wherever one is complete, in all its readings; the figure's end
-    is a state too.
+    """Return the states reached by beginning the next piece, in all its readings, wherever the current one is complete;
+    the figure's end is a state too.
     """
     opened = [state for state in states if state[1]]
     begun = {at for at, left in states if not left}
