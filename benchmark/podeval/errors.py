@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CodedSentence(str):
-    """A sentence with a code, by which a page can find the same sentence in its reader's language.
+    """A sentence with a code that lets a page find the same sentence in its reader's language.
 
     It is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps its code.
 
@@ -85,7 +85,7 @@ class CannotScore(PodevalError):
 
 
 class NoWords(CannotScore):
-    """The text to be spoken has no words, which is never the recording's fault."""
+    """The text to be spoken has no words; this is never the recording's fault."""
 
 
 def find_address(path: object) -> str | None:

@@ -89,8 +89,8 @@ def shorten_names(names: Sequence[str]) -> list[str]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file's content, and sync the file and its name; readers see either the old or the new content
-    in full.
+    """Replace a file's content, and sync the file and its name; readers see the old or the new content, never a
+    mixture.
     """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     with explain_write_errors(path):
@@ -159,7 +159,8 @@ def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
 
 
 def write_shard(address: str, paths: Iterable[Path]) -> None:
-    """Write files into one tar archive in a folder or an object storage of fsspec, such as `s3://…` or `hf://…`.
+    """Write files into one tar archive, in a folder or in object storage that fsspec supports, such as `s3://…` or
+    `hf://…`.
 
     Raises:
         PodevalError: the archive cannot be written there.

@@ -251,7 +251,7 @@ def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
 
 
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
-    """Read the seconds in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
+    """Read the duration in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
 
     Return None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration is
     that of the encoder's input.
@@ -268,7 +268,7 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     slack = 2.0 * frame.samples
     if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):
         gaps = int.from_bytes(xing[encoder + 21 : encoder + 24], "big")
-        # The decoder's own delay is part of the padding, or lost if the file was cut to less padding.
+        # The decoder's own delay is part of the padding, or is lost if the file was cut and has less padding.
         samples -= (gaps >> 12) + max(gaps & 0xFFF, _DECODER_DELAY)
         slack = 0.5 * frame.samples
     return (samples / frame.rate, slack / frame.rate) if samples > 0 else None

@@ -33,8 +33,7 @@ fading."""
 
 SOFT_LEVEL, STEADY = 0.05, 0.5
 """Soft sound also breaks off if, on both sides of the silence, the nearest 4 ms reach at least `SOFT_LEVEL` of the
-recording's level and at least `STEADY` times the level of the nearest 20 ms.
-"""
+recording's level and at least `STEADY` times the level of the nearest 20 ms."""
 
 EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
@@ -42,8 +41,7 @@ HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
 """Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are at
 least `HABIT_TIMES` with soft edges, and if these are at least a share `HABIT_SHARE` of all. An edge is soft if the
 samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off anywhere in a
-wave. Only silences with louder edges that last at least `LONG_HOLE` seconds are then holes.
-"""
+wave. Only silences with louder edges that last at least `LONG_HOLE` seconds are then holes."""
 
 CLICK_SECONDS = 0.0015
 """Maximum duration of a click in seconds; consonants last longer."""
@@ -59,24 +57,20 @@ HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e
 """Limits for held peaks: minimum number of samples with exactly the peak's height, minimum number of such peaks in a
 row, maximum difference between their heights relative to the lowest, and minimum mean rise above the neighbouring
 samples, relative to the peaks' height and to twice the mean step between values of at least half that height. At least
-`HELD_VALUES` different values must occur: with fewer, rounding also holds smooth peaks.
-"""
+`HELD_VALUES` different values must occur: with fewer, rounding also holds smooth peaks."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 """Limits for flat peaks: minimum number of samples above half the height, minimum number of such peaks in a row,
 maximum difference between their heights, minimum mean share of those samples above 0.85 of the height, and minimum
-number of different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding.
-"""
+number of different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
 """Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave of an instrument or a
-synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison.
-"""
+synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison."""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 """Maximum time between two clipped peaks, the time before and after a peak within which it must be nearly the highest
-(both in seconds), and a clipped peak's minimum height relative to the recording's level.
-"""
+(both in seconds), and a clipped peak's minimum height relative to the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
 """Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
@@ -87,7 +81,7 @@ JUMP = 9.0
 JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
 END_LEVEL = 0.25
-"""Level of the last 10 ms, relative to the recording's, from which the end counts as cut off."""
+"""Minimum level of the last 10 ms, relative to the recording's level, for the end to count as cut off."""
 
 SHORTEST_LOOP = 1.2
 """Minimum length, in seconds, of the consecutive sound that agrees in a loop."""
@@ -96,7 +90,7 @@ SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Minimum and maximum seconds between a stretch and its copy."""
 
 LOOP_ALIKE = 0.93
-"""Correlation of two frames' spectra, smoothed over 100 ms, from which they count as equal."""
+"""Minimum correlation of two frames' spectra, smoothed over 100 ms, for the frames to count as equal."""
 
 _BANDS = 24
 _QUIET = 40.0
@@ -120,7 +114,7 @@ def find_offsets(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
-    """Find passages with samples beyond full scale, which every player and integer format clips."""
+    """Find passages with samples beyond full scale; every player and integer format clips them."""
     beyond = find_runs_by_block(lambda begin, end: np.abs(samples[begin:end]) > BEYOND, len(samples), _BLOCK, 1)
     return join_spans([Span(start / rate, end / rate) for start, end in beyond], CLIPPED_TOGETHER)
 

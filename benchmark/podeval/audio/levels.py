@@ -17,8 +17,7 @@ the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound."""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
 """Maximum power of a silent frame, relative to the loudest; longest silence, in seconds, that is a pause; and maximum
-magnitude of a sample in the silence at an end, relative to the recording's level.
-"""
+magnitude of a sample in the silence at an end, relative to the recording's level."""
 
 FRAME = 0.02
 """Length of a frame in seconds."""

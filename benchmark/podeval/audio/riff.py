@@ -162,7 +162,7 @@ class _Walker:
         return tag, length
 
     def _is_chunk(self, at: int, limit: int) -> bool:
-        # Within sound, fewer than one position in a thousand looks like a chunk name with a plausible length.
+        # Within audio data, fewer than one position in a thousand looks like a chunk name with a plausible length.
         tag, length = self._read_chunk(at)
         # `data: {` and `data: [` begin events.
         is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)
@@ -185,9 +185,7 @@ class _Walker:
         return end
 
     def _is_placeholder(self, start: int, length: int, limit: int) -> bool:
-        """Return whether a length is zero although audio data follows, or is a known or round number far beyond the end
-        of the file.
-        """
+        """Return whether a length is 0 before audio data, or a known or round number far beyond the end of the file."""
         left = self._size - start
         if length == 0:
             return not self._is_chunk(start, limit)

@@ -23,9 +23,7 @@ MEMORY_BYTES = 256 * 2**20
 """Arrays up to this size are held in memory; larger ones in a temporary file (in `TMPDIR`)."""
 
 FREE_BYTES = 256 * 2**20
-"""Bytes that a temporary file leaves free on its disk, so a long recording cannot leave a database there
-without space.
-"""
+"""Bytes that a temporary file leaves free on its disk, because a database there may need the space."""
 
 BLOCK_FRAMES = 65_536
 """Number of frames processed at a time."""
@@ -35,13 +33,10 @@ _HELD_BYTES = 64 * 2**20
 
 CANCELLED = 1e6
 """Ratio of a channel's energy to that of the channels' mean from which the channels count as cancelling each other (60
-dB).
-"""
+dB)."""
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB): from it on, the mean hardly contains sound that is audible in a
-channel.
-"""
+"""The same ratio for a tenth of a second (15 dB): the channel has audible sound that is hardly present in the mean."""
 
 _AUDIBLE = 1e-5
 """Power of the channels from which a frame counts as sound (−50 dB of full scale)."""

@@ -9,10 +9,10 @@ Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies lim
 to 30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
 
 Values equal those of SRMRpy (commit fee0097) to within a relative difference of 1e-5: envelopes are stored in single
-precision, and the modulation filters run block by block as matrix products, which is exact. As in that code, `fast`
-takes envelopes of 400 Hz from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full
-rate), and counts the 90 % from the highest channel down, so that its K* is almost always 8. SRMR is designed for 8 and
-16 kHz; values at other rates are not comparable, because the channels then have other frequencies.
+precision, and the modulation filters run block by block as matrix products, without further approximation. As in that
+code, `fast` takes envelopes of 400 Hz from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes
+at the full rate), and counts the 90 % from the highest channel down, so that its K* is almost always 8. SRMR is
+designed for 8 and 16 kHz; values at other rates are not comparable, because the channels then have other frequencies.
 
 Where SRMRpy fails with an unrelated error, this module does not: it leaves out silent windows, and treats a bandwidth
 that equals an edge as if it were above that edge.

@@ -114,7 +114,7 @@ PODCAST_DIMENSIONS = (
         guard="podcast_checks.passed",
     ),
 )
-"""Dimensions of finished podcasts with their own words, in which only systems that pass `podcast_checks` are ranked."""
+"""Dimensions of finished podcasts with their own words; they rank only systems that pass `podcast_checks`."""
 
 BENCHMARK = Benchmark(
     name="real_pod",

@@ -32,8 +32,7 @@ HUB_PARQUET: Final[dict[str, Any]] = {
     "write_page_index": True,
 }
 """Options of `pyarrow.parquet`: adding or removing a row changes few chunks, so a push sends only those; and the viewer
-reads only the pages that it shows (huggingface.co/docs/hub/datasets-libraries).
-"""
+reads only the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
 
 
 _MET_ANOTHER = (409, 412)

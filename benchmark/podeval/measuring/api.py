@@ -1,5 +1,5 @@
 """`podeval.score`, `podeval.measure` and `podeval.list_metrics`: the engine's functions for Python, and their results,
-which print, plot and report themselves.
+which can be printed, plotted and written as reports.
 """
 
 import os
@@ -151,7 +151,7 @@ def score(
     Args:
         source: a path, the bytes of a file, `(samples, rate)`, `{"array", "sampling_rate"}`, or a row of a `datasets`
             audio column; for many recordings, a folder, a list or a column.
-        text: the spoken words, which add word errors and the speaker of each turn: the path of a file, a text, or a
+        text: the spoken words, for word errors and the speaker of each turn: the path of a file, a text, or a
             script as turns of speaker and text. For many recordings, one text for all or a list with one for each.
         references: the voices that the speakers should have: one recording, or recordings by speaker.
         metrics: names of metrics; by default all.
@@ -314,7 +314,7 @@ def _take(name: str, source: Any) -> Any:
 
 
 class MetricListing(tuple[Metric, ...]):
-    """A list of metrics in the order of the board, which is printed as a table."""
+    """A list of metrics in the order of the board that is printed as a table."""
 
     def __str__(self) -> str:
         """Return the list as text."""

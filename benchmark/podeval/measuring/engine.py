@@ -138,7 +138,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     """Score one recording, reporting how many metrics are finished.
 
     Args:
-        source: the recording in any form, which is decoded if a result is not in the cache; for metrics of words, the
+        source: the recording in any form, decoded only if a result is not in the cache; for metrics of words, the
             name of a text file.
         request: the request, with the other inputs.
         plan: the metrics; by default those of the request.

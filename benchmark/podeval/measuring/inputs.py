@@ -67,7 +67,7 @@ class MetricInputs(Mapping[str, Any]):
         self._options = {"profile": profile, "allow_upsampling": allow_upsampling}
         self._keep = keep
         self._kept: dict[str, Any] = {}
-        # Notes on unusual interpretations of the texts so far, one sentence each.
+        # Notes about unusual interpretations of the texts so far, one sentence each.
         self.text_notes: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -115,7 +115,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
     Args:
         name: one of `podeval.metrics.declaration.INPUTS`.
         source: a path, a text, or data, in the form of the input; for a `Path`, the content of the file is read.
-        text_notes: the notes of an item, to which notes on unusual interpretations of a text are added.
+        text_notes: the item's list of notes; notes about unusual interpretations of a text are added to it.
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:

@@ -62,7 +62,7 @@ WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
 recognised words for optional text to count as read; and words as written for high confidence.
 """
 MARGIN = 0.5
-"""Length, in seconds, of the sound that an excerpt contains before and after its sentence."""
+"""Seconds of the recording that an excerpt contains before and after its sentence."""
 MOST_EXCERPTS = 400
 """Maximum number of excerpts in a report, so that a browser can open it."""
 

@@ -90,7 +90,7 @@ class RecordingResults:
 
     @property
     def failed(self) -> dict[str, str]:
-        """The unscored metrics that count as a failure, with the reason.
+        """The unscored metrics that count as failures, each with the reason.
 
         Metrics for other kinds of recordings (with music, with several speakers) are not included unless requested by
         name.

@@ -204,7 +204,7 @@ WIDTH, HEIGHT = 720, 130
 
 @dataclass(frozen=True)
 class TimelinePlot:
-    """Plots of values over time, which a notebook shows.
+    """Plots of values over time; a notebook shows them.
 
     Attributes:
         pictures: an SVG for each value, by `metric.key`.

@@ -90,7 +90,7 @@ def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
 
 
 def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
-    """Make the table of a recording's values in groups: the chosen lines, or the whole table, which is collapsed."""
+    """Make the table of a recording's values in groups: the chosen lines, or the whole table, collapsed."""
     rows: list[RowOfCells] = []
     rows_of_scores = scores.shown_rows if whole else scores.lines
     for group, members in group_rows(rows_of_scores).items():

@@ -30,8 +30,7 @@ _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
 """Number of new entries, or share of the limit in new bytes, after which the folder is scanned again."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
-"""The file that is touched whenever the folder is scanned, and the seconds for which a new process relies on that
-scan."""
+"""The file that is touched whenever the folder is scanned, and how many seconds a new process relies on that scan."""
 
 _DERIVED = "/"
 

@@ -21,14 +21,14 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import JoinedClips, require_speech
 
 WINDOW, STRIDE, MOST = 3.0, 1.0, 60
-"""Length and spacing of windows in seconds, and the maximum number of windows, which are taken from a recording's
-middle."""
+"""Length and spacing of windows in seconds, and the maximum number of windows; they are taken from the middle of the
+recording."""
 
 LEVEL = -26.0
 """Root mean square to which the speech of windows is scaled, in dB relative to full scale."""
 
 METHOD = "1"
-"""Version, which changes whenever the results of `describe_windows` do."""
+"""Version of the method; it changes whenever the results of `describe_windows` do."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 """Edges of the frequency bands in Hz."""
@@ -169,7 +169,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Shift the formants up by this share of their frequencies but keep the pitch, which no human voice does."""
+    """Shift the formants up by this share of their frequencies but keep the pitch; no human voice does this."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))

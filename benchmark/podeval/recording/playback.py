@@ -1,4 +1,4 @@
-"""Copies of recordings for playback that reveal nothing but the sound, and the copies' peaks, within a size limit.
+"""Copies of recordings for playback, and their peaks, within a size limit; a copy reveals nothing but its sound.
 
 Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
 finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
@@ -145,9 +145,7 @@ class Playback:
         return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
 
     def compress(self, copy: Path) -> Path:
-        """Return a copy as an Opus file, which is created if necessary; the file's size depends only on the copy's
-        length.
-        """
+        """Return a copy as an Opus file, created if necessary; the file's size depends only on the copy's length."""
         return self._derive(copy, "opus", lambda path: write_opus(copy, path))
 
     def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
@@ -353,9 +351,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
 
 
 def find_sound(file: Path) -> int:
-    """Return the offset at which the audio data of a FLAC file begins, after the header and padding; 0 if it is not
-    FLAC.
-    """
+    """Return the offset at which a FLAC file's audio data begins, after the header and padding; 0 if it is not FLAC."""
     with file.open("rb") as flac:
         if flac.read(4) != b"fLaC":
             return 0

@@ -24,13 +24,11 @@ from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
 """Maximum duration without speech at an end, and the duration that is kept if it is exceeded, both in seconds; digital
-silence is never kept.
-"""
+silence is never kept."""
 
 FULLEST = 0.5
 """Share of the speech in the fullest window. If no window contains enough speech, as in one channel of a conversation,
-windows with at least this share are rated.
-"""
+windows with at least this share are rated."""
 
 Source = Literal["mix", "stem"]
 """The rated material: the recording as it is, or its speech stem, even if there is no music."""

@@ -41,7 +41,7 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, in Hz."""
 
 _PROSODY_METHOD = "1"
-"""Version, which changes whenever the results of `measure_prosody` do."""
+"""Version of the method; it changes whenever the results of `measure_prosody` do."""
 
 
 class Recording:
@@ -335,7 +335,7 @@ class Recording:
         return find_voices(turns, self.duration, self.embeddings, *windows)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a fact, which is computed on first use while other threads wait for it."""
+        """Return a fact; on first use, it is computed while other threads wait for it."""
         # `setdefault` is atomic.
         with self._locks.setdefault(name, RLock()):
             if name not in self._facts:

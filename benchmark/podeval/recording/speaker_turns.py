@@ -5,10 +5,10 @@ may mistake one voice for several. If a caller states the number of speakers, th
 there are no more than that. A voice is never split, so a recording of one voice never gets two speakers.
 
 For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every moment to one
-speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each of its speakers in
-a chunk is identified with the speaker of the diarisation whose turns it overlaps longest. If two simultaneous speakers
-would be the same, the shorter one is identified with the nearest other speaker in time. Two overlapping chunks are each
-used up to the middle of the overlap.
+speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each speaker that it
+finds in a chunk is identified with the speaker of the diarisation whose turns overlap longest. If two simultaneous
+speakers would be the same, the shorter one is identified with the nearest other speaker in time. Two overlapping chunks
+are each used up to the middle of the overlap.
 """
 
 from collections.abc import Sequence

@@ -39,8 +39,7 @@ NEEDS = ("music_detector", "separator", "voice_activity")
 
 SHORTEST_MUSIC = 3.0
 """Minimum length, in seconds, of a span of music that counts; in a recording shorter than twice that, half the length
-of the recording.
-"""
+of the recording."""
 
 LEAST_SHARE = 0.05
 """Minimum share of music in a recording for its stem to be used."""
@@ -51,7 +50,9 @@ SHORTEST_SPEECH = 0.5
 
 @dataclass(frozen=True)
 class Stems:
-    """The speech of a recording and everything else, which add up to it; each is (frames, channels) at `rate`."""
+    """The speech of a recording and everything else, which add up to the recording; both are (frames, channels) at
+    `rate`.
+    """
 
     speech: Samples
     accompaniment: Samples
@@ -169,8 +170,7 @@ SHORTEST_VOICE = 0.5
 
 LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
 """Length in seconds beyond which a segment is complete, and length up to which it is left out, as in PodEval's public
-code.
-"""
+code."""
 
 MOST_SILENCE = 0.6
 """Maximum share of silence in a window for it to be used (LFS-Bench's rule for reverberation)."""
@@ -277,7 +277,7 @@ def embed_segments(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> 
 
 
 class JoinedClips(Sequence[Samples]):
-    """Clips of joined spans, which are made on access because together they are longer than the recording."""
+    """Clips of joined spans, made on access because together they are longer than the recording."""
 
     def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
         self._samples, self._bounds = samples, bounds

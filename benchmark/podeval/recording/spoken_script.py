@@ -108,18 +108,15 @@ SWALLOWED = frozenset(
 
 SKIPPED = 3
 """Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more of
-them on a second attempt.
-"""
+them on a second attempt."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
 """Words per second below which a recogniser has given up, and minimum number of words for a recogniser to count as
-stuck if more than half of them are the same word.
-"""
+stuck if more than half of them are the same word."""
 
 LOOP, NEAR = 4, 6
 """Minimum number of times that each word of a looping phrase occurs; number of stretches on either side that a loop may
-affect.
-"""
+affect."""
 
 CERTAIN = 6
 """Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,

@@ -27,8 +27,7 @@ STRETCH = 2.0
 
 LISTENED = 1.6
 """Maximum length, in seconds, of the middle of a stretch that is analysed: more would take longer and add hardly any
-information.
-"""
+information."""
 
 PAUSE = 0.35
 """Minimum length, in seconds, of a pause that ends a stretch that is already long enough."""
@@ -135,7 +134,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Return the turn of every recognised word, or that of the previous word if it has none."""
+    """Return the turn of every recognised word; a word without a turn gets that of the previous word."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)

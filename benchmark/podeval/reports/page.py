@@ -1,4 +1,4 @@
-"""A page of reports: one self-contained HTML file that plays audio, can be read and printed, and loads nothing.
+"""A page of reports: one self-contained HTML file that plays audio, can be read and printed, and loads no other files.
 
 Untrusted text is never treated as markup, and the page's policy allows only the player's script.
 """
@@ -35,8 +35,7 @@ _WHOLE = re.compile(
     r"|#\d+–\d+(?=[^<>{}]*<)|(?<=[\s\[(>])-(?=\d[^<>{}]*<)"
 )
 """Matches an element that is left unchanged or, in text between tags, a rank range or a hyphen that stands
-for a minus.
-"""
+for a minus."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ Part = Table | Text | Listing | FactList | Pictures | Player | Transcription | P
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of level 2 or 3 with its parts, which may be collapsed; a level 3 section without parts is omitted."""
+    """A heading of level 2 or 3 with its parts, collapsed if `folded`; a level 3 section without parts is omitted."""
 
     title: str
     parts: Sequence[Part]

@@ -75,9 +75,7 @@ def _summarise_metric(
 def _summarise_set(
     folder: RunFolder, profile: str, benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item]
 ) -> MetricSummary:
-    """Summarise a metric that is computed from all recordings of a run together: one row, with the metric's own
-    intervals.
-    """
+    """Summarise a metric computed from all recordings of a run together: one row, with the metric's own intervals."""
     outputs = [folder.output(item.id) for item in items]
     paths = [folder.audio_path(output) if output else None for output in outputs]
     present = [path for path in paths if path and path.exists()]

@@ -51,14 +51,14 @@ class Executor(Protocol):
 
 @runtime_checkable
 class Carried(Protocol):
-    """A task that reads files, which must be sent along to a machine that does not share the disk."""
+    """A task that reads files; they must be sent along to a machine that does not share the disk."""
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that the task reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
-        """Return the same task with its files in other folders, which are keyed by the current folders."""
+        """Return the same task with its files in other folders, given by their current folders."""
 
 
 class InProcess:

@@ -82,7 +82,7 @@ class HfJobs:
     """The settings for generation on Hugging Face Jobs.
 
     Attributes:
-        image: image with its digest, which contains podeval and the libraries of the adapters.
+        image: image with its digest; it contains podeval and the libraries of the adapters.
         flavour: flavour of the machine, such as `a10g-large`.
         namespace: the Hub account that pays, and that owns the bucket and the dataset.
         minutes: minutes after which a job is stopped.

@@ -31,8 +31,8 @@ class Latency:
         answers: number of timed answers.
         errors: number of requests without a usable answer: repeated requests, and the last request of each item that
             failed or was left for a later run.
-        first_audio: median seconds from a request to its first audio.
-        late_first_audio: 95th percentile of these seconds.
+        first_audio: median time, in seconds, from a request to its first audio.
+        late_first_audio: 95th percentile of this time, in seconds.
         rtf: total time of all answers, from request to end, divided by the total length of their audio.
         undisturbed: share of answers whose playback would not have stalled, 0..1.
         underrun: the longest stall in seconds.

@@ -176,8 +176,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight:
-    neither is ranked with our measurements of one request at a time.
+    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight: they
+    are not ranked with our measurements of one request at a time.
     """
     if "generation_log" not in metric.inputs:
         return {}

@@ -95,7 +95,7 @@ def _mean_of_cluster(values: Sequence[float]) -> float:
 
 
 def find_worse_items(paired: PairedValues, worse: float, margin: float, share: float) -> tuple[WorseItem, ...]:
-    """Find items whose seeds alone are worse, corrected for the number of items (Holm)."""
+    """Find items that are worse over their own seeds alone, corrected for the number of items (Holm)."""
     items: dict[str, list[Pair]] = defaultdict(list)
     for pair in paired.clusters:
         items[pair[0]].append(pair)
@@ -116,9 +116,7 @@ def find_worse_items(paired: PairedValues, worse: float, margin: float, share: f
 
 
 def count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """Estimate the number of additional seeds needed for a decision, if more seeds only average out differences between
-    seeds.
-    """
+    """Estimate how many more seeds a decision needs, if they only average out differences between seeds."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
         by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))

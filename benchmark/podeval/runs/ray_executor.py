@@ -3,7 +3,7 @@
 Ray starts the processes where there is room, restarts those that died, and transfers files and results. This module
 chooses the next item and the number of attempts, because Ray retries a task only on the same process, which may wait
 for room forever, and `ActorPool` does not link an error to its task. A task is not done until its result has arrived:
-losing a node loses only the current tasks of its processes, which are then repeated elsewhere.
+losing a node loses only the current tasks of its processes, and other processes then repeat these.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ TRIES = 3
 """
 
 _ROOM_SECONDS = 900.0
-"""Seconds to wait while no process runs, because a cluster may be adding machines."""
+"""Time to wait while no process runs, in seconds, because a cluster may be adding machines."""
 
 LOCAL = "local"
 """The address that means a cluster started on this machine."""
@@ -80,7 +80,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             address: the address of the cluster, see `connect`.
             workers: number of processes; 0 for as many as fit at the start. Processes that do not fit wait for new
                 nodes.
-            cpus: CPUs per process, which is also its number of threads.
+            cpus: CPUs per process, and therefore threads of each.
             gpus: GPUs per process; with a fraction such as 0.5, processes share one.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:

@@ -106,7 +106,7 @@ Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Reports the number of finished pieces, and of all pieces, of the step with this title."""
+"""Reports the title of a step, the number of its finished pieces, and the number of all its pieces."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:

@@ -93,8 +93,7 @@ class Output(_Document):
     failed: str | None = None
     failed_by: Cause | None = None
     """Party at fault for the missing output, if it is not the system; items that failed through our fault are generated
-    again.
-    """
+    again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -169,7 +168,7 @@ class RunFolder:
         """Protocols that this object has read from the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
-        """Return the folder of the same system with another seed, which is inside this one."""
+        """Return the folder of the same system with another seed, inside this folder."""
         benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
         return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
 
@@ -235,7 +234,7 @@ class RunFolder:
         return self.outputs / f"{item}.json"
 
     def audio_path(self, output: Output) -> Path | None:
-        """Return the path of the item's audio; None if it has none."""
+        """Return the path of the item's audio; None if the item has no audio."""
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def audio_paths(self, output: Output) -> list[Path]:
@@ -265,7 +264,7 @@ class RunFolder:
         return read_document(path, _KeptItems).items if path.exists() else None
 
     def write_document(self, document: Mapping[str, Any]) -> None:
-        """Store the submission document of the run, which describes the system."""
+        """Store the run's submission document, which describes the system."""
         write_json(self.path / "submission.json", dict(document))
 
     def document(self) -> dict[str, Any] | None:
@@ -277,9 +276,7 @@ class RunFolder:
         return document if isinstance(document, dict) else None
 
     def locate_measured(self, profile: str) -> Path:
-        """Return the folder of results under a profile; the profile's models are recorded in the protocols, not in this
-        path.
-        """
+        """Return the folder of results under a profile; the models do not affect it, because protocols record them."""
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:

@@ -1,10 +1,11 @@
 """Read from a request in English or Chinese how long a script should be, and whether that length is strict.
 
 Lengths may be given in minutes, hours, words or characters (字), in digits or words, as ranges, and with "at least",
-"at most" and similar phrases. A length counts only if it is the podcast's: it belongs to a noun (`a ten-minute
-podcast`, `五分钟的播客`), is given as the size (`keep it under 5 minutes`, `时长控制在5到8分钟`), or stands alone (`About ten
-minutes, please.`). Lengths of other things (`eight hours of sleep`, `a 40-hour week`, `每天8小时`, `a 30-second intro`) are
-ignored. A request with two different lengths, or with a length whose meaning is unclear, counts as having none.
+"at most" and similar phrases. A length counts only if it is the podcast's: it modifies a noun (`a ten-minute podcast`,
+`五分钟的播客`), is given as the size (`keep it under 5 minutes`, `时长控制在5到8分钟`), or stands alone
+(`About ten minutes, please.`). Lengths of other things (`eight hours of sleep`, `a 40-hour week`, `每天8小时`,
+`a 30-second intro`) are ignored. A request with two different lengths, or with a length whose meaning is unclear,
+counts as having none.
 """
 
 import re

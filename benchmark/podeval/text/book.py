@@ -96,7 +96,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Book:
-    """A book in reading order; `titles` are the titles of its sections, empty for a section without one."""
+    """A book in reading order; `titles` are the titles of its sections, empty for a section without a title."""
 
     titles: tuple[str, ...]
     passages: tuple[Passage, ...]

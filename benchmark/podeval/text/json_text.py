@@ -1,6 +1,4 @@
-"""Parse untrusted JSON; its values are counted first, because the parsed data may take sixty times its size
-in memory.
-"""
+"""Parse untrusted JSON; its values are counted first, because parsed data takes up to sixty times as much memory."""
 
 import json
 from typing import Any

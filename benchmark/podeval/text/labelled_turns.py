@@ -120,7 +120,7 @@ _SMALL_WORD = regex.compile(
     # Georgian does not use capitals.
     r"|\p{Georgian})\p{Ll}"
 )
-# A colon or a time, with which a heading does not end.
+# A colon or a time; a heading does not end with either.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
 # Maximum number of characters of a label in its line and of a name; number of spaces from which a label is a sentence.

@@ -42,8 +42,7 @@ NOTED_SHARE = 0.1
 
 _SURE = 0.5
 """Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are
-misidentified.
-"""
+misidentified."""
 _SENTENCE_WORDS = 6
 """Minimum number of words of a sentence; shorter ones are joined to the next."""
 _LONGEST_SENTENCE = 40

@@ -75,7 +75,7 @@ class Script:
 
     Attributes:
         turns: the turns, in order.
-        notes: notes for people on unusual readings, which are not part of the dialogue.
+        notes: notes for people about unusual interpretations; they are not part of the dialogue.
     """
 
     turns: tuple[Turn, ...]

@@ -18,8 +18,7 @@ _OBEYED = re.compile(
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
 """Control characters with which a progress bar overwrites itself; they are passed on only in writes that contain no
-words.
-"""
+words."""
 
 
 def make_printable(text: str) -> str:

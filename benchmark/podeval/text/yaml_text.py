@@ -192,7 +192,7 @@ def _refuse_endless(text: str) -> None:
                     f"has aliases that repeat more than {MOST_VALUES:,} values: {location}; use fewer of them"
                 )
         elif isinstance(event, yaml.ScalarEvent):
-            # `1:30:00` is a base-60 number in YAML 1.1, which is computed in quadratic time.
+            # `1:30:00` is a base-60 number in YAML 1.1; computing it takes quadratic time.
             if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
                 location = _describe_mark(event.start_mark)
                 raise BadInput(

@@ -165,7 +165,7 @@ def locate_speaker_turns(
     Args:
         script: the text to be spoken, in English or Chinese.
         words: the transcribed words with text, start and end in seconds.
-        duration: duration of the audio in seconds, which leaves room for an unrecognised last word; by default the end
+        duration: duration of the audio in seconds, to leave room for an unrecognised last word; by default the end
             of the last transcribed word.
 
     Raises:

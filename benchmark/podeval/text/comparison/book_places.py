@@ -78,9 +78,7 @@ def place_recordings(
 
 
 def _find_chain(texts: Sequence[str], runs: Mapping[tuple[str, ...], int], run: int) -> list[tuple[int, int]]:
-    """Find the runs of a recording that are in the order of the book; return their positions in the recording and the
-    book.
-    """
+    """Find a recording's runs that are in the order of the book; return their positions in both."""
     keys = (tuple(texts[at : at + run]) for at in range(len(texts) - run + 1))
     hits = [(at, runs[key]) for at, key in enumerate(keys) if runs.get(key, -1) >= 0]
     order = [start for _, start in hits]

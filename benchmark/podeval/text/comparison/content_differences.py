@@ -244,9 +244,7 @@ def _length(difference: Difference) -> int:
 
 
 def _classify(difference: Difference, alignment: ScriptAlignment) -> list[ContentDifference]:
-    """Return the parts of a difference that concern content: none, one stretch, or two if other words are
-    said instead.
-    """
+    """Return the stretches of a difference that concern content: none, one, or two if other words are said instead."""
     if _is_misheard(difference.first, difference.last, difference.start, difference.end, alignment):
         return _find_lost_words(difference.first, difference.last, difference.start, difference.end, alignment)
     first, last, start, end = _strip_alike(difference, alignment)

@@ -94,7 +94,7 @@ _PLAIN = (
 
 _PLAIN_WORD = re.compile(rf"(?!(?:sq|{_UNIT})\b){_PLAIN}", re.IGNORECASE)
 _PIECE = re.compile(
-    # Plain words and the spaces after words, which are the majority, are recognised first.
+    # Recognise plain words and the spaces after words first, because they are the majority.
     _PLAIN + r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
     r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
@@ -292,7 +292,7 @@ def _find_figures(
 
 
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
-    """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
+    """Find the longest reading of a figure that begins at a place in the other text; return its last piece, if any.
 
     Both are lattices: a path through one and a path through the other must have the same words. The other text is read
     word by word, with all places in the figure's readings that these words can reach. If there are more open places
