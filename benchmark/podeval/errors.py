@@ -101,7 +101,7 @@ def require_known(what: str, choices: Iterable[str], *names: str) -> None:
     """Refuse names of things that do not exist.
 
     Args:
-        what: the kind of thing, for the message.
+        what: the kind of thing that the names denote, for the message.
         choices: the names that exist.
         names: the names to look up.
 

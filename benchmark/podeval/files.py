@@ -27,7 +27,7 @@ class DiskFull(PodevalError):
 
 
 def explain_unwritable(folder: Path) -> str | None:
-    """Return the reason why a folder is not writable, with the remedy; None if it is."""
+    """Return the reason why a folder is not writable, with the remedy; None if it is writable."""
     if not os.access(folder, os.W_OK):
         return "read-only for this user; mount it for writing, or change its permissions"
     return "full; free some space" if shutil.disk_usage(folder).free < LEAST_ROOM else None

@@ -1,7 +1,7 @@
 """The definition of a benchmark: a dataset revision, the systems' tasks, the metrics, and the aggregation.
 
-A benchmark is data. Its record is complete and typed, so runs, board and docs read the same facts, and nothing about a
-benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by SHA-256.
+A benchmark is data. The record is complete and typed, so runs, board and docs read the same facts, and nothing about a
+benchmark is decided elsewhere. The items are stored next to the record as JSON, pinned by SHA-256.
 """
 
 import hashlib

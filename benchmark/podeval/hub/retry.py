@@ -19,8 +19,8 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors raised when the Hub did not answer, or when a server in front of it answered that does not have the Hub's
-files."""
+"""Errors raised when the Hub did not answer, or when a server in front of it, which lacks the Hub's files, answered
+instead."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 

@@ -305,7 +305,7 @@ def measure(
 
 
 def _take(name: str, source: Any) -> Any:
-    """Convert a program's value for an input to a file to open, or to text."""
+    """Convert the value that a program passes for an input: to the path of a file, or to text."""
     if name == "recordings":
         return source
     if isinstance(source, str) and name != "system" and os.path.isfile(source):
@@ -345,7 +345,7 @@ def _list_keys(metric: Metric) -> str:
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:
-    """Return the texts of the recordings if a list or a column has one for each; None if one text is for all.
+    """Return the texts of the recordings if there is one for each; None if one text is for all.
 
     Raises:
         BadInput: their number differs from that of the recordings.

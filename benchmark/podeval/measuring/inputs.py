@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
-"""File name extensions of transcripts and scripts next to audio files."""
+"""File name extensions of transcripts and scripts that are stored next to audio files."""
 
 WORDS = ("reference_text", "text", "passage", "script")
 """Names of the inputs that are the spoken words; metrics of texts measure the words themselves."""
@@ -40,7 +40,7 @@ Face = Literal["shell", "python"]
 
 _OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
-"""Inputs whose text names a file to open, and people's judgements, whose text may name one."""
+"""Inputs whose text names a file to open, and people's judgements, whose text may name a file."""
 
 
 class MetricInputs(Mapping[str, Any]):

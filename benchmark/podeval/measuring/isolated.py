@@ -230,7 +230,7 @@ def run_job(
     limits: sandbox.SandboxLimits,
     watch: Callable[[sandbox.Running], None],
 ) -> Iterator[ScoreSession]:
-    """Run the program in a sandbox; yield its reports so far whenever there are new ones, and at the end.
+    """Run the program in a sandbox; yield all its reports so far whenever there is a new one, and at the end.
 
     Args:
         score_job: the job to do.

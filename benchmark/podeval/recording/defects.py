@@ -12,7 +12,7 @@ standard deviation, so fewer stretches are reported in a recording with a varyin
 next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those with the
 clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch could differ.
 
-These rules were fixed in November 2026 on the recordings named in docs/defects-study.md, before the positions for the
+These rules were fixed in November 2026 with the recordings named in docs/defects-study.md, before the positions for the
 study were drawn.
 """
 

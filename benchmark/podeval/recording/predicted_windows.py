@@ -60,7 +60,7 @@ class PredictedWindows:
 
 
 def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Recording, dict[str, Any]]:
-    """Return the rated recording, the speech stem that is also rated, and notes on both.
+    """Return the rated recording, the speech stem that is also rated, and notes about both.
 
     Without music, there is nothing to separate, and both are the recording itself.
 

@@ -6,8 +6,8 @@ Only spans of music of at least 3 s count, and music is relevant if it fills at 
 these thresholds, no music is found in any tested kind of speech (read, synthetic, over the telephone, far from the
 microphone, in noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour). When speech is 0 to
 15 dB louder than instruments, music is found for 72 % to 100 % of the time (at 20 dB, for 24 % or more). Drums alone
-are found up to 5 dB below speech, for 13 % to 83 % of the time. Steady tones count as music. This was measured in
-November 2026 with FireRedVAD.
+are found up to 5 dB below speech, for 13 % to 83 % of the time. Steady tones count as music. These shares were measured
+in November 2026 with FireRedVAD.
 
 If there is music under speech, the scores of the stem are closer to those of the speech alone than the scores of the
 mix are, at every tested level (0 to 30 dB; DNSMOS, DistillMOS). Separating clean speech changes its DNSMOS by at most

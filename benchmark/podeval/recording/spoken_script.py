@@ -195,7 +195,7 @@ def _hear_alone(
     for at, span in enumerate(merged):
         inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
         if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
-            # The surroundings of a stretch can make a recogniser fail that recognises the stretch on its own.
+            # A recogniser may fail because of a stretch's surroundings, although it recognises the stretch on its own.
             words = [word for word in words if word not in inside]
             words += listen_again(recording, [span], language, job=job)
     timed = [(word.text, word.start, max(word.start, word.end)) for word in words]

@@ -195,7 +195,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
     """Read the texts of reports, by page.
 
     Raises:
-        BadInput: there is no such language; the message lists the existing ones.
+        BadInput: there is no such language; the message lists the languages.
     """
     if language not in LANGUAGES:
         raise BadInput(f"reports are not available in the language {language!r}; choose {' or '.join(LANGUAGES)}")

@@ -134,7 +134,7 @@ def write_table(rows: Sequence[BaseModel], path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read what `write_table` wrote.
+    """Read a table that `write_table` wrote.
 
     Raises:
         BadInput: the file contains other data, or is damaged.

@@ -1,8 +1,8 @@
 """Run measurements in this process, or in worker processes that share the cores.
 
 Tasks are taken one by one while earlier ones are in progress, so a system can generate its next item while podeval
-measures the previous one. Tasks lost when a worker dies are tried once more, each in a separate process. If a task does
-not fit into memory next to the others, one worker is removed and the task is tried again.
+measures the previous one. Tasks that are lost when a worker dies are run once more, each in a separate process. If a
+task does not fit into memory alongside the others, one worker is removed and the task is run again.
 """
 
 import multiprocessing
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """The work did not fit into memory, but may fit next to fewer processes. It is raised in workers."""
+    """The work did not fit into memory, but may fit alongside fewer processes. It is raised in workers."""
 
 
 def count_workers(profile: str) -> int:
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # Items that did not fit into memory next to the others are run with fewer processes.
+        # Items that did not fit into memory alongside the others are run with fewer processes.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())

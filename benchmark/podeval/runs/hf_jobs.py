@@ -140,7 +140,7 @@ class HfJobs:
         """Start a job, or find the one that was started for this round.
 
         Raises:
-            HubUnavailable: the Hub does not answer; trying again does not start a second job.
+            HubUnavailable: the Hub does not answer; calling again does not start a second job.
             BadInput: the Hub refuses the request.
         """
         try:

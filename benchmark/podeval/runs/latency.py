@@ -1,7 +1,7 @@
 """The speed at which a server answered the requests of a run, by the number of requests in flight.
 
 Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ
-only in this number show one system under different loads, and are displayed together.
+only in the number of requests in flight show one system under different loads, and are displayed together.
 """
 
 from collections.abc import Mapping

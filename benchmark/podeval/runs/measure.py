@@ -150,7 +150,7 @@ def make_protocols(
         benchmark: the benchmark to measure.
         plan: the plan of the run.
         profile: the profile of the models.
-        conditions: facts on how outputs were generated, from `podeval.runs.measure.list_conditions`.
+        conditions: facts about how outputs were generated, from `podeval.runs.measure.list_conditions`.
         bench: the judges.
     """
     by_name = {}
@@ -300,7 +300,7 @@ def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Resul
 
 
 def _explain_nothing(task: Task) -> Unscored | None:
-    """Explain why an item cannot be measured; None if it can."""
+    """Explain why an item cannot be measured; None if it can be measured."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(

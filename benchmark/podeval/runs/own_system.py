@@ -242,7 +242,7 @@ def describe_turn_taking(folder: RunFolder) -> str | None:
 
 
 def list_notes(folder: RunFolder) -> list[str]:
-    """List the notes on outputs: how a script was read, a rate that the server did not state, refused fields."""
+    """List the notes about outputs: how a script was read, a rate that the server did not state, refused fields."""
     details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
     notes = [note for one in details for note in (*one.get("notes", ()), *one.get("script_notes", ()))]
     if cut := sum(one.get("whole") is False for one in details):

@@ -13,7 +13,7 @@ from podeval.stats.pair_comparisons import holm
 from podeval.stats.sequential import count_repeats_needed, permutation_p
 
 LEAST_SEEDS = 5
-"""Minimum number of seeds for testing an item on its own."""
+"""Minimum number of seeds for testing a single item."""
 
 Pair = tuple[str, int]
 """An item and a seed."""

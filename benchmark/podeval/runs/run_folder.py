@@ -32,19 +32,19 @@ Form = TypeVar("Form", bound=BaseModel)
 
 SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
-"""Folder next to the board's runs with earlier runs of the same systems."""
+"""Folder, next to the board's runs, that contains earlier runs of the same systems."""
 SEEDS = "seeds"
 """Folder within a run's folder for its repeats with other seeds."""
 UPLOADS = ".uploads"
-"""Folder next to the runs for recordings that people uploaded; only backups and the submission service read it."""
+"""Folder, next to the runs, for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"
 """Prefix of a folder next to the runs in which a restore keeps the replaced files."""
 REOPENED = Unscored("it failed before and will be tried again; run the same command", "ours")
 """Result of an item that must be measured again."""
 SHARDS = "shards.jsonl"
-"""File in a run's folder with the addresses of the tar files into which its recordings were moved."""
+"""File, in a run's folder, with the addresses of the tar files into which the run's recordings were moved."""
 BACKUPS = ".backups.jsonl"
-"""File next to the runs with the paths of their backups, so that a takedown can be noted next to each."""
+"""File, next to the runs, with the paths of the runs' backups, so that a takedown can be noted next to each backup."""
 
 _PROTOCOLS = TypeAdapter(dict[str, dict[str, Any]])
 
@@ -259,7 +259,7 @@ class RunFolder:
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """Read the items of the run from `write_items`; None in a folder of an earlier version."""
+        """Read the items of the run from `write_items`; None if an earlier version wrote the folder."""
         path = self.path / "items.json"
         return read_document(path, _KeptItems).items if path.exists() else None
 

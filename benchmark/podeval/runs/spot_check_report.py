@@ -8,7 +8,7 @@ from podeval.benchmarks.records import FactSheet
 from podeval.runs.run_folder import RunFolder, read_document
 
 SPOT_CHECK_FILE = "spot_check.json"
-"""File in the folder of a run with the findings of a spot check of supplied outputs."""
+"""File, in a run's folder, with the findings of a spot check of supplied outputs."""
 
 DIFFERS_BELOW = 0.01
 """Adjusted p below which the model's outputs differ from the supplied ones."""

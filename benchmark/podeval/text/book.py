@@ -309,7 +309,7 @@ class _PageReader(HTMLParser):
         self._flush()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open an element, which may begin a paragraph or be of a different kind than its parent."""
+        """Open an element, which may begin a paragraph or be of a different kind from its parent."""
         if tag in _BLOCKS:
             self._flush()
             self._heading = tag in _HEADINGS

@@ -222,7 +222,7 @@ def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
 
 
 def note_inner_labels(script: Script) -> Script:
-    """Return a script with a note on turns whose text contains labels, which are not interpreted."""
+    """Return a script with a note about turns whose text contains labels; these labels are not interpreted."""
     inner = [
         str(number)
         for number, turn in enumerate(script.turns, 1)
@@ -288,7 +288,7 @@ def _name_number(match: regex.Match[str]) -> str:
 
 
 def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
-    """Return the labels that name speakers (none for prose), and notes on their reliability."""
+    """Return the labels that name speakers (none for prose), and notes about their reliability."""
     labels = Counter(line.label for line in lines if _may_speak(line))
     sure = [at for at, line in enumerate(lines) if line.sure]
     share = sum(labels.values()) / max(1, len(lines))

@@ -55,7 +55,7 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
     """Strip front matter, and the few words around a code block.
 
     Returns:
-        The text, and notes on the omitted parts.
+        The text, and notes about the omitted parts.
     """
     notes = []
     rule, _, rest = text.lstrip().partition("\n")
@@ -76,7 +76,7 @@ def strip_time(words: str) -> str:
 
 
 def strip_times(text: str) -> tuple[str, int]:
-    """Strip times from the beginning of lines if many lines have one.
+    """Strip times from the beginning of lines if many lines begin with a time.
 
     Returns:
         The text, and the number of lines with a time.

@@ -1,6 +1,6 @@
 """A script: a dialogue as a list of turns `{speaker, text}`.
 
-It can be JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
+A script can be JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
 `transcript`, `segments` or another usual key, or JSON lines; a turn is an object with a speaker (`speaker`, `role`,
 `name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker, text].
 The segments of a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is one

@@ -130,7 +130,7 @@ _MARKS = frozenset(",.;:!?")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
-    """Return the transcript with each stretch that can be read as the script's written as in the script.
+    """Return the transcript with the script's spelling wherever a stretch can be read like the script.
 
     Args:
         script: the text that should be spoken, in English.
@@ -241,7 +241,7 @@ def _rewrite(script: str, transcript: str) -> str:
 def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[tuple[int, int, int, int]]:
     """Yield ranges of pieces of the script, and those of the transcript with the same reading.
 
-    They are in order, without overlaps.
+    The ranges are in order and do not overlap.
     """
     partners: list[int | None] = [None] * len(written)
     inverse: list[int | None] = [None] * len(spoken)
