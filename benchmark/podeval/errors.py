@@ -53,7 +53,7 @@ class PodevalError(Exception):
 
     Attributes:
         code: code of the sentence; empty if it has none yet.
-        parameters: the values in the sentence; empty if it is the same in every case.
+        parameters: the values in the sentence; empty if the sentence is the same in every case.
     """
 
     def __init__(self, *sentence: object, code: str = "", parameters: Mapping[str, Any] | None = None) -> None:

@@ -73,7 +73,7 @@ CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 (both in seconds), and a clipped peak's minimum height relative to the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
-"""Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
+"""Magnitude from which a sample counts as beyond full scale, by 0.5 dB: decoders of lossy files overshoot by less."""
 
 JUMP = 9.0
 """Minimum change of a level jump, in dB, between the loudness of 3 s of speech and that of the next 3 s."""
@@ -87,7 +87,7 @@ SHORTEST_LOOP = 1.2
 """Minimum length, in seconds, of the consecutive sound that agrees in a loop."""
 
 SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
-"""Minimum and maximum seconds between a stretch and its copy."""
+"""Minimum and maximum time between a stretch and its copy, in seconds."""
 
 LOOP_ALIKE = 0.93
 """Minimum correlation of two frames' spectra, smoothed over 100 ms, for the frames to count as equal."""
@@ -373,7 +373,7 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
         powers[begin:end] = (np.abs(np.fft.rfft(frames * window)) ** 2).astype(np.float32) @ gather
     totals = 10 * np.log10(powers.sum(axis=1) + 1e-10)
     loud = totals > np.percentile(totals[totals > totals.max() - _SILENT], 95) - _QUIET
-    # Work in place, because all hours of a long recording are compared.
+    # Work in place, because a recording of many hours is compared as a whole.
     powers += 1e-9 * float(powers.max())
     powers += 1e-12
     logs = np.log(powers, out=powers)

@@ -23,7 +23,8 @@ FRAME = 0.02
 """Length of a frame in seconds."""
 
 BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
-"""Number of samples of a window, and decibels below the strongest frequency down to which there is sound."""
+"""Number of samples of a window, and the level, in dB below that of the strongest frequency, above which there is
+sound."""
 
 _BLOCK = 1 << 20
 """Number of samples that are read at a time."""
@@ -38,7 +39,7 @@ def measure_level(samples: Samples, rate: int) -> float:
 
 
 def measure_sounding(samples: Samples, rate: int) -> float:
-    """Measure the seconds that can contain faults, excluding silence at the ends and silence longer than 2 s."""
+    """Measure how many seconds can contain faults, excluding silence at the ends and silence longer than 2 s."""
     silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
     return max(FRAME, len(samples) / rate - silent * FRAME)
 
@@ -60,7 +61,9 @@ def measure_bandwidth(samples: Samples, rate: int) -> float:
 
 
 def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which 20 ms frames are sound or a short pause, not silence at an end or longer than 2 s, (frames,)."""
+    """Return which 20 ms frames belong to sound or short pauses, not to silence at an end or longer than 2 s,
+    (frames,).
+    """
     sounding = np.ones(len(powers), dtype=bool)
     for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
         if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / FRAME):

@@ -26,7 +26,7 @@ _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
 class HubUnavailable(PodevalError):
-    """The Hub did not respond or asked to wait; the call changed nothing, or another call will find its changes."""
+    """The Hub did not respond or asked to wait; the call changed nothing, or repeating it will find its changes."""
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:

@@ -90,10 +90,10 @@ class ScoreSession:
     """The messages from the scoring process so far.
 
     Attributes:
-        lines: the lines that it wrote.
+        lines: the lines that the process wrote.
         at: the completed share of the work, from 0 to 1.
         what: a sentence about the current step, in the language of the report.
-        problem: the reason why it ended early; empty if it did not.
+        problem: the reason why the process ended early; empty if it did not.
         report: the complete report, once it exists.
     """
 

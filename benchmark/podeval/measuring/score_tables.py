@@ -40,7 +40,8 @@ STYLE = """<style>
 
 
 MOST_DEFECTS = 8
-"""Maximum number of defects that a terminal lists, and that reports do not collapse; files contain all."""
+"""Maximum number of defects that a terminal lists, and that a report shows without collapsing them; files
+contain all."""
 
 
 def write_heading(scores: RecordingResults, words: ReportWords) -> str:

@@ -192,7 +192,7 @@ class Playback:
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
 
     def _require_unchanged(self, stretch: Stretch) -> None:
-        """Refuse to store a changed sound under the hash of the original file."""
+        """Refuse to store changed audio under the hash of the original file."""
         if not stretch.content:
             return
         file_state: tuple[int, ...] = ()
@@ -236,8 +236,8 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more channels, both of the two
-    contain the mean of all.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more channels, each of the two
+    contains the mean of all.
 
     Raises:
         BadInput: there is no such recording, or the passage is outside it.

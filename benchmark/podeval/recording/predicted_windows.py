@@ -23,8 +23,8 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Maximum duration without speech at an end, and the duration that is kept if it is exceeded, both in seconds; digital
-silence is never kept."""
+"""Maximum duration without speech at an end, and the duration that is kept if an end is longer, both in seconds;
+digital silence is never kept."""
 
 FULLEST = 0.5
 """Share of the speech in the fullest window. If no window contains enough speech, as in one channel of a conversation,

@@ -94,7 +94,7 @@ AROUND = 1.0
 """Seconds of the recording before and after a stretch that are transcribed with it."""
 
 SPOKEN = 0.5
-"""Minimum share of speech in the time of words, and maximum share of speech in the time of omitted words."""
+"""Minimum share of speech in the time span of words, and maximum share of speech in that of omitted words."""
 
 SHORTEST_WORD = 3
 """Minimum letters of a single English word that counts; the recogniser skips or makes up shorter ones such as "a" and
@@ -139,7 +139,7 @@ def confirm_differences(
     *,
     loops: bool = False,
 ) -> list[ContentDifference]:
-    """Keep the differences that are confirmed when they are checked again, in their order.
+    """Keep the differences that are confirmed when they are checked again, in their original order.
 
     Args:
         recording: the transcribed recording.
@@ -312,7 +312,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the words that are not among the others; each of the others cancels one word."""
+    """Return the words that remain when each of the others has removed one equal word."""
     left = list(others)
     remaining = []
     for word in words:

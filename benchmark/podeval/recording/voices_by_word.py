@@ -3,9 +3,9 @@
 The recognised words are divided into stretches of about 2 s that contain no turn change of the script and no long
 pause; each has an embedding. The stretches are grouped into as many voices as the script has speakers, by spherical
 k-means started from the script's division and from the least similar stretches; the better fit is used. Voices with
-nearly equal centres are merged, so a system with one voice for all speakers does not have two. Voices are assigned to
-speakers by their reference recordings if there are any, otherwise so that as many words as possible are spoken by the
-speaker in the script.
+nearly equal centres are merged, so a system with one voice for all speakers does not seem to have two. Voices are
+assigned to speakers by their reference recordings if there are any, otherwise so that as many words as possible are
+spoken by the speaker in the script.
 
 A stretch is assigned to a voice other than the intended one only if that voice is closer by a margin; a stretch shorter
 than 0.6 s is too short to identify a voice.

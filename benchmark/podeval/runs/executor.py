@@ -149,7 +149,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def _run_alone(work: Callable[[T], R], task: T) -> R | None:
-    """Run a task again after its process died, in a separate one, so that it cannot take other tasks down with it."""
+    """Run a task whose process died again, in a separate process, so that it cannot take other tasks down with it."""
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()
@@ -158,7 +158,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def try_twice(work: Callable[[T], R], task: T) -> R | None:
-    """Run a task in this process; if memory runs out, free it and try once more."""
+    """Run a task in this process; if memory runs out, free memory and try once more."""
     for _ in range(2):
         try:
             return work(task)

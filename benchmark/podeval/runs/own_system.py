@@ -1,7 +1,7 @@
 """Run the user's own system: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
 
-It runs on the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every other run,
-so the same call resumes where the last one stopped.
+The system runs on the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every
+other run, so the same call resumes where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -123,11 +123,12 @@ _SMALL_WORD = regex.compile(
 # A colon or a time; a heading does not end with either.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
-# Maximum number of characters of a label in its line and of a name; number of spaces from which a label is a sentence.
+# Maximum number of characters of a label in its line and of a name; number of spaces from which a label counts as a
+# sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 # In a dialogue: the number of lines up to the first name, and up to the first numbered label.
 _OPENING, _LONG_OPENING = 4, 10
-# Share of the lines that begin with a label: sufficient by itself, and with other signs of a dialogue.
+# Share of lines with a label that is enough for a dialogue: by itself, and together with other signs of one.
 _MOST, _SOME = 0.5, 0.25
 # Share of a text in elements that are named after speakers; ratio of names as headings to other headings.
 _INSIDE, _MORE = 0.8, 2

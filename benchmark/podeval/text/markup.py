@@ -29,7 +29,7 @@ _BLOCK = regex.compile(r"\A([^`]{0,300})```\w*[ \t]*\n([^`]*)\n[ \t]*```([^`]{0,
 _TIME = r"\d{1,3}(?:[:;]\d\d){1,3}(?:[.,]\d{1,3})?"
 _SECONDS = r"\d{1,5}(?:\.\d{1,3}[ \t]?s?|[ \t]?s)"
 _TO = r"[ \t]*(?:-{1,2}>|[–—-])[ \t]*"
-# The time of a line: in brackets, from and to, to the second or finer, alone on the line, or numbers before tabs.
+# The time of a line: in brackets, as a range, to the second or finer, alone on the line, or as numbers before tabs.
 _STAMP = regex.compile(
     rf"[ \t]*(?:[\[(<][ \t]*(?:{_TIME}(?:{_TO}{_TIME})?|{_SECONDS}{_TO}{_SECONDS})[ \t]*[\])>]"
     rf"|{_TIME}[ \t]*(?:-->|[,–—-])[ \t]*{_TIME}(?=\s|$)"

@@ -126,7 +126,7 @@ class ScriptAlignment:
         written: its words.
         heard: recognised words in chronological order.
         partners: written word in the place of each recognised word, whether equal or not; None if there is none.
-        differences: the stretches in which the two differ, in order and never adjacent.
+        differences: the stretches in which script and transcript differ, in order and never adjacent.
     """
 
     script: Script

@@ -14,8 +14,8 @@ from rapidfuzz.distance import Levenshtein
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
 """Minimum number of runs in a recording, and their minimum share of its words."""
 JUMP, ANCHORED = 60, 3
-"""Maximum number of words that are skipped between two runs, and minimum number of runs after a longer jump that cannot
-be a coincidence."""
+"""Maximum number of words that are skipped between two runs, and minimum number of runs after a longer jump for the
+runs not to be a coincidence."""
 
 
 @dataclass
@@ -47,8 +47,8 @@ def place_recordings(
         whole: whether a book without sections is read from its beginning to its end.
 
     Returns:
-        The sentences of each recording, in the order of the book, and the reason why there are none for each of the
-            other recordings.
+        The sentences of each recording, in the order of the book, and, for each of the other recordings, the reason why
+            it has none.
     """
     words = [(word, number) for number, sentence in enumerate(of_book) for word in sentence]
     runs: dict[tuple[str, ...], int] = {}

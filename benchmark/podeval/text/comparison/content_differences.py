@@ -32,7 +32,7 @@ MISHEARD = 3
 """Maximum number of words that may be misheard as the same number of others, however different."""
 
 BRIDGE = 2
-"""Number of equal words between two long differences that may be coincidence: some words of babble always match."""
+"""Number of equal words between two long differences that may be a coincidence: some words of babble always match."""
 
 LONG = 4
 """Minimum number of words of a long difference."""
@@ -171,7 +171,7 @@ def _judge_entities(
     partners: dict[int, int] = {}
     for block in Levenshtein.opcodes(one, other).as_matching_blocks():
         partners.update((block.a + offset, block.b + offset) for offset in range(block.size))
-    # A unit without an equal one begins after the preceding unit and ends before the next one.
+    # A unit without a counterpart begins after the preceding unit and ends before the next one.
     begins = list(accumulate(range(len(one)), lambda last, at: partners.get(at - 1, last - 1) + 1, initial=0))[1:]
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]
