@@ -116,7 +116,7 @@ class Container:
         """Estimate how many seconds are missing at the end of a truncated file.
 
         Args:
-            seconds: the length of the available sound.
+            seconds: the length of the available audio.
             size: the size of the file in bytes.
         """
         end = min(size, self.parts[-1].end) if self.parts else size

@@ -271,7 +271,7 @@ def _find_peaks_together(
     for number in np.flatnonzero(together & likely):
         if not held and _are_alike(rows[number]):
             continue
-        # Sound that was rounded to a few values is held and flat for that reason alone.
+        # The peaks of sound that was rounded to a few values are held and flat for that reason alone.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height

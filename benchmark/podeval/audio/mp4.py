@@ -17,7 +17,7 @@ from podeval.audio.container_parts import Container, ImpossibleCounts, cut, read
 MOST_TRACKS = 8
 MOST_EDITS = 4
 """Maximum number of edits of a track that needs no further check; if there are more, the samples that all edits could
-show together must fit the file."""
+show together must fit into the file."""
 
 _TOP = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
 _MOST_BOXES = 2_000_000

@@ -56,7 +56,7 @@ _WAV_LAYOUTS = {
 
 @dataclass
 class _Span:
-    # Sound from `start` to `end`, and the chunks that describe it, by tag.
+    # Audio data from `start` to `end`, and the chunks that describe it, by tag.
     chunks: dict[bytes, bytes]
     start: int
     end: int
@@ -101,7 +101,7 @@ class _Walker:
         """Read one file, from its header to the next header or the end.
 
         Returns:
-            The chunks that describe its sound, and the offset at which its last chunk ends.
+            The chunks that describe its audio data, and the offset at which its last chunk ends.
         """
         chunks = {b"": read_at(self._file, begin + 8, 4)}
         before, long_size, at = len(self._spans), None, begin + 12

@@ -314,7 +314,7 @@ def _take(name: str, source: Any) -> Any:
 
 
 class MetricListing(tuple[Metric, ...]):
-    """A list of metrics in the order of the board that is printed as a table."""
+    """A list of metrics in the order of the board; it is printed as a table."""
 
     def __str__(self) -> str:
         """Return the list as text."""

@@ -90,7 +90,7 @@ _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
 
 UNUSABLE = "unusable"
-"""The kind of defect that affects the whole recording, whose detail begins with a verb."""
+"""The kind of defect that affects the whole recording; its detail begins with a verb."""
 
 
 class ReportWords:

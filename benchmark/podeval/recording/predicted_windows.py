@@ -130,7 +130,7 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the indices of the windows with enough speech or, if there are none, of those with the most
+    """Return the indices of the windows with enough speech or, if there are none, of those with the most speech
     (`FULLEST`).
     """
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]

@@ -97,9 +97,8 @@ SPOKEN = 0.5
 """Minimum share of speech in the time span of words, and maximum share of speech in that of omitted words."""
 
 SHORTEST_WORD = 3
-"""Minimum letters of a single English word that counts; the recogniser skips or makes up shorter ones such as "a" and
-"of".
-"""
+"""Minimum number of letters of a single English word that counts; the recogniser skips or makes up shorter ones such as
+"a" and "of"."""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")

@@ -18,7 +18,7 @@ AT_ONCE = "at_once"
 """Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
-"""File in a run's folder with a line for each time that podeval skipped an item because the server was busy."""
+"""File, in a run's folder, with a line for each time that podeval skipped an item because the server was busy."""
 
 
 @dataclass(frozen=True)

@@ -280,7 +280,7 @@ def measure_item(task: Task) -> dict[str, Result]:
 
 
 def _read_inputs(task: Task) -> MetricInputs | Unscored:
-    """Read the inputs of metrics from an item, or give the reason why there is nothing to measure."""
+    """Read the inputs of metrics from an item, or return the reason why there is nothing to measure."""
     if reason := _explain_nothing(task):
         return reason
     try:

@@ -80,7 +80,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             address: the address of the cluster, see `connect`.
             workers: number of processes; 0 for as many as fit at the start. Processes that do not fit wait for new
                 nodes.
-            cpus: CPUs per process, and therefore threads of each.
+            cpus: CPUs per process, which uses the same number of threads.
             gpus: GPUs per process; with a fraction such as 0.5, processes share one.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:

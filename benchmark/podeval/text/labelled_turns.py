@@ -150,7 +150,7 @@ class LabelledLine:
 
 
 def read_labels(text: str) -> Script:
-    """Read the turns of a clean text; without labels, it is one turn, with a note if it looks like several.
+    """Read the turns of a clean text; a text without labels is one turn, with a note if it looks like several.
 
     Raises:
         BadInput: the text has no words, or has markup in an unsupported format.

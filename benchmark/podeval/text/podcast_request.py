@@ -160,7 +160,7 @@ def _describe_length(words: int, rate: int | None, request: PodcastRequest, allo
 
 
 def read_request_fields(text: str) -> Mapping[str, Any]:
-    """Read the fields of a request in JSON; plain text is taken as its instruction.
+    """Read the fields of a request in JSON; plain text is taken as the instruction.
 
     Raises:
         BadInput: the text begins like JSON, but is not JSON.

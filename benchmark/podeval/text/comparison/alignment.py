@@ -336,8 +336,8 @@ def _extend_to_unheard_words(
             starts.append(ends[-1])
         else:
             scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
-            # Rounding may move the two past each other, and a word that is longer than the next turn may move past its
-            # own start.
+            # Rounding may move the two turns past each other, and a word that is longer than the next turn may move
+            # past its own start.
             ends.append(max(starts[-1], before.end + tail * scale))
             starts.append(max(ends[-1], after.start - head * scale))
     last = extents[-1]

@@ -41,7 +41,7 @@ CLEAR_WORD = 4
 """Minimum number of letters of a word that is never swallowed."""
 
 NEARBY = 120
-"""Number of words of the script before and after in which a repeated stretch is searched for."""
+"""Number of words of the script, before and after a stretch, in which a repetition of it is searched for."""
 
 SAME = 0.7
 """Minimum similarity of words, or of letters of adjacent recognised words, for a stretch to count as repeated."""
