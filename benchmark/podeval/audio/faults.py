@@ -73,7 +73,8 @@ CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 (both in seconds), and a clipped peak's minimum height relative to the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
-"""Magnitude from which a sample counts as beyond full scale, by 0.5 dB: decoders of lossy files overshoot by less."""
+"""Magnitude, 0.5 dB above full scale, from which a sample counts as beyond it: decoders of lossy files overshoot by
+less."""
 
 JUMP = 9.0
 """Minimum change of a level jump, in dB, between the loudness of 3 s of speech and that of the next 3 s."""

@@ -271,7 +271,7 @@ def connect(address: str = "") -> Iterator[Any]:
         try:
             ray.init(address=address, **options)
             break
-        except (Exception, SystemExit) as error:  # Ray raises many types, including plain exceptions, and may exit
+        except (Exception, SystemExit) as error:  # Ray raises many errors, even plain exceptions, and may exit
             ray.shutdown()
             if not tries_left:
                 raise _refusal(address, error) from None

@@ -86,7 +86,9 @@ class OutputAnswer(FactSheet):
 
 
 class Output(_Document):
-    """A system's output for one item: a script, audio, or answers turn by turn; `failed` says why there is none."""
+    """A system's output for one item: a script, audio, or answers turn by turn; `failed` gives the reason if there is
+    no output.
+    """
 
     item: str
     audio: str | None = None
