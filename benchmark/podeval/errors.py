@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CodedSentence(str):
-    """A sentence with a code, by which a page can find the same sentence in its reader's language.
+    """A sentence with a code that lets a page find the same sentence in its reader's language.
 
     It is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps its code.
 
@@ -53,7 +53,7 @@ class PodevalError(Exception):
 
     Attributes:
         code: code of the sentence; empty if it has none yet.
-        parameters: the values in the sentence; empty if it is the same in every case.
+        parameters: the values in the sentence; empty if the sentence is the same in every case.
     """
 
     def __init__(self, *sentence: object, code: str = "", parameters: Mapping[str, Any] | None = None) -> None:
@@ -85,7 +85,7 @@ class CannotScore(PodevalError):
 
 
 class NoWords(CannotScore):
-    """The text to be spoken has no words, which is never the recording's fault."""
+    """The text to be spoken has no words; this is never the recording's fault."""
 
 
 def find_address(path: object) -> str | None:
@@ -101,7 +101,7 @@ def require_known(what: str, choices: Iterable[str], *names: str) -> None:
     """Refuse names of things that do not exist.
 
     Args:
-        what: the kind of thing, for the message.
+        what: the kind of thing that the names denote, for the message.
         choices: the names that exist.
         names: the names to look up.
 

@@ -19,7 +19,7 @@ from typing import IO, Any
 from podeval.errors import BadInput, PodevalError
 
 LEAST_ROOM = 2**20
-"""Free bytes below which a disk is full."""
+"""Number of free bytes below which a disk counts as full."""
 
 
 class DiskFull(PodevalError):
@@ -27,7 +27,7 @@ class DiskFull(PodevalError):
 
 
 def explain_unwritable(folder: Path) -> str | None:
-    """Return the reason why a folder is not writable, with the remedy; None if it is."""
+    """Return the reason why a folder is not writable, with the remedy; None if it is writable."""
     if not os.access(folder, os.W_OK):
         return "read-only for this user; mount it for writing, or change its permissions"
     return "full; free some space" if shutil.disk_usage(folder).free < LEAST_ROOM else None
@@ -89,7 +89,9 @@ def shorten_names(names: Sequence[str]) -> list[str]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file's content, and sync file and name; readers see the old or the new content, never a part."""
+    """Replace a file's content, and sync the file and its name; readers see the old or the new content, never a
+    mixture.
+    """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     with explain_write_errors(path):
         try:
@@ -157,7 +159,8 @@ def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
 
 
 def write_shard(address: str, paths: Iterable[Path]) -> None:
-    """Write files into one tar archive in a folder or an object storage of fsspec, such as `s3://…` or `hf://…`.
+    """Write files into one tar archive, in a folder or in object storage that fsspec supports, such as `s3://…` or
+    `hf://…`.
 
     Raises:
         PodevalError: the archive cannot be written there.

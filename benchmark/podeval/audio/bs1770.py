@@ -1,7 +1,7 @@
 """Two building blocks of ITU-R BS.1770-4: the K-weighting filter (Annex 1) and the true-peak meter (Annex 2).
 
-K-weighting is two second-order filters in series, at any sample rate, computed over blocks of a recording as matrix
-products for speed.
+K-weighting consists of two second-order filters in series, at any sample rate, computed over blocks of a recording as
+matrix products for speed.
 
 True peak is the highest level that a waveform reaches, including between its samples. The signal is oversampled 4 times
 (2 times from 96 kHz, not at all from 192 kHz, as the standard allows) with a Kaiser-windowed sinc that leaves the

@@ -1,7 +1,7 @@
 """Recognises a file's container by its bytes, from a list of allowed formats, and reads its duration.
 
-Neither a file's name nor a decoder's probing determines how it is opened. Playlists, subtitles and scripts, which could
-make a decoder read other files, are therefore never accepted as audio. Sources: Microsoft RIFF and EBU Tech 3306
+Neither the file's name nor a decoder's probing determines how a file is opened. Playlists, subtitles and scripts, which
+could make a decoder read other files, are therefore never accepted as audio. Sources: Microsoft RIFF and EBU Tech 3306
 (RF64), Apple AIFF-C, RFC 9639 (FLAC), RFC 3533 (Ogg), RFC 9559 (Matroska), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 and
 13818-3 (MPEG audio), 13818-7 (ADTS), id3.org (ID3v2).
 """
@@ -209,7 +209,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def identify(file: BinaryIO, path: Path) -> Container:
-    """Recognise the container by its magic bytes, find all its sound, and read the length that it states.
+    """Recognise the container by its magic bytes, find all the audio data in it, and read the length that it states.
 
     Args:
         file: an open, seekable file.
@@ -306,7 +306,8 @@ def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
-    """Return the offset at which the first Segment element after `at` or an overlong head ends.
+    """Return the offset at which the first Segment element after `at` ends, or at which a head that is too long would
+    end.
 
     Return None for a live stream, which does not state its size.
     """

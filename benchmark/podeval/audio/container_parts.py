@@ -1,8 +1,8 @@
 """The container of an audio file, and the parts of the file that are decoded one after another.
 
-A file has several parts if audio files were joined, or if its sound is in several chunks. Streams of MPEG audio have no
-container; they are recognised by ID3 tags, ADTS frames, Layer II and III frames and the Xing header. Sources: ISO/IEC
-11172-3 and 13818-3 (frame header), 13818-7 (ADTS), id3.org (ID3v2.4), and Xing's VBR header.
+A file has several parts if audio files were joined, or if its audio data is in several chunks. Streams of MPEG audio
+have no container; they are recognised by ID3 tags, ADTS frames, Layer II and III frames and the Xing header. Sources:
+ISO/IEC 11172-3 and 13818-3 (frame header), 13818-7 (ADTS), id3.org (ID3v2.4), and Xing's VBR header.
 """
 
 import os
@@ -24,9 +24,9 @@ class ImpossibleCounts(ValueError):
     """An index states more samples than the file has bytes; the message is the end of a sentence."""
 
 
-# Maximum number of joined files, as in 33 minutes of a stream that has a header every 20 ms.
+# Maximum number of joined files; a stream with a header every 20 ms reaches it after 33 minutes.
 MOST_PARTS = 100_000
-# Maximum seconds by which a file that is read may be shorter than stated; the shortfall is noted.
+# Maximum number of seconds by which a readable file may be shorter than stated; the shortfall is noted.
 NOTED_SHORTFALL = 0.05
 
 # Patterns that identify the beginning of an audio file within other bytes; each begins with fixed bytes.
@@ -82,15 +82,15 @@ class Container:
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         reader: the library that decodes it.
-        parts: the regions of the file that contain its sound, in order.
+        parts: the regions of the file that contain its audio data, in order.
         joined: the number of files of this format that were joined.
         stated_bytes: position at which the file should end according to its own structure; None if not stated.
         stated_seconds: length of the audio according to its header; None if not stated.
         tolerance: seconds by which complete audio may be shorter than stated (encoder delay and padding).
         layout: FFmpeg's name of the channel layout, if the header names one.
-        surplus: the bytes of sound that follow the ends stated in headers.
-        lacking: the bytes stated in headers that are missing before the next header.
-        unread: the bytes outside the parts that are neither metadata nor padding.
+        surplus: the number of bytes of audio data after the ends stated in headers.
+        lacking: the number of bytes that headers state but that are missing before the next header.
+        unread: the number of bytes outside the parts that are neither metadata nor padding.
         note: a sentence about the file for readers of a score.
     """
 
@@ -116,7 +116,7 @@ class Container:
         """Estimate how many seconds are missing at the end of a truncated file.
 
         Args:
-            seconds: the length of the available sound.
+            seconds: the length of the available audio.
             size: the size of the file in bytes.
         """
         end = min(size, self.parts[-1].end) if self.parts else size
@@ -251,7 +251,7 @@ def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
 
 
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
-    """Read the seconds in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
+    """Read the duration in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
 
     Return None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration is
     that of the encoder's input.
@@ -268,7 +268,7 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     slack = 2.0 * frame.samples
     if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):
         gaps = int.from_bytes(xing[encoder + 21 : encoder + 24], "big")
-        # The decoder's own delay is part of the padding, or lost if the file was cut to less padding.
+        # The decoder's own delay is part of the padding, or is lost if the file was cut and has less padding.
         samples -= (gaps >> 12) + max(gaps & 0xFFF, _DECODER_DELAY)
         slack = 0.5 * frame.samples
     return (samples / frame.rate, slack / frame.rate) if samples > 0 else None
@@ -322,7 +322,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
 
 
 def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]:
-    """Recognise the container at an offset by its magic bytes; return it, and where it begins after any ID3 tag.
+    """Recognise the container at an offset by its magic bytes; return its name, and where it begins after any ID3 tag.
 
     Args:
         file: an open, seekable file.

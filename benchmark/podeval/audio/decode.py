@@ -309,7 +309,7 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
         except (soundfile.LibsndfileError, soundfile.SoundFileRuntimeError) as error:
             sink.damage = str(error).strip() or "the decoder lost its position"
     if container == "flac":
-        # libsndfile stops at the length that the header states; what it read ahead may be a tag.
+        # libsndfile stops at the length that the header states; the bytes that it read ahead may be a tag.
         part, at, size = cast("BinaryIO", file), file.tell(), file.seek(0, os.SEEK_END)
         near = max(skip_id3(part), at - _READ_AHEAD)
         tag = _TAG.search(read_at(part, near, 2 * _READ_AHEAD))

@@ -25,26 +25,26 @@ from podeval.audio.samples import Samples
 from podeval.audio.windows import Span, join_spans
 
 HOLE_SECONDS = 0.02
-"""Minimum seconds of digital silence that count as a hole if sound breaks off there."""
+"""Minimum duration, in seconds, of digital silence that counts as a hole if sound breaks off there."""
 
 HOLE_LEVEL = 0.25
 """Minimum level, relative to the recording's, of the 4 ms next to a silence for sound to break off instead of
 fading."""
 
 SOFT_LEVEL, STEADY = 0.05, 0.5
-"""Soft sound also breaks off if it has the first level on both sides, and its last 4 ms have at least the second share
-of the level of the 20 ms before them."""
+"""Soft sound also breaks off if, on both sides of the silence, the nearest 4 ms reach at least `SOFT_LEVEL` of the
+recording's level and at least `STEADY` times the level of the nearest 20 ms."""
 
 EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
 """Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are at
-least `HABIT_TIMES`, and if in a share `HABIT_SHARE` of them the samples next to the silence are below a share
-`SOFT_STEP` of the level, because lost or cut sound breaks off anywhere in a wave. Only silences with louder edges that
-last at least `LONG_HOLE` seconds are then holes."""
+least `HABIT_TIMES` with soft edges, and if these are at least a share `HABIT_SHARE` of all. An edge is soft if the
+samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off anywhere in a
+wave. Only silences with louder edges that last at least `LONG_HOLE` seconds are then holes."""
 
 CLICK_SECONDS = 0.0015
-"""Maximum seconds of a click; consonants last longer."""
+"""Maximum duration of a click in seconds; consonants last longer."""
 
 CLICK_RATIO = 4.0
 """Minimum ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
@@ -54,26 +54,27 @@ CLICK_LEVEL = 2.5
 """Minimum second difference of a click, relative to the recording's level: lip smacks reach 2 and are not faults."""
 
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
-"""Limits for held peaks: minimum samples of exactly the peak's height, minimum number of such peaks in a row, maximum
-difference between their heights relative to the lowest, and minimum mean rise above the neighbouring samples, relative
-to their height and to twice the mean step between the values from half of it on. At least `HELD_VALUES` different
-values must occur: with fewer, rounding also holds smooth peaks."""
+"""Limits for held peaks: minimum number of samples with exactly the peak's height, minimum number of such peaks in a
+row, maximum difference between their heights relative to the lowest, and minimum mean rise above the neighbouring
+samples, relative to the peaks' height and to twice the mean step between values of at least half that height. At least
+`HELD_VALUES` different values must occur: with fewer, rounding also holds smooth peaks."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
-"""Limits for flat peaks: minimum samples above half of the height, minimum number of such peaks in a row, maximum
-difference between their heights, minimum mean share of those samples above 0.85 of the height, and minimum number of
-different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
+"""Limits for flat peaks: minimum number of samples above half the height, minimum number of such peaks in a row,
+maximum difference between their heights, minimum mean share of those samples above 0.85 of the height, and minimum
+number of different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
 """Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave of an instrument or a
-synthesiser) but not in clipped speech, and the minimum samples of a peak for this comparison."""
+synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison."""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
-"""Maximum seconds between two clipped peaks, seconds before and after a peak within which it must be nearly the
-highest, and its minimum height relative to the recording's level."""
+"""Maximum time between two clipped peaks, the time before and after a peak within which it must be nearly the highest
+(both in seconds), and a clipped peak's minimum height relative to the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
-"""Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
+"""Magnitude, 0.5 dB above full scale, from which a sample counts as beyond it: decoders of lossy files overshoot by
+less."""
 
 JUMP = 9.0
 """Minimum change of a level jump, in dB, between the loudness of 3 s of speech and that of the next 3 s."""
@@ -81,16 +82,16 @@ JUMP = 9.0
 JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
 END_LEVEL = 0.25
-"""Level of the last 10 ms, relative to the recording's, from which the end counts as cut off."""
+"""Minimum level of the last 10 ms, relative to the recording's level, for the end to count as cut off."""
 
 SHORTEST_LOOP = 1.2
-"""Minimum number of consecutive seconds that agree in a loop."""
+"""Minimum length, in seconds, of the consecutive sound that agrees in a loop."""
 
 SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
-"""Minimum and maximum seconds between a stretch and its copy."""
+"""Minimum and maximum time between a stretch and its copy, in seconds."""
 
 LOOP_ALIKE = 0.93
-"""Correlation of two frames' spectra, smoothed over 100 ms, from which they count as equal."""
+"""Minimum correlation of two frames' spectra, smoothed over 100 ms, for the frames to count as equal."""
 
 _BANDS = 24
 _QUIET = 40.0
@@ -114,7 +115,7 @@ def find_offsets(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
-    """Find passages with samples beyond full scale, which every player and integer format clips."""
+    """Find passages with samples beyond full scale; every player and integer format clips them."""
     beyond = find_runs_by_block(lambda begin, end: np.abs(samples[begin:end]) > BEYOND, len(samples), _BLOCK, 1)
     return join_spans([Span(start / rate, end / rate) for start, end in beyond], CLIPPED_TOGETHER)
 
@@ -194,7 +195,7 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
-    """Find passages whose peaks are cut off at the same height, at any level and after any later conversion.
+    """Find passages whose peaks are cut off at the same height, at any level and even after a later conversion.
 
     Either the peaks stay at exactly one height, or many consecutive peaks are flat and about equally high.
     """
@@ -271,7 +272,7 @@ def _find_peaks_together(
     for number in np.flatnonzero(together & likely):
         if not held and _are_alike(rows[number]):
             continue
-        # Sound that was rounded to a few values is held and flat for that reason alone.
+        # The peaks of sound that was rounded to a few values are held and flat for that reason alone.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height
@@ -322,7 +323,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find an end in the middle of a sound; before silence, the sound must stop as abruptly as at a hole."""
+    """Find an end in the middle of a sound; if silence follows, the sound must stop as abruptly as at a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
@@ -373,7 +374,7 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
         powers[begin:end] = (np.abs(np.fft.rfft(frames * window)) ** 2).astype(np.float32) @ gather
     totals = 10 * np.log10(powers.sum(axis=1) + 1e-10)
     loud = totals > np.percentile(totals[totals > totals.max() - _SILENT], 95) - _QUIET
-    # Work in place, because all hours of a long recording are compared.
+    # Work in place, because a recording of many hours is compared as a whole.
     powers += 1e-9 * float(powers.max())
     powers += 1e-12
     logs = np.log(powers, out=powers)

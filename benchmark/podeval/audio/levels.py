@@ -1,4 +1,4 @@
-"""The level of a recording, the constant offset beneath it, and the silence at its ends.
+"""The level of a recording, its constant offset, and the silence at its ends.
 
 Samples are read block by block, because a long recording is on disk; values per frame are kept in memory.
 """
@@ -16,14 +16,15 @@ is ignored, and parts whose offsets differ by more than the third are corrected 
 the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound."""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
-"""Maximum power of a silent frame, relative to the loudest; seconds from which silence is no longer a pause; and
-maximum magnitude of a sample in the silence at an end, relative to the recording's level."""
+"""Maximum power of a silent frame, relative to the loudest; longest silence, in seconds, that is a pause; and maximum
+magnitude of a sample in the silence at an end, relative to the recording's level."""
 
 FRAME = 0.02
-"""Seconds of a frame."""
+"""Length of a frame in seconds."""
 
 BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
-"""Number of samples of a window, and decibels below the strongest frequency down to which there is sound."""
+"""Number of samples of a window, and the level, in dB below that of the strongest frequency, above which there is
+sound."""
 
 _BLOCK = 1 << 20
 """Number of samples that are read at a time."""
@@ -38,7 +39,7 @@ def measure_level(samples: Samples, rate: int) -> float:
 
 
 def measure_sounding(samples: Samples, rate: int) -> float:
-    """Measure the seconds that can contain faults, excluding silence at the ends and silence longer than 2 s."""
+    """Measure how many seconds can contain faults, excluding silence at the ends and silence longer than 2 s."""
     silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
     return max(FRAME, len(samples) / rate - silent * FRAME)
 
@@ -60,7 +61,9 @@ def measure_bandwidth(samples: Samples, rate: int) -> float:
 
 
 def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which 20 ms frames are sound or a short pause, not silence at an end or longer than 2 s, (frames,)."""
+    """Return which 20 ms frames belong to sound or short pauses, not to silence at an end or longer than 2 s,
+    (frames,).
+    """
     sounding = np.ones(len(powers), dtype=bool)
     for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
         if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / FRAME):
@@ -86,8 +89,8 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
 
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
-    """Measure the constant offset in every 20 ms frame: one value for all frames unless it changes, and 0 if it is
-    slight.
+    """Measure the constant offset in every 20 ms frame: the same value for all frames unless the offset changes, and 0
+    if it is slight.
     """
     from scipy.ndimage import median_filter
 
@@ -173,7 +176,7 @@ def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
 
 
 def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:
-    """Sum each whole frame with `einsum`; `of` lists the frames once, or twice to sum their squares, (frames,)."""
+    """Sum each whole frame with `einsum`; `of` contains the frames once, or twice to sum their squares, (frames,)."""
     count = len(samples) // frame
     sums, step = np.zeros(count), max(1, _BLOCK // frame)
     for first in range(0, count, step):

@@ -2,7 +2,7 @@
 
 `measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
 (momentary and short-term loudness) and EBU Tech 3342 (loudness range). They share a single K-weighting pass over
-one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes the values of the
+one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes the same values as the
 PodEval code. The three `score_*` functions map the readings to 0..1 with PodEval's constants.
 """
 

@@ -6,8 +6,8 @@ Moore's equivalent rectangular bandwidths (ERB). `compute_gammatonegram` is Elli
 bank: a short-time spectrum whose bins are summed with the channels' magnitude responses as weights.
 
 Second-order band-pass filters are applied to the envelopes, and the energy of their outputs is taken in Hamming windows
-of 256 ms every 64 ms, as SRMR defines them. The filters run block by block as matrix products in single precision,
-which is several times faster than sample by sample and gives the same values apart from rounding.
+of 256 ms every 64 ms, as SRMR defines them. The filters run block by block as matrix products in single precision. This
+is several times faster than filtering sample by sample and gives the same values apart from rounding.
 """
 
 import math
@@ -40,7 +40,7 @@ def compute_bandwidths(centres: Floats) -> Floats:
 
 
 def design_gammatone_filters(centres: Floats, rate: int) -> Floats:
-    """Return the channels' second-order sections in the form for `scipy.signal.sosfilt`; shape (channels, 4, 6)."""
+    """Return the channels' second-order sections as `scipy.signal.sosfilt` expects them; shape (channels, 4, 6)."""
     angle = 2 * np.pi * centres / rate
     radius = np.exp(-2 * np.pi * 1.019 * compute_bandwidths(centres) / rate)
     sections = np.zeros((len(centres), 4, 6))

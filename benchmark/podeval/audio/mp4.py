@@ -1,9 +1,9 @@
 """Walk the boxes of an MP4 file to find where each movie ends, and to check that the counts in its index are possible.
 
 FFmpeg builds an entry of about 36 bytes for each sample that the index states, before it reads any. An index can state
-millions of samples in a few bytes (one size, or one duration, for all), so they are counted here and compared with the
-file size.
-Source: ISO/IEC 14496-12 (boxes of a movie, 8.6 to 8.8), QuickTime File Format (`keys`).
+millions of samples in a few bytes (one size, or one duration, for all), so this module counts the samples and compares
+their number with the file size. Source: ISO/IEC 14496-12 (boxes of a movie, 8.6 to 8.8), QuickTime File Format
+(`keys`).
 """
 
 from collections import Counter
@@ -16,8 +16,8 @@ from podeval.audio.container_parts import Container, ImpossibleCounts, cut, read
 
 MOST_TRACKS = 8
 MOST_EDITS = 4
-"""Maximum edits of a track without a further check; with more, the samples that they could show together must fit the
-file."""
+"""Maximum number of edits of a track that needs no further check; if there are more, the samples that all edits could
+show together must fit into the file."""
 
 _TOP = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
 _MOST_BOXES = 2_000_000
@@ -34,7 +34,7 @@ _COUNTS = {
     b"iinf": (4, 4),
     b"pssh": (20, 20),
 }
-"""Position of the number of entries in a box, counted after the box's header: in version 0, and in later versions."""
+"""Offset of a box's number of entries from the end of the box's header: in version 0, and in later versions."""
 _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")
@@ -67,7 +67,7 @@ def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 
 
 class _Index:
-    """The sum of the counts in a movie's boxes, wherever they are, because FFmpeg reads them anywhere."""
+    """The sum of the counts in a movie's boxes, wherever the boxes are, because FFmpeg reads them anywhere."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file, self._size = file, size
@@ -78,7 +78,7 @@ class _Index:
         """Walk the boxes between two offsets.
 
         Raises:
-            ImpossibleCounts: a total exceeds the file, or a box of the index exceeds the rest of the file.
+            ImpossibleCounts: a total exceeds the file's size, or a box of the index exceeds the rest of the file.
         """
         at = begin
         while at + 8 <= min(end, self._size):

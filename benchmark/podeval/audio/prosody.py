@@ -47,7 +47,7 @@ class VoiceContour:
 
     @property
     def voiced_seconds(self) -> float:
-        """Seconds with a measurable pitch."""
+        """Number of seconds with a measurable pitch."""
         return float(np.isfinite(self.pitch).sum() * FRAME)
 
 

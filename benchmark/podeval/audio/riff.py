@@ -1,8 +1,8 @@
-"""Find the sound in WAV and AIFF files, however many headers and chunks they have and whatever lengths these state.
+"""Find the audio data in WAV and AIFF files, whatever their headers and chunks, and whatever lengths those state.
 
-Headers are repeated in joined files and in streams with a header in every chunk; sound continues after the stated end
-if a header was written before the sound was finished. Each piece of sound becomes a part with a correct header.
-Sources: Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C.
+Headers are repeated in joined files and in streams with a header in every chunk; audio data continues past the stated
+end if a header was written before the audio was complete. Each piece of audio data becomes a part with a correct
+header. Sources: Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C.
 """
 
 import re
@@ -17,7 +17,7 @@ from podeval.errors import BadAudio
 _MAX_CHUNKS = 1_000_000
 _MOST_HEADER_BYTES = 4096
 _LARGEST_PART = 2**31
-# Lengths that streams from SoX, Pocket TTS, eSpeak NG and FFmpeg state, or a little less.
+# Lengths stated by streams from SoX, Pocket TTS, eSpeak NG and FFmpeg, or slightly less.
 _PLACEHOLDERS = (0x7F000000, 2_000_000_000, 2**31, 2**32)
 _ROUND = (10**8, 2**24)
 _TAIL_BYTES = 65_536
@@ -26,9 +26,9 @@ _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
 )
-# Text that a server appended to the sound: JSON, events or the end of a multipart message.
+# Text that a server appended to the audio data: JSON, events or the end of a multipart message.
 _TEXT = re.compile(rb"\s*(?:[{\[<]|data: |event: |--)[\t\n\r -~]{15,}\Z")
-# Minimum number of bytes after the stated end that may be sound; fewer are left out.
+# Minimum number of bytes after the stated end that may be audio data; fewer are left out.
 _LEAST_RAW = 2048
 # Format tags whose samples are not grouped in blocks: PCM, float, A-law, µ-law, extensible.
 _WAV_RAW = (1, 3, 6, 7, 0xFFFE)
@@ -56,14 +56,14 @@ _WAV_LAYOUTS = {
 
 @dataclass
 class _Span:
-    # Sound from `start` to `end`, and the chunks that describe it, by tag.
+    # Audio data from `start` to `end`, and the chunks that describe it, by tag.
     chunks: dict[bytes, bytes]
     start: int
     end: int
 
 
 def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
-    """Find all the sound of a WAV or AIFF file.
+    """Find all the audio data of a WAV or AIFF file.
 
     Args:
         file: an open, seekable file that begins with such a header.
@@ -101,7 +101,7 @@ class _Walker:
         """Read one file, from its header to the next header or the end.
 
         Returns:
-            The chunks that describe its sound, and the offset at which its last chunk ends.
+            The chunks that describe its audio data, and the offset at which its last chunk ends.
         """
         chunks = {b"": read_at(self._file, begin + 8, 4)}
         before, long_size, at = len(self._spans), None, begin + 12
@@ -162,7 +162,7 @@ class _Walker:
         return tag, length
 
     def _is_chunk(self, at: int, limit: int) -> bool:
-        # Within sound, fewer than one position in a thousand looks like a chunk name with a plausible length.
+        # Within audio data, fewer than one position in a thousand looks like a chunk name with a plausible length.
         tag, length = self._read_chunk(at)
         # `data: {` and `data: [` begin events.
         is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)
@@ -170,13 +170,13 @@ class _Walker:
         return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
-        """Add the sound of a chunk and return the position of its end."""
+        """Add the audio data of a chunk and return the position of its end."""
         unstated = self._is_placeholder(start, length, limit)
         end = self._find_tail(start, limit) if unstated else min(start + length, limit)
         if start < end and not unstated:
             self._lengths.append((length, start + length - end))
         self._stated_bytes = max(self._stated_bytes, 0 if unstated else start + length)
-        # The sound of AIFF begins after an offset and a block size.
+        # The audio data of AIFF begins after an offset and a block size.
         if self._name == "aiff":
             start += 8 + int.from_bytes(read_at(self._file, start, 4), "big")
         if start < end:
@@ -185,7 +185,7 @@ class _Walker:
         return end
 
     def _is_placeholder(self, start: int, length: int, limit: int) -> bool:
-        """Return whether a length is zero before sound, or a known or round number far beyond the end of the file."""
+        """Return whether a length is 0 before audio data, or a known or round number far beyond the end of the file."""
         left = self._size - start
         if length == 0:
             return not self._is_chunk(start, limit)
@@ -196,7 +196,7 @@ class _Walker:
         return is_common or (length >= 10 * left and is_round) or length >= max(1000 * left, 2**30)
 
     def _find_tail(self, start: int, limit: int) -> int:
-        """Return where sound of unknown length ends: before any chunks or text at the end of the file."""
+        """Return where audio data of unknown length ends: before any chunks or text at the end of the file."""
         base = max(start, limit - _TAIL_BYTES)
         tail = read_at(self._file, base, limit - base)
         text = _TEXT.search(tail)
@@ -208,7 +208,7 @@ class _Walker:
         return end
 
     def read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
-        """Add the bytes after the last chunk to the sound if they may be sound."""
+        """Add the bytes after the last chunk to the audio data if they may be part of it."""
         rest = measure_rest(self._file, at, limit, self._name, self._path)
         head = read_at(self._file, at, min(_TAIL_BYTES, rest))
         if not rest or _METADATA.match(head):

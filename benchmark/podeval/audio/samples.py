@@ -23,7 +23,7 @@ MEMORY_BYTES = 256 * 2**20
 """Arrays up to this size are held in memory; larger ones in a temporary file (in `TMPDIR`)."""
 
 FREE_BYTES = 256 * 2**20
-"""Bytes that a temporary file leaves free on its disk, so that a long recording cannot starve a database there."""
+"""Bytes that a temporary file leaves free on its disk, because a database there may need the space."""
 
 BLOCK_FRAMES = 65_536
 """Number of frames processed at a time."""
@@ -32,10 +32,11 @@ _WRITE_BYTES = 4 * 2**20
 _HELD_BYTES = 64 * 2**20
 
 CANCELLED = 1e6
-"""Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
+"""Ratio of a channel's energy to that of the channels' mean from which the channels count as cancelling each other (60
+dB)."""
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB): audible sound that the mean hardly contains."""
+"""The same ratio for a tenth of a second (15 dB): the channel has audible sound that is hardly present in the mean."""
 
 _AUDIBLE = 1e-5
 """Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
@@ -46,7 +47,7 @@ _LOUDEST = 32.0
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
 _LONG = 60
-"""Minimum seconds for progress to be reported."""
+"""Minimum length, in seconds, of a recording for which progress is reported."""
 
 
 def convert_to_array(samples: Any) -> NDArray[Any]:
@@ -66,7 +67,7 @@ def convert_to_array(samples: Any) -> NDArray[Any]:
 
 
 def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
-    """Return samples with checked axes and scale, their rate, and a content key, which is their hash.
+    """Check the axes and scale of samples; return the samples, their rate, and their hash as the content key.
 
     Raises:
         BadAudio: there are no samples or more than two axes, the axes are swapped, or some values are not numbers.
@@ -113,7 +114,7 @@ def find_defect(samples: Samples) -> str | None:
 def is_like_noise(samples: NDArray[Any]) -> bool:
     """Return whether samples are as random as noise: neighbours differ at least as much as samples vary overall.
 
-    Speech never is; samples read as the wrong type are, and so are the bytes of a compressed file.
+    Speech is never so random, unlike samples read as the wrong type and the bytes of a compressed file.
     """
     with np.errstate(all="ignore"):
         head = np.asarray(samples[:_BLOCK], np.float64)
@@ -235,7 +236,8 @@ class SampleBuffer:
 
 
 class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
-    """A memmap that releases the memory of samples once they are read, so a long recording does not occupy memory.
+    """A memmap that releases the memory of samples once they have been read, so a long recording does not occupy
+    memory.
 
     Released data stays in the file and usually in the system's cache; the only cost is reading it again.
     """

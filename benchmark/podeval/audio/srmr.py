@@ -8,14 +8,14 @@ bandwidth of the channel that bounds 90 % of the energy; with these channels it 
 Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies limited to 30 dB below the peak, bands up
 to 30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
 
-Values equal those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes are stored in single precision, and the
-modulation filters run block by block as matrix products, which is exact. As in that code, `fast` takes envelopes of 400
-Hz from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full rate), and counts the
-90 % from the highest channel down, so that its K* is almost always 8. SRMR is designed for 8 and 16 kHz; values at
-other rates are not comparable, because the channels then have other frequencies.
+Values equal those of SRMRpy (commit fee0097) to within a relative difference of 1e-5: envelopes are stored in single
+precision, and the modulation filters run block by block as matrix products, without further approximation. As in that
+code, `fast` takes envelopes of 400 Hz from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes
+at the full rate), and counts the 90 % from the highest channel down, so that its K* is almost always 8. SRMR is
+designed for 8 and 16 kHz; values at other rates are not comparable, because the channels then have other frequencies.
 
 Where SRMRpy fails with an unrelated error, this module does not: it leaves out silent windows, and treats a bandwidth
-equal to an edge as above it.
+that equals an edge as if it were above that edge.
 """
 
 import math
@@ -153,7 +153,7 @@ def _hilbert_envelopes(
             spectrum *= -1j
             spectrum[:, [0, -1]] = 0
             quadrature = fft.irfft(spectrum, padded, axis=1, overwrite_x=True)
-            # The envelope is the magnitude of both.
+            # The envelope is the magnitude of the two together.
             np.square(envelope, out=envelope)
             envelope += np.square(quadrature, out=quadrature)
         yield np.sqrt(envelopes, out=envelopes)
@@ -180,7 +180,7 @@ def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bo
     sounding = np.flatnonzero(mean[:, :, _SPEECH_BANDS].any(axis=1))
     mean = mean[sounding]
     channels = mean.sum(axis=2)
-    # SRMRpy reverses both the slow mode's channels, which fall, and the fast mode's, which rise.
+    # SRMRpy reverses the channels in both modes, although their frequencies fall in slow mode and rise in fast mode.
     below = np.cumsum(channels[:, ::-1] if fast else channels, axis=1) / channels.sum(axis=1, keepdims=True)
     bandwidth = compute_bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
     edges = compute_lower_edges(bands, rate)

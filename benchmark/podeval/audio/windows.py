@@ -67,7 +67,7 @@ def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArra
     if not edges or not sum(counts):
         return np.zeros(len(clips))
     bounds = np.array([(span.start, span.end) for clip in clips for span in clip])
-    # Compute the seconds inside the spans up to each moment, which increase within a span and stay constant between
+    # Compute the seconds inside the spans up to each moment; they increase within a span and stay constant between
     # spans.
     before = np.interp(bounds, edges, passed)
     inside = before[:, 1] - before[:, 0]

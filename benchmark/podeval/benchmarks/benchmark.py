@@ -1,7 +1,7 @@
 """The definition of a benchmark: a dataset revision, the systems' tasks, the metrics, and the aggregation.
 
-A benchmark is data. Its record is complete and typed, so runs, board and docs read the same facts, and nothing about a
-benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by SHA-256.
+A benchmark is data. The record is complete and typed, so runs, board and docs read the same facts, and nothing about a
+benchmark is decided elsewhere. The items are stored next to the record as JSON, pinned by SHA-256.
 """
 
 import hashlib
@@ -84,10 +84,11 @@ class Track(FactSheet):
 class Split(FactSheet):
     """A part of the dataset, and the tracks that use it.
 
-    Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which is built from its
-    source. A `sample` is built from the few rows that ship with podeval, for trying things out. A `trial` split is for
-    trying out a system, or is used on request; it is not open to entries if there are other splits. `revision` pins the
-    content; it is None for rows that could not be checked here, and every protocol then names their content instead.
+    Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which podeval builds from
+    its source. A `sample` is built from the few rows that ship with podeval, for trying things out. A `trial` split is
+    for trying out a system, or is used on request; it is not open to entries if there are other splits. `revision` pins
+    the content; it is None for rows that could not be checked here, and every protocol then names their content
+    instead.
 
     Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
     Scripts in spontaneous speech, which may have fewer speakers, are for listening tests and not open to entries. With

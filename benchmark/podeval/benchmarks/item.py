@@ -2,8 +2,8 @@
 
 A file of scripts contains JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each
 with its `text`. A turn that begins before the previous turn has ended names the words that it overlaps as its
-`overlap`. `sources` state the origin of a turn's claims, so that readers can check them. Systems do not receive either.
-A file of voices lists short recordings with their transcripts and SHA-256.
+`overlap`. `sources` state the origin of a turn's claims, so that readers can check the claims. Systems receive neither
+the overlaps nor the sources. A file of voices lists short recordings with their transcripts and SHA-256.
 """
 
 import hashlib

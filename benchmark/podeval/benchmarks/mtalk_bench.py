@@ -6,7 +6,7 @@ the judge; rubrics are averaged over dialogues, not over criteria (the rubric's 
 judge reads the recogniser's transcript of an answer, not the system's. A judge that takes audio hears the dialogues
 about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). A judge that does not
 take audio reads all dialogues (`modality=transcript`), and dialogues about more than words are unscored. The protocol
-records this.
+records the modality.
 """
 
 import re

@@ -22,7 +22,7 @@ class PaperPreset(FactSheet):
     """The settings of a paper.
 
     Attributes:
-        name: the preset's name on the command line, which is the paper's name in `submissions/*/results.csv`.
+        name: the preset's name on the command line, and the paper's name in `submissions/*/results.csv`.
         title: the title of the paper's benchmark.
         benchmark: the benchmark whose items are the paper's material; empty if podeval lacks it.
         material: the splits with the paper's own material, by track.

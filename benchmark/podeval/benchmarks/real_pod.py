@@ -4,9 +4,10 @@ The topics, categories, titles and links are the paper's. The scripts are podeva
 speak them on the voice track, all in the same reference voices, and they are the zero point of the scale on which a
 judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
 listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and `long_zh`.
-Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
-It has neither a script nor an error ceiling; only systems that pass `podcast_checks` are ranked on this track.
-Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all systems.
+The track `podcast` is for finished podcasts, which the paper compares: one recording for each topic, with its own
+words. This track has neither a script nor an error ceiling; only systems that pass `podcast_checks` are ranked on this
+track. Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all
+systems.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -113,7 +114,7 @@ PODCAST_DIMENSIONS = (
         guard="podcast_checks.passed",
     ),
 )
-"""Dimensions of finished podcasts with their own words, in which only systems that pass `podcast_checks` are ranked."""
+"""Dimensions of finished podcasts with their own words; they rank only systems that pass `podcast_checks`."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
@@ -300,7 +301,7 @@ BENCHMARK = Benchmark(
             ),
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
-            # The demo scripts are too short for either.
+            # The demo scripts are too short for turn-taking and pace.
             splits=("topics", "long", "zh", "long_zh"),
         ),
         Dimension(
@@ -361,7 +362,7 @@ BENCHMARK = Benchmark(
         *PODCAST_DIMENSIONS,
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A ceiling one third higher allows for the embedded
-    # transcriber's own errors on difficult voices; controls without the right words are near 1.
+    # transcriber's own errors on difficult voices; controls that do not speak the right words have a WER near 1.
     wer_ceiling=0.30,
     controls=(
         "silence",

@@ -31,7 +31,7 @@ HUB_PARQUET: Final[dict[str, Any]] = {
     "use_content_defined_chunking": True,
     "write_page_index": True,
 }
-"""Options of `pyarrow.parquet`: an added or removed row changes few chunks, so a push sends only those, and the viewer
+"""Options of `pyarrow.parquet`: adding or removing a row changes few chunks, so a push sends only those; and the viewer
 reads only the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
 
 
@@ -155,7 +155,7 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """Return the newest commit of the repo, and those of the given files that it lacks."""
+        """Return the newest commit of the repo, and those of the given files that the repo lacks."""
         head, paths = self.files()
         if not head:
             private = self._private or None
@@ -197,11 +197,11 @@ def push_folder(
     return str(done.commit_url)
 
 
-# A folder of a storage bucket on the Hub: its list of files and their content, with calls that are retried.
+# A folder of a storage bucket on the Hub: lists, downloads and deletes its files, and retries the calls.
 
 
 class BucketFolder:
-    """One folder of a bucket, whose other writers are not trusted.
+    """One folder of a bucket to which untrusted accounts may also write.
 
     Args:
         bucket: `owner/name`.

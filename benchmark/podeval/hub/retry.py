@@ -19,13 +19,14 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors without an answer from the Hub, or with one from a server in front of it that does not have its files."""
+"""Errors raised when the Hub did not answer, or when a server in front of it, which lacks the Hub's files, answered
+instead."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
 class HubUnavailable(PodevalError):
-    """The Hub did not respond or asked to wait; the call changed nothing, or another call will find its changes."""
+    """The Hub did not respond or asked to wait; the call changed nothing, or repeating it will find its changes."""
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:

@@ -1,5 +1,5 @@
 """`podeval.score`, `podeval.measure` and `podeval.list_metrics`: the engine's functions for Python, and their results,
-which print, plot and report themselves.
+which can be printed, plotted and written as reports.
 """
 
 import os
@@ -151,7 +151,7 @@ def score(
     Args:
         source: a path, the bytes of a file, `(samples, rate)`, `{"array", "sampling_rate"}`, or a row of a `datasets`
             audio column; for many recordings, a folder, a list or a column.
-        text: the spoken words, which add word errors and the speaker of each turn: the path of a file, a text, or a
+        text: the spoken words, for word errors and the speaker of each turn: the path of a file, a text, or a
             script as turns of speaker and text. For many recordings, one text for all or a list with one for each.
         references: the voices that the speakers should have: one recording, or recordings by speaker.
         metrics: names of metrics; by default all.
@@ -305,7 +305,7 @@ def measure(
 
 
 def _take(name: str, source: Any) -> Any:
-    """Convert a program's value for an input to a file to open, or to text."""
+    """Convert the value that a program passes for an input: to the path of a file, or to text."""
     if name == "recordings":
         return source
     if isinstance(source, str) and name != "system" and os.path.isfile(source):
@@ -314,7 +314,7 @@ def _take(name: str, source: Any) -> Any:
 
 
 class MetricListing(tuple[Metric, ...]):
-    """A list of metrics in the order of the board, which is printed as a table."""
+    """A list of metrics in the order of the board; it is printed as a table."""
 
     def __str__(self) -> str:
         """Return the list as text."""
@@ -345,7 +345,7 @@ def _list_keys(metric: Metric) -> str:
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:
-    """Return the texts of the recordings if a list or a column has one for each; None if one text is for all.
+    """Return the texts of the recordings if there is one for each; None if one text is for all.
 
     Raises:
         BadInput: their number differs from that of the recordings.

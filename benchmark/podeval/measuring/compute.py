@@ -84,9 +84,9 @@ def compute(
         input_names: names of the inputs that every item has.
         parameters: the settings that affect the metric's values.
         profile: the profile whose models are used.
-        groups: the group of each item (such as its episode), by which intervals are clustered.
+        groups: the group of each item, such as its episode, for clustering the intervals.
         bench: the judge, for a metric that asks a judge.
-        timelines: whether to include each item's values over time, which are numerous.
+        timelines: whether to include each item's values over time; there are many of them.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.

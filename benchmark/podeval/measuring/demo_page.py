@@ -1,4 +1,4 @@
-"""A page to try one metric on one file; the widget of `evaluate` does not work with current versions of Gradio.
+"""A page for trying one metric on one file; the widget of `evaluate` does not work with current versions of Gradio.
 
 On a Space, visitors are strangers: their recordings are decoded in a separate process, their texts cannot name files,
 and they cannot choose a judge, because a judge gets the owner's key.

@@ -2,8 +2,8 @@
 
 A recording is decoded once and models are loaded once. Results are cached by the content of the recording, the protocol
 and everything else that can change them, so a second call decodes nothing and loads no model, and a stopped call
-resumes. Failures that are our fault (such as a model that is not installed) are tried again, and a judge keeps records
-of its own.
+resumes. Failures that are our fault (such as a model that is not installed) are not cached, and a judge keeps its own
+records.
 """
 
 import functools
@@ -58,7 +58,7 @@ _ADVICE: Mapping[Face, Mapping[str, str]] = {
 """Advice, by interface, on how to supply an input that a metric lacks, in the terms of the interface's users."""
 
 BLOCK = 1 << 20
-"""Frames of a recording that are looked at together."""
+"""Number of frames of a recording that are examined at a time."""
 
 _FORM = 2
 """Version of the format of cached results; it increases when the format changes."""
@@ -103,7 +103,7 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
 
 
 def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
-    """Return the reason why a metric cannot be tried, with the remedy; None if it can."""
+    """Return the reason why a metric cannot be tried, with the remedy; None if it can be tried."""
     missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
     if missing and metric.inputs[0] not in ("recording", *WORDS):
         return "is not a metric of recordings", "`podeval metrics show` lists its inputs"
@@ -138,7 +138,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     """Score one recording, reporting how many metrics are finished.
 
     Args:
-        source: the recording in any form, which is decoded if a result is not in the cache; for metrics of words, the
+        source: the recording in any form, decoded only if a result is not in the cache; for metrics of words, the
             name of a text file.
         request: the request, with the other inputs.
         plan: the metrics; by default those of the request.
@@ -193,7 +193,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
 
 def score_words(request: ScoreRequest, name: str = "text") -> RecordingResults:
-    """Score the inputs of a request without a recording, with the metrics that need no sound.
+    """Score the inputs of a request without a recording, with the metrics that need no audio.
 
     Raises:
         BadInput: an input is missing, cannot be read, or does not fit.

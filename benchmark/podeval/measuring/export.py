@@ -52,7 +52,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
 
 
 def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") -> Path:
-    """Write scores in the format of the file name's extension, which has been checked; an existing file is replaced.
+    """Write scores in the format of the file name's extension, already checked; an existing file is replaced.
 
     Args:
         scores: the scores to write.
@@ -107,7 +107,7 @@ def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
 
 
 def write_proof(proof: BookProof, path: Path, language: str = "en") -> Path:
-    """Write the proof of a book in the format of the file name's extension, which has been checked; an existing file is
+    """Write the proof of a book in the format of the file name's extension, already checked; an existing file is
     replaced.
 
     Raises:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
-"""File name extensions of transcripts and scripts next to audio files."""
+"""File name extensions of transcripts and scripts that are stored next to audio files."""
 
 WORDS = ("reference_text", "text", "passage", "script")
 """Names of the inputs that are the spoken words; metrics of texts measure the words themselves."""
@@ -40,7 +40,7 @@ Face = Literal["shell", "python"]
 
 _OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
-"""Inputs whose text names a file to open, and people's judgements, whose text may name one."""
+"""Inputs whose text names a file to open, and people's judgements, whose text may name a file."""
 
 
 class MetricInputs(Mapping[str, Any]):
@@ -67,7 +67,7 @@ class MetricInputs(Mapping[str, Any]):
         self._options = {"profile": profile, "allow_upsampling": allow_upsampling}
         self._keep = keep
         self._kept: dict[str, Any] = {}
-        # Notes on unusual interpretations of the texts so far, one sentence each.
+        # Notes about unusual interpretations of the texts so far, one sentence each.
         self.text_notes: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -115,7 +115,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
     Args:
         name: one of `podeval.metrics.declaration.INPUTS`.
         source: a path, a text, or data, in the form of the input; for a `Path`, the content of the file is read.
-        text_notes: the notes of an item, to which notes on unusual interpretations of a text are added.
+        text_notes: the item's list of notes; notes about unusual interpretations of a text are added to it.
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:

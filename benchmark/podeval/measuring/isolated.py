@@ -1,8 +1,8 @@
 """Score one recording or script in a separate program, which can be limited in memory and time, and stopped at any
 time.
 
-`python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
-result, and lines on its progress; it writes `report.html` at the end. Facts about the recording are stored in
+`python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as there is a
+result, and lines about the progress; it writes `report.html` at the end. Facts about the recording are stored in
 `PODEVAL_CACHE`. `run_job` starts the program in a sandbox and reads the lines.
 """
 
@@ -43,9 +43,9 @@ from podeval.texts import write_sentence
 LINES, REPORT = "scored.jsonl", "report.html"
 
 _PAUSE = 0.5
-"""Minimum seconds between two lines on the progress of a step."""
+"""Minimum time, in seconds, between two lines about the progress of a step."""
 _SOON = 2.0
-"""Seconds after the beginning of a step from which its remaining time is estimated."""
+"""Time, in seconds, after the beginning of a step before its remaining time is estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
 """Seconds after which the same state is reported again, because a reader can stop only between two results."""
@@ -90,10 +90,10 @@ class ScoreSession:
     """The messages from the scoring process so far.
 
     Attributes:
-        lines: the lines that it wrote.
+        lines: the lines that the process wrote.
         at: the completed share of the work, from 0 to 1.
         what: a sentence about the current step, in the language of the report.
-        problem: the reason why it ended early; empty if it did not.
+        problem: the reason why the process ended early; empty if it did not.
         report: the complete report, once it exists.
     """
 
@@ -189,7 +189,7 @@ class StepTeller:
         self._at, self._what, self._last = 0.0, "", 0.0
 
     def begin(self, at: float, what: str) -> None:
-        """Report the current activity, which includes the steps that follow."""
+        """Report the current activity, to which the next steps belong."""
         self._at, self._what = at, what
         self._tell({"at": at, "what": what})
 
@@ -230,7 +230,7 @@ def run_job(
     limits: sandbox.SandboxLimits,
     watch: Callable[[sandbox.Running], None],
 ) -> Iterator[ScoreSession]:
-    """Run the program in a sandbox; yield its reports so far whenever there are new ones, and at the end.
+    """Run the program in a sandbox; yield all its reports so far whenever there is a new one, and at the end.
 
     Args:
         score_job: the job to do.
@@ -276,7 +276,7 @@ def run_job(
 
 
 def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
-    """Read complete lines from a position onwards; return the position of the next, and whether there were any
+    """Read complete lines from a position onwards; return the position of the next line, and whether there were any
     lines.
     """
     try:
@@ -298,7 +298,7 @@ def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, boo
 
 
 def _blame(ended: sandbox.ExitInfo) -> str:
-    """Return why the program ended, and whose fault that is."""
+    """Return the reason why the program ended, and whose fault it is."""
     stopped = ended.stopped or ""
     if "longer than" in stopped or "more than" in stopped:
         return write_sentence("measuring-over-limit", why=stopped)

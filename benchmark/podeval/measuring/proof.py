@@ -6,8 +6,8 @@ its sentences, and two recognisers check every difference again, as in `content_
 metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a recording are
 cached, so a stopped proof continues with the next recording.
 
-If front and back matter, notes and headings are not read, this is not a fault; if they are read, they are checked like
-the rest. Only one recording is in memory at a time.
+It is not a fault if front and back matter, notes and headings are not read; if they are read, they are checked like the
+rest. Only one recording is in memory at a time.
 """
 
 import re
@@ -62,7 +62,7 @@ WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
 recognised words for optional text to count as read; and words as written for high confidence.
 """
 MARGIN = 0.5
-"""Seconds that an excerpt contains before and after its sentence."""
+"""Seconds of the recording that an excerpt contains before and after its sentence."""
 MOST_EXCERPTS = 400
 """Maximum number of excerpts in a report, so that a browser can open it."""
 
@@ -211,7 +211,7 @@ def proof_book(
 
 
 def _open(file: Path, profile: str) -> tuple[Recording, Recording]:
-    """Open a recording; return it and the sound to analyse, which is the speech stem if there is music."""
+    """Open a recording; return it and the audio to analyse: the speech stem if there is music."""
     recording = Recording.open(file, profile=profile, allow_upsampling=True)
     recording.require_sound(SHORTEST)
     return recording, recording.speech_track()

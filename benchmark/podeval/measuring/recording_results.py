@@ -34,7 +34,7 @@ class RecordingFacts:
         seconds: length in seconds.
         rate: sample rate in Hz, as stored.
         channels: number of channels, as stored.
-        notes: sentences on unread or silent parts of the file.
+        notes: sentences about unread or silent parts of the file.
     """
 
     seconds: float = 0.0
@@ -90,7 +90,7 @@ class RecordingResults:
 
     @property
     def failed(self) -> dict[str, str]:
-        """The unscored metrics that count as a failure, with the reason.
+        """The unscored metrics that count as failures, each with the reason.
 
         Metrics for other kinds of recordings (with music, with several speakers) are not included unless requested by
         name.
@@ -130,7 +130,7 @@ class RecordingResults:
             if isinstance(result, Score):
                 metric = catalogue.get(name)
                 keys = {key.name: key for key in metric.keys}
-                # The length that rates refer to: hours of sound or thousands of words.
+                # The length that rates refer to: hours of audio or thousands of words.
                 notes = result.notes
                 lengths = {"per hour": notes.get("seconds_sounding", 0) / 3600}
                 lengths["per 1000 words"] = notes.get("reference_length", 0) / 1000
@@ -200,7 +200,7 @@ class RecordingResults:
     def to_json(self) -> dict[str, Any]:
         """Return plain data, as printed by `podeval score --json`.
 
-        `duration` is the length of the analysed sound in seconds, or null if there was none. `titles` contains the name
+        `duration` is the length of the analysed audio in seconds, or null if there was none. `titles` contains the name
         of each value, and `band` contains the basis of its word (`good`, `usual`, `poor`).
         """
         titles: dict[str, dict[str, str]] = {}
@@ -223,7 +223,7 @@ class RecordingResults:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row per value; if a file name is not text, its bytes are written out.
+        """Return a table with one row per value; if a file name is not text, its bytes are escaped.
 
         Its columns are file, metric, key, value, unit, better, people, systems, word, protocol, note (of the metric)
         and file_note (of the file and the text); both notes are empty for most values.

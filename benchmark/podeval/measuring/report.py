@@ -48,9 +48,9 @@ from podeval.reports.page import (
 )
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
-"""Sample rates of MP3 in Hz; the sound is resampled to the next lower one."""
+"""Sample rates of MP3 in Hz; the audio is resampled to the next lower one."""
 QUALITY = 0.6
-"""Quality of the sound, from 0 (best, largest) to 1; this is about 60 kbit/s for speech in one channel."""
+"""Quality of the encoded audio, from 0 (best, largest) to 1; this is about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
 """Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
 _PEAKS = 900
@@ -87,7 +87,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
-    """Return everything except the verdict and the defects, by section: the values first, their origin last."""
+    """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
     values = tabulate_all(scores, words)
     values += [
         Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes
@@ -183,7 +183,7 @@ def make_player(recording: Recording, marks: Sequence[tuple[float, float]], labe
 
 
 def encode_sound(recording: Recording) -> str:
-    """Encode the sound of a recording as a data URI, `data:audio/mpeg;base64,…`."""
+    """Encode the audio of a recording as a data URI, `data:audio/mpeg;base64,…`."""
     import numpy as np
     import soundfile
 
@@ -204,7 +204,7 @@ WIDTH, HEIGHT = 720, 130
 
 @dataclass(frozen=True)
 class TimelinePlot:
-    """Plots of values over time, which a notebook shows.
+    """Plots of values over time; a notebook shows them.
 
     Attributes:
         pictures: an SVG for each value, by `metric.key`.

@@ -40,7 +40,8 @@ STYLE = """<style>
 
 
 MOST_DEFECTS = 8
-"""Maximum number of defects that a terminal lists, and that reports do not collapse; files contain all."""
+"""Maximum number of defects that a terminal lists, and that a report shows without collapsing them; files
+contain all."""
 
 
 def write_heading(scores: RecordingResults, words: ReportWords) -> str:
@@ -73,7 +74,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
 
 
 def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
-    """List the defects with their times, which start a player; a long list is collapsed."""
+    """List the defects with their times; clicking a time starts a player. A long list is collapsed."""
     entries = []
     for one in scores.defects:
         kind, detail = words.defect(one)
@@ -85,12 +86,12 @@ def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Describe a recording and list its defects, as at the beginning of every form of the result."""
+    """Describe a recording and list its defects; every form of the result begins with this."""
     return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
 
 
 def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
-    """Make the table of a recording's values in groups: the chosen lines, or the whole table, which is collapsed."""
+    """Make the table of a recording's values in groups: the chosen lines, or the whole table, collapsed."""
     rows: list[RowOfCells] = []
     rows_of_scores = scores.shown_rows if whole else scores.lines
     for group, members in group_rows(rows_of_scores).items():

@@ -1,5 +1,4 @@
-"""The files of the metric Spaces (scripts and cards), which are made from the declarations and installed for offline
-use.
+"""Make the files of the metric Spaces (scripts and cards) from the declarations, and install them for offline use.
 
 `evaluate.load("podeval/<name>")` looks on the Hub and then, after any failure, for the newest copy in `evaluate`'s
 module cache. `install` puts the packaged scripts there, so the same call works without a network connection.
@@ -33,7 +32,7 @@ from podeval.version import __version__
 
 BOARD_SPACE = "podeval/leaderboard"
 BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
-"""Address of the board's own Space, outside the Hub's frame, which does not pass on paths."""
+"""Address of the board's own Space outside the Hub's frame, because the frame does not pass on paths."""
 THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"
 
 TIMES = " * "

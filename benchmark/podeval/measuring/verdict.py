@@ -90,7 +90,7 @@ _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
 
 UNUSABLE = "unusable"
-"""The kind of defect that affects the whole recording, whose detail begins with a verb."""
+"""The kind of defect that affects the whole recording; its detail begins with a verb."""
 
 
 class ReportWords:
@@ -157,7 +157,7 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """Format the usual values, or the ideal range of a key that has one; empty if the value is not rated good,
+        """Format the usual values, or the ideal range if the key has one; empty if the value is not rated good,
         usual or poor.
         """
         band = row.band

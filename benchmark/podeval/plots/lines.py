@@ -22,7 +22,7 @@ from podeval.plots.svg import (
 )
 
 LEFT, RIGHT = 48, 12
-"""Margins of the plot area, which a page needs to compute the time of a click."""
+"""Margins of the plot area; a page needs them to compute the time of a click."""
 _MOST_MARKS = 60
 _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 
@@ -31,8 +31,8 @@ _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 class Line:
     """One value over time: points of time and value (None in a gap), their intervals if there are any, and its style.
 
-    `css_class` applies to its line, marks and band; `shape` applies to its marks, which lines with many points do not
-    have.
+    `css_class` applies to its line, marks and band; `shape` applies to its marks, which are omitted from lines with
+    many points.
     """
 
     points: Sequence[tuple[float, float | None]]

@@ -37,7 +37,7 @@ STYLE = (
 """The style of a standalone picture; its background is white, so that it can be read on dark pages."""
 
 BARS = 150
-"""Bars of the picture of a sound."""
+"""Number of bars in the picture of a sound."""
 _LAYER, _HEIGHT = 88, 34
 """Height of a layer including the space above it, and height of a box."""
 
@@ -307,7 +307,7 @@ def draw_badge(label: str, message: str) -> str:
 
 
 def draw_bars(peaks: Sequence[float]) -> str:
-    """Draw the peaks of a sound, each 0 to 1, as bars without colours, which a player shows its own through."""
+    """Draw the peaks of a sound, each 0 to 1, as bars without colours, through which a player shows its own colours."""
     most, wide = max(0.05, 0, *peaks), math.ceil(len(peaks) / BARS) or 1
     parts = [(place, max(0.03, max(peaks[place : place + wide]) / most)) for place in range(0, len(peaks), wide)]
     path = "".join(f"M{x} {1 - y:.3f}h{0.7 * wide:.3g}v{2 * y:.3f}h{-0.7 * wide:.3g}z" for x, y in parts)

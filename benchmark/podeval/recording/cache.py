@@ -30,8 +30,7 @@ _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
 """Number of new entries, or share of the limit in new bytes, after which the folder is scanned again."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
-"""The file that is touched whenever the folder is scanned, and the seconds for which a new process relies on that
-scan."""
+"""The file that is touched whenever the folder is scanned, and how many seconds a new process relies on that scan."""
 
 _DERIVED = "/"
 
@@ -162,7 +161,7 @@ def load_array(payload: bytes) -> NDArray[Any]:
 @functools.cache
 def open_default_cache() -> Cache:
     """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, limited to `PODEVAL_CACHE_GB` gigabytes
-    (20).
+    (20 by default).
 
     Raises:
         BadInput: `PODEVAL_CACHE_GB` is not a number.

@@ -1,4 +1,4 @@
-"""Features of windows of speech, factor by factor, which the metric `human_likeness` compares with people's.
+"""Features of windows of speech, by factor; the metric `human_likeness` compares them with those of people.
 
 Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows of prosody,
 voice, articulation and sound are taken from the speech joined end to end, so pauses affect only timing, whose windows
@@ -21,14 +21,14 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import JoinedClips, require_speech
 
 WINDOW, STRIDE, MOST = 3.0, 1.0, 60
-"""Length and spacing of windows in seconds, and the maximum number of windows, which are taken from a recording's
-middle."""
+"""Length and spacing of windows in seconds, and the maximum number of windows; they are taken from the middle of the
+recording."""
 
 LEVEL = -26.0
 """Root mean square to which the speech of windows is scaled, in dB relative to full scale."""
 
 METHOD = "1"
-"""Version, which changes whenever the results of `describe_windows` do."""
+"""Version of the method; it changes whenever the results of `describe_windows` do."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 """Edges of the frequency bands in Hz."""
@@ -47,7 +47,8 @@ def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Fea
 
     Args:
         recording: speech, 16 kHz.
-        melody: the factor by which the distance of the pitch from its median is multiplied; less than 1 plants damage.
+        melody: the factor by which the distance of the pitch from its median is multiplied; a value below 1 damages the
+            melody.
 
     Raises:
         CannotScore: the recording has less than 3 s of speech, or no measurable content.
@@ -155,10 +156,9 @@ def _to_slice(span: Span) -> slice:
     return slice(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE))
 
 
-# Damages that `human_likeness` plants in recordings of people, to define the far end of its scale for each factor.
-#
-# Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes one
-# property and little else. Melody is not among them: its damage is planted in the measured pitch.
+# Types of damage that `human_likeness` plants in recordings of people, to define the far end of its scale for each
+# factor.  Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes
+# one property and little else. Melody is not among them: its damage is planted in the measured pitch.
 
 Spectrum = NDArray[np.float64]
 
@@ -169,7 +169,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Shift the formants up by this share of their frequencies but keep the pitch, which no human voice does."""
+    """Shift the formants up by this share of their frequencies but keep the pitch; no human voice does this."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))

@@ -1,4 +1,4 @@
-"""Copies of recordings for playback, which reveal nothing but the sound, and their peaks, within a size limit.
+"""Copies of recordings for playback, and their peaks, within a size limit; a copy reveals nothing but its sound.
 
 Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
 finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
@@ -33,7 +33,7 @@ CEILING = -1.0
 """Maximum true peak after a gain, in dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
-"""Maximum bytes of copies on disk; the least recently used copies are deleted first."""
+"""Maximum total size of the copies on disk, in bytes; the least recently used copies are deleted first."""
 
 _STEP = 0.5
 """Step, in LU, between the levels of pairs that cannot be as loud as the target."""
@@ -106,7 +106,7 @@ class Playback:
         return cls(open_default_cache().folder.parent / "playback")
 
     def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
-        """Return the file of a passage's copy, which is created if necessary.
+        """Return the file with a copy of a passage; the file is created if necessary.
 
         Args:
             stretch: the recording and the passage.
@@ -136,7 +136,7 @@ class Playback:
         return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
-        """Return a file of this size with the same sound as a copy, which is created if necessary.
+        """Return a file of this size with the same sound as a copy; the file is created if necessary.
 
         Args:
             copy: a file that `copy` returned.
@@ -145,7 +145,7 @@ class Playback:
         return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
 
     def compress(self, copy: Path) -> Path:
-        """Return the file of a copy as Opus, which is created if necessary; its size depends only on its length."""
+        """Return a copy as an Opus file, created if necessary; the file's size depends only on the copy's length."""
         return self._derive(copy, "opus", lambda path: write_opus(copy, path))
 
     def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
@@ -183,7 +183,7 @@ class Playback:
         return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
-        """Delete all copies of the files with these SHA-256; return the number of deleted files."""
+        """Delete all copies of the files with these SHA-256 hashes; return the number of deleted files."""
         return self._cache.delete_about(contents)
 
     def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
@@ -192,7 +192,7 @@ class Playback:
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
 
     def _require_unchanged(self, stretch: Stretch) -> None:
-        """Refuse to store a changed sound under the hash of the original file."""
+        """Refuse to store changed audio under the hash of the original file."""
         if not stretch.content:
             return
         file_state: tuple[int, ...] = ()
@@ -236,7 +236,8 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more, both get their mean.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more channels, each of the two
+    contains the mean of all.
 
     Raises:
         BadInput: there is no such recording, or the passage is outside it.
@@ -350,7 +351,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
 
 
 def find_sound(file: Path) -> int:
-    """Return the byte at which the sound of a FLAC file begins, after its header and padding; 0 if it is not FLAC."""
+    """Return the offset at which a FLAC file's audio data begins, after the header and padding; 0 if it is not FLAC."""
     with file.open("rb") as flac:
         if flac.read(4) != b"fLaC":
             return 0

@@ -1,10 +1,10 @@
 """The part of a recording that predictors of listeners' opinions rate, by the same rule for all of them.
 
-They are trained on utterances, and rate silence and constant offsets, which listeners do not hear, as bad speech.
-Therefore, a constant offset is removed (`Recording.mono`, for all models). The following are left out: digital silence
-at the ends, other sound before the first speech or after the last if it lasts more than a second, and windows that are
-more than 60 % silence or music alone. Music under speech is rated together with the speech. Variants that reproduce
-public code rate everything.
+Such predictors are trained on utterances, and rate silence and constant offsets, which listeners do not hear, as bad
+speech. Therefore, a constant offset is removed (`Recording.mono`, for all models). The following are left out: digital
+silence at the ends, other sound before the first speech or after the last if it lasts more than a second, and windows
+that are more than 60 % silence or music alone. Music under speech is rated together with the speech. Variants that
+reproduce public code rate everything.
 """
 
 import hashlib
@@ -23,14 +23,12 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Maximum seconds without speech at an end, and the seconds that are kept if there are more; digital silence is never
-kept.
-"""
+"""Maximum duration without speech at an end, and the duration that is kept if an end is longer, both in seconds;
+digital silence is never kept."""
 
 FULLEST = 0.5
-"""Share of the speech in the fullest window that a window must contain to be rated if no window contains enough, as in
-one channel of a conversation.
-"""
+"""Share of the speech in the fullest window. If no window contains enough speech, as in one channel of a conversation,
+windows with at least this share are rated."""
 
 Source = Literal["mix", "stem"]
 """The rated material: the recording as it is, or its speech stem, even if there is no music."""
@@ -62,7 +60,7 @@ class PredictedWindows:
 
 
 def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Recording, dict[str, Any]]:
-    """Return the rated recording, the speech stem that is also rated, and notes on both.
+    """Return the rated recording, the speech stem that is also rated, and notes about both.
 
     Without music, there is nothing to separate, and both are the recording itself.
 
@@ -81,7 +79,7 @@ def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Reco
 
 
 FEWEST_ZEROS = 0.02
-"""Minimum seconds of zeros at an end that count as added silence."""
+"""Minimum duration, in seconds, of zeros at an end that count as added silence."""
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
@@ -103,8 +101,8 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return the part to rate with predictors for any kind of sound, without constant offset or silent ends, and its
-    first sample.
+    """Return the part to rate with predictors for any kind of sound, without constant offset or silent ends, and the
+    index of its first sample.
 
     A recording with a lower rate is upsampled.
 
@@ -119,7 +117,7 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 
 
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
-    """Return the beginning and end of the sound between zeros, which are exact zeros only at the recording's own rate.
+    """Return the beginning and end of the sound between zeros; they are exactly zero only at the recording's own rate.
 
     Fewer zeros than `FEWEST_ZEROS` are part of the sound, so sound without padding is rated from its first sample.
     """
@@ -132,7 +130,7 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the indices of the windows with enough speech or, if there are none, of those with the most
+    """Return the indices of the windows with enough speech or, if there are none, of those with the most speech
     (`FULLEST`).
     """
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
@@ -166,7 +164,7 @@ def predict_windows(
     *,
     everything: bool = False,
 ) -> PredictedWindows:
-    """Rate the windows of `seconds` that contain speech with a model.
+    """Rate with a model the windows of `seconds` seconds that contain speech.
 
     A shorter recording is one window. Windows that are more than 60 % silence are pauses, about which listeners have no
     opinion, so they are left out; if this is true of all windows, those with the most speech are rated.

@@ -3,7 +3,7 @@
 Facts come from the models of one profile. They are computed on first use, then kept in memory for the lifetime of the
 object, and on disk by content hash, model identity and parameters. Channels and rate are preserved; the input for
 models (mono, 16 kHz) is derived from them once per rate. Models are imported when their facts are used, so metrics that
-need only the sound load none of them.
+need only the samples do not load any model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, in Hz."""
 
 _PROSODY_METHOD = "1"
-"""Version, which changes whenever the results of `measure_prosody` do."""
+"""Version of the method; it changes whenever the results of `measure_prosody` do."""
 
 
 class Recording:
@@ -136,7 +136,7 @@ class Recording:
 
     @cached_property
     def cancelled(self) -> float:
-        """Share of the recording in which the channels contain sound that cancels in their mean."""
+        """Share of the recording in which the channels contain sound that cancels out in their mean."""
         return measure_cancelled(self.samples, self.rate)
 
     def require_sound(self, shortest: float = 0.0) -> None:
@@ -335,7 +335,7 @@ class Recording:
         return find_voices(turns, self.duration, self.embeddings, *windows)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a fact, which is computed on first use while other threads wait for it."""
+        """Return a fact; on first use, it is computed while other threads wait for it."""
         # `setdefault` is atomic.
         with self._locks.setdefault(name, RLock()):
             if name not in self._facts:

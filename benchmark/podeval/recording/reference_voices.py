@@ -18,7 +18,7 @@ from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_
 from podeval.text.script import Script, normalise_speaker
 
 ONLY = ""
-"""The name of a voice that is given without one."""
+"""The name that stands for an unnamed voice."""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 If there is a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and
 may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
-there are no more than that. A voice is never split, so a recording of one voice never has two.
+there are no more than that. A voice is never split, so a recording of one voice never gets two speakers.
 
 For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every moment to one
-speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each of its speakers in
-a chunk is identified with the speaker of the diarisation whose turns it overlaps longest. If two simultaneous speakers
-would be the same, the shorter one is identified with the nearest other speaker in time. Two overlapping chunks are each
-used up to the middle of the overlap.
+speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each speaker that it
+finds in a chunk is identified with the speaker of the diarisation whose turns overlap longest. If two simultaneous
+speakers would be identified with the same one, the speaker of the shorter stretch is identified with the nearest other
+speaker in time. Of two overlapping chunks, the first is used up to the middle of the overlap, and the second from
+there.
 """
 
 from collections.abc import Sequence

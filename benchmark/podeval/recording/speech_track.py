@@ -4,15 +4,15 @@ Predictors of listeners' opinions rate the recording as it is (`podeval.recordin
 
 Only spans of music of at least 3 s count, and music is relevant if it fills at least a twentieth of the recording. With
 these thresholds, no music is found in any tested kind of speech (read, synthetic, over the telephone, far from the
-microphone, in noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour). In speech 0 to 15 dB
-over instruments, it is found for 72 % to 100 % of the time (at 20 dB, for 24 % or more). Drums alone are found up to 5
-dB below speech, for 13 % to 83 % of the time. Steady tones count as music. This was measured in November 2026 with
-FireRedVAD.
+microphone, in noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour). When speech is 0 to
+15 dB louder than instruments, music is found for 72 % to 100 % of the time (at 20 dB, for 24 % or more). Drums alone
+are found up to 5 dB below speech, for 13 % to 83 % of the time. Steady tones count as music. These shares were measured
+in November 2026 with FireRedVAD.
 
 If there is music under speech, the scores of the stem are closer to those of the speech alone than the scores of the
 mix are, at every tested level (0 to 30 dB; DNSMOS, DistillMOS). Separating clean speech changes its DNSMOS by at most
-0.1, but separating far-field speech lowers its DistillMOS by up to 0.4; hence the threshold, below which a jingle does
-not justify a separation.
+0.1, but separating far-field speech lowers its DistillMOS by up to 0.4; therefore, music below the threshold, such as a
+jingle, does not justify a separation.
 
 A recording below the separator's rate is always upsampled for the stem, because the models that measure the stem have a
 lower rate, and a band that is empty in the mix is also empty in the stem. The stem's notes record this.
@@ -38,18 +38,21 @@ NEEDS = ("music_detector", "separator", "voice_activity")
 """The jobs whose models choose and produce the scored material."""
 
 SHORTEST_MUSIC = 3.0
-"""Minimum seconds for a span of music to count; in a recording that is shorter than twice that, half of its length."""
+"""Minimum length, in seconds, of a span of music that counts; in a recording shorter than twice that, half the length
+of the recording."""
 
 LEAST_SHARE = 0.05
 """Minimum share of music in a recording for its stem to be used."""
 
 SHORTEST_SPEECH = 0.5
-"""Minimum seconds of speech for a stem to count as speech."""
+"""Minimum duration of speech, in seconds, for a stem to count as speech."""
 
 
 @dataclass(frozen=True)
 class Stems:
-    """The speech of a recording and everything else, which add up to it; each is (frames, channels) at `rate`."""
+    """The speech of a recording and everything else, which add up to the recording; both are (frames, channels) at
+    `rate`.
+    """
 
     speech: Samples
     accompaniment: Samples
@@ -163,11 +166,11 @@ VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
 """Length and stride of the windows over a speaker's speech, in seconds."""
 
 SHORTEST_VOICE = 0.5
-"""Minimum seconds of speech for a voice to be reported."""
+"""Minimum duration of speech, in seconds, for a voice to be reported."""
 
 LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
-"""Seconds beyond which a segment is complete, and seconds up to which it is left out, as in PodEval's public code.
-"""
+"""Length in seconds beyond which a segment is complete, and length up to which it is left out, as in PodEval's public
+code."""
 
 MOST_SILENCE = 0.6
 """Maximum share of silence in a window for it to be used (LFS-Bench's rule for reverberation)."""
@@ -274,7 +277,7 @@ def embed_segments(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> 
 
 
 class JoinedClips(Sequence[Samples]):
-    """Clips of joined spans, which are made on access because together they are longer than the recording."""
+    """Clips of joined spans, made on access because together they are longer than the recording."""
 
     def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
         self._samples, self._bounds = samples, bounds
@@ -312,7 +315,8 @@ def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.b
 
 
 def select_spoken_voices(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
-    """Return each speaker's voice with only the windows that contain enough speech; speakers without any are left out.
+    """Return each speaker's voice with only the windows that contain enough speech; speakers without such windows are
+    left out.
 
     `seconds` counts the speech within the turns, `left_out` the excluded windows.
     """

@@ -2,9 +2,9 @@
 
 The recogniser transcribes each differing stretch again with only a second on both sides, because its errors depend on
 the surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that
-either of them then finds were not left out. Words that the first does not find again, or in whose place the second
-finds little, count as invented by the recogniser, and so do words during which nobody speaks. Omitted words take no
-time: if there is enough speech for up to three of them between their neighbours, they count as omitted only if the
+either recogniser then finds do not count as omitted. Words that the first recogniser does not find again, or where the
+second finds little, count as invented by the recogniser, and so do words during which nobody speaks. Omitted words take
+no time: if there is enough speech for up to three of them between their neighbours, they count as omitted only if the
 second recogniser finds everything around them but none of them.
 """
 
@@ -91,15 +91,14 @@ def require_spoken(alignment: ScriptAlignment) -> None:
 
 
 AROUND = 1.0
-"""Seconds before and after a stretch that are transcribed with it."""
+"""Seconds of the recording before and after a stretch that are transcribed with it."""
 
 SPOKEN = 0.5
-"""Minimum share of speech in the time of words, and maximum share of speech in the time of omitted words."""
+"""Minimum share of speech in the time span of words, and maximum share of speech in that of omitted words."""
 
 SHORTEST_WORD = 3
-"""Minimum letters of a single English word that counts; the recogniser skips or makes up shorter ones such as "a" and
-"of".
-"""
+"""Minimum number of letters of a single English word that counts; the recogniser skips or makes up shorter ones such as
+"a" and "of"."""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
@@ -107,19 +106,16 @@ SWALLOWED = frozenset(
 """English three-letter words that people hardly pronounce and recognisers skip."""
 
 SKIPPED = 3
-"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more when
-it tries again.
-"""
+"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more of
+them on a second attempt."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up, and minimum number of words for it to be stuck if more than
-half of them are the same word.
-"""
+"""Words per second below which a recogniser has given up, and minimum number of words for a recogniser to count as
+stuck if more than half of them are the same word."""
 
 LOOP, NEAR = 4, 6
-"""Minimum number of times that each word of a looping phrase occurs; number of stretches on both sides that a loop may
-affect.
-"""
+"""Minimum number of times that each word of a looping phrase occurs; number of stretches on either side that a loop may
+affect."""
 
 CERTAIN = 6
 """Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,
@@ -142,7 +138,7 @@ def confirm_differences(
     *,
     loops: bool = False,
 ) -> list[ContentDifference]:
-    """Keep the differences that are confirmed when they are checked again, in their order.
+    """Keep the differences that are confirmed when they are checked again, in their original order.
 
     Args:
         recording: the transcribed recording.
@@ -198,7 +194,7 @@ def _hear_alone(
     for at, span in enumerate(merged):
         inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
         if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
-            # The surroundings of a stretch can make a recogniser fail that recognises the stretch on its own.
+            # A recogniser may fail because of a stretch's surroundings, although it recognises the stretch on its own.
             words = [word for word in words if word not in inside]
             words += listen_again(recording, [span], language, job=job)
     timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
@@ -315,7 +311,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the words that are not among the others; each of the others cancels one word."""
+    """Return the words that remain when each of the others has removed one equal word."""
     left = list(others)
     remaining = []
     for word in words:

@@ -3,12 +3,12 @@
 The recognised words are divided into stretches of about 2 s that contain no turn change of the script and no long
 pause; each has an embedding. The stretches are grouped into as many voices as the script has speakers, by spherical
 k-means started from the script's division and from the least similar stretches; the better fit is used. Voices with
-nearly equal centres are merged, so a system with one voice for all speakers does not have two. Voices are assigned to
-speakers by their reference recordings if there are any, otherwise so that as many words as possible are spoken by the
-speaker in the script.
+nearly equal centres are merged, so a system with one voice for all speakers does not seem to have two. Voices are
+assigned to speakers by their reference recordings if there are any, otherwise so that as many words as possible are
+spoken by the speaker in the script.
 
-A stretch is assigned to a voice other than the intended one only if that voice is closer by a margin; a stretch under
-0.6 s is too short to identify a voice.
+A stretch is assigned to a voice other than the intended one only if that voice is closer by a margin; a stretch shorter
+than 0.6 s is too short to identify a voice.
 """
 
 from collections import Counter
@@ -26,14 +26,14 @@ STRETCH = 2.0
 """Seconds of speech after which a stretch ends at the next word."""
 
 LISTENED = 1.6
-"""Maximum seconds in the middle of a stretch that are analysed: more would take longer and add hardly any information.
-"""
+"""Maximum length, in seconds, of the middle of a stretch that is analysed: more would take longer and add hardly any
+information."""
 
 PAUSE = 0.35
-"""Minimum seconds of a pause that ends a stretch that is already long enough."""
+"""Minimum length, in seconds, of a pause that ends a stretch that is already long enough."""
 
 SHORTEST, SURE = 0.6, 1.0
-"""Minimum seconds of a stretch for it to have a voice, and for it to be used in finding the voices."""
+"""Minimum length of a stretch, in seconds, for it to have a voice, and for it to be used to find the voices."""
 
 MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
 """Margin by which another voice must be closer, for stretches of at least `SURE` seconds and for shorter ones."""
@@ -134,7 +134,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Return the turn of every recognised word, or that of the previous word if it has none."""
+    """Return the turn of every recognised word; a word without a turn gets that of the previous word."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
@@ -199,7 +199,7 @@ def _name_voices(
     speakers: Sequence[str],
     references: Mapping[str, NDArray[np.float32]],
 ) -> tuple[dict[int, str], dict[str, float]]:
-    """Return the speaker of every voice, and the similarity of voice and reference for every speaker with one."""
+    """Return the speaker of every voice, and, for every speaker with a reference, the similarity of the voice to it."""
     from scipy.optimize import linear_sum_assignment
 
     shared = np.zeros((len(centres), len(speakers)))

@@ -1,4 +1,4 @@
-"""A page of reports: one self-contained HTML file that plays audio, can be read and printed, and loads nothing.
+"""A page of reports: one self-contained HTML file that plays audio, can be read and printed, and loads no other files.
 
 Untrusted text is never treated as markup, and the page's policy allows only the player's script.
 """
@@ -29,12 +29,13 @@ _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
 )
-"""The space between a number and its unit in texts between tags; `page.js` has it too."""
+"""The space between a number and its unit in texts between tags; `page.js` contains the same pattern."""
 _WHOLE = re.compile(
     r"(?s)<(script|style|title|option|textarea|svg|code|pre)\b.*?</\1>"
     r"|#\d+–\d+(?=[^<>{}]*<)|(?<=[\s\[(>])-(?=\d[^<>{}]*<)"
 )
-"""Elements that are left as they are; a rank range, or a hyphen for a minus sign, in a text between tags."""
+"""Matches an element that is left unchanged or, in text between tags, a rank range or a hyphen that stands
+for a minus."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ Part = Table | Text | Listing | FactList | Pictures | Player | Transcription | P
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of level 2 or 3 with its parts, which may be collapsed; a level 3 section without parts is omitted."""
+    """A heading of level 2 or 3 with its parts, collapsed if `folded`; a level 3 section without parts is omitted."""
 
     title: str
     parts: Sequence[Part]
@@ -166,7 +167,7 @@ class Report:
     Attributes:
         id: name of the report in addresses.
         title: the heading.
-        about: the muted line below the heading; `kicker` is the one above it.
+        about: the muted line below the heading; `kicker` is the line above it.
         sections: the sections.
         head: the parts above the contents.
         seconds: length of the recording that its player plays.
@@ -182,7 +183,7 @@ class Report:
 
 
 def keep_together(page: str) -> str:
-    """The page with each number joined to its sign and its unit, and each rank range in one piece, on one line."""
+    """Return the page with each number joined to its sign and its unit, and each rank range kept on one line."""
     return _WHOLE.sub(
         lambda found: found[0] if found[1] else "−" if found[0] == "-" else f'<span class="together">{found[0]}</span>',
         _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", page),
@@ -194,7 +195,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
     """Read the texts of reports, by page.
 
     Raises:
-        BadInput: there is no such language; the message lists the existing ones.
+        BadInput: there is no such language; the message lists the languages.
     """
     if language not in LANGUAGES:
         raise BadInput(f"reports are not available in the language {language!r}; choose {' or '.join(LANGUAGES)}")

@@ -75,7 +75,7 @@ def _summarise_metric(
 def _summarise_set(
     folder: RunFolder, profile: str, benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item]
 ) -> MetricSummary:
-    """Summarise a metric of all recordings of a run: one row over all items, with the metric's own intervals."""
+    """Summarise a metric computed from all recordings of a run together: one row, with the metric's own intervals."""
     outputs = [folder.output(item.id) for item in items]
     paths = [folder.audio_path(output) if output else None for output in outputs]
     present = [path for path in paths if path and path.exists()]
@@ -110,7 +110,7 @@ def _summarise_parts(
 
 
 def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list[int]]]:
-    """List all items under the name "", then the items of each group that has any, by breakdown."""
+    """List all items under the name "", then the items of each non-empty group, by breakdown."""
     slices = [("", list(range(len(items))))]
     for breakdown in benchmark.breakdowns:
         for group in benchmark.groups(breakdown, items):

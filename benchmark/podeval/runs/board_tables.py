@@ -43,7 +43,7 @@ Provenance = Literal["run by us", "outputs supplied", "reported"]
 def place_on_board(metric: Metric, group: str) -> tuple[str, str]:
     """Return the name and the dimension of a metric's columns: its own, or those of a track's column group.
 
-    In the group `podcast`, `dnsmos` of `speech.quality` is `podcast_dnsmos` of `podcast.quality`.
+    In the group `podcast`, `dnsmos` of `speech.quality` becomes `podcast_dnsmos` of `podcast.quality`.
     """
     own_group, _, rest = metric.dimension.partition(".")
     if group in ("", own_group):
@@ -134,7 +134,7 @@ def write_table(rows: Sequence[BaseModel], path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read what `write_table` wrote.
+    """Read a table that `write_table` wrote.
 
     Raises:
         BadInput: the file contains other data, or is damaged.

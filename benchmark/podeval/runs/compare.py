@@ -76,14 +76,15 @@ class ColumnComparison:
         anytime: the interval of the mean difference that is valid at every look; None for too few pairs.
         pairs: number of pairs with a value in both runs.
         lost, won: pairs with a value in only the first or only the second run, through the other system's fault.
-        margin: margin by which the mean may become worse; None if it is not watched.
+        margin: margin by which the mean may become worse; None if the column is not watched.
         evidence: evidence that it became worse by more than the margin or, if `verdict` is "no worse", that it did not.
         needed: evidence required for a decision.
-        verdict: None if it is not watched.
+        verdict: the verdict on the column; None if it is not watched.
         worse_items: items whose seeds show that they are worse.
-        more_items, more_seeds: estimated number of additional items or seeds that would decide; None if unknown.
-        size: the size of a difference of interest; None if there is none.
-        items_to_show: number of items like these that would show it in 80 % of comparisons; None if unknown.
+        more_items, more_seeds: estimated number of additional items or seeds needed for a decision; None if unknown.
+        size: the size of a difference of interest; None if the caller gave none.
+        items_to_show: number of items like these that would show a difference of this size in 80 % of comparisons; None
+            if unknown.
     """
 
     column: str
@@ -107,7 +108,7 @@ class ColumnComparison:
 
     @property
     def failed(self) -> bool:
-        """Whether it is watched and became worse, overall or on an item."""
+        """Whether the column is watched and became worse, overall or on an item."""
         return self.verdict == "worse" or bool(self.worse_items)
 
 
@@ -282,7 +283,7 @@ def _compare(
     test_items: bool,
     size: float | None,
 ) -> ColumnComparison | None:
-    """Compare one column; return None if no pair has it in both runs."""
+    """Compare one column; return None if no pair has a value in both runs."""
     if not paired.before:
         return None
     names = {pair: f"{pair[0]} {pair[1]}" for pair in paired.clusters}

@@ -18,7 +18,7 @@ def list_composites(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
 
 
 def declare(benchmark: Benchmark, composite: Composite) -> Metric:
-    """Declare a composite as a metric, whose keys are the composite and its spread over each robust breakdown.
+    """Declare a composite as a metric; its keys are the composite and the spread over each robust breakdown.
 
     The spread is the unweighted sample standard deviation of the groups' means, as in PodBench's tables.
     """

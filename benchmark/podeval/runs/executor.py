@@ -1,8 +1,8 @@
 """Run measurements in this process, or in worker processes that share the cores.
 
 Tasks are taken one by one while earlier ones are in progress, so a system can generate its next item while podeval
-measures the previous one. Tasks lost when a worker dies are tried once more, each in a separate process. If a task does
-not fit into memory next to the others, one worker is removed and the task is tried again.
+measures the previous one. Tasks that are lost when a worker dies are run once more, each in a separate process. If a
+task does not fit into memory alongside the others, one worker is removed and the task is run again.
 """
 
 import multiprocessing
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """The work did not fit into memory, but may fit next to fewer processes. It is raised in workers."""
+    """The work did not fit into memory, but may fit alongside fewer processes. It is raised in workers."""
 
 
 def count_workers(profile: str) -> int:
@@ -51,14 +51,14 @@ class Executor(Protocol):
 
 @runtime_checkable
 class Carried(Protocol):
-    """A task that reads files, which must be sent along to a machine that does not share the disk."""
+    """A task that reads files; they must be sent along to a machine that does not share the disk."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files it reads."""
+        """The files that the task reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
-        """Return the same task with its files in other folders, which are keyed by the current folders."""
+        """Return the same task with its files in other folders, given by their current folders."""
 
 
 class InProcess:
@@ -80,7 +80,7 @@ class Workers(AbstractContextManager["Workers"]):
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in order of completion; None if its process died twice.
 
-        There are never more tasks in progress than processes, because all of them fail when a process dies.
+        There are never more tasks in progress than processes, because all tasks in progress fail when a process dies.
         """
         running: dict[Future[R], tuple[T, ProcessPoolExecutor]] = {}
         fallen: list[T] = []
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # Items that did not fit into memory next to the others are run with fewer processes.
+        # Items that did not fit into memory alongside the others are run with fewer processes.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())
@@ -149,7 +149,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def _run_alone(work: Callable[[T], R], task: T) -> R | None:
-    """Run a task again after its process died, in a separate one, so that it cannot take other tasks down with it."""
+    """Run a task whose process died again, in a separate process, so that it cannot take other tasks down with it."""
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()
@@ -158,7 +158,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def try_twice(work: Callable[[T], R], task: T) -> R | None:
-    """Run a task in this process; if memory runs out, free it and try once more."""
+    """Run a task in this process; if memory runs out, free memory and try once more."""
     for _ in range(2):
         try:
             return work(task)

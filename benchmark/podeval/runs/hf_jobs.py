@@ -82,7 +82,7 @@ class HfJobs:
     """The settings for generation on Hugging Face Jobs.
 
     Attributes:
-        image: image with its digest, which contains podeval and the libraries of the adapters.
+        image: image with its digest; it contains podeval and the libraries of the adapters.
         flavour: flavour of the machine, such as `a10g-large`.
         namespace: the Hub account that pays, and that owns the bucket and the dataset.
         minutes: minutes after which a job is stopped.
@@ -140,11 +140,11 @@ class HfJobs:
         """Start a job, or find the one that was started for this round.
 
         Raises:
-            HubUnavailable: the Hub does not answer; trying again does not start a second job.
+            HubUnavailable: the Hub does not answer; calling again does not start a second job.
             BadInput: the Hub refuses the request.
         """
         try:
-            # Looked up at every attempt, because the answer to the previous one may have been lost.
+            # Look the job up at every attempt, because the answer to the previous attempt may have been lost.
             return call_with_retries(
                 lambda: self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
             )

@@ -114,7 +114,7 @@ def read_dialogues(run: RunFolder, items: Iterable[Item]) -> Iterator[SpokenDial
 
 
 def _read_script(output: Output) -> Script:
-    """Read the script of an output, with the notes on how it was read."""
+    """Read the script of an output, with the notes about how it was read."""
     return replace(Script.parse(list(output.script)), notes=tuple(output.details.get("script_notes", ())))
 
 

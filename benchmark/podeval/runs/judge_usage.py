@@ -22,7 +22,9 @@ FILE = "judge_usage.jsonl"
 
 @contextmanager
 def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: JudgeClient) -> Iterator[None]:
-    """Record a client's usage in the block under a metric's protocol, and how many answers came from the records."""
+    """Record, under a metric's protocol, a client's usage within the block, and how many answers came from
+    the records.
+    """
     path, lock, saved = folder.path / profile / FILE, threading.Lock(), client.account.from_records
 
     def append(used: Account) -> None:

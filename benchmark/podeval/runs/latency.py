@@ -1,7 +1,7 @@
 """The speed at which a server answered the requests of a run, by the number of requests in flight.
 
 Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ
-only in this number show one system under different loads, and are displayed together.
+only in the number of requests in flight show one system under different loads, and are displayed together.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ AT_ONCE = "at_once"
 """Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
-"""File in a run's folder with a line for each time that podeval skipped an item because the server was busy."""
+"""File, in a run's folder, with a line for each time that podeval skipped an item because the server was busy."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Latency:
         answers: number of timed answers.
         errors: number of requests without a usable answer: repeated requests, and the last request of each item that
             failed or was left for a later run.
-        first_audio: median seconds from a request to its first audio.
-        late_first_audio: 95th percentile of these seconds.
-        rtf: seconds of all answers, from request to end, divided by the seconds of their audio.
+        first_audio: median time, in seconds, from a request to its first audio.
+        late_first_audio: 95th percentile of this time, in seconds.
+        rtf: total time of all answers, from request to end, divided by the total length of their audio.
         undisturbed: share of answers whose playback would not have stalled, 0..1.
         underrun: the longest stall in seconds.
         continuous: share of the playback time in which something played, 0..1.
@@ -82,8 +82,8 @@ def read_latency(run: RunFolder) -> Latency | None:
 def list_latencies(run: RunFolder) -> list[Latency]:
     """List how fast the system of a run answered under each load, the lowest load first; empty without timings.
 
-    Among several runs under one load, the run itself is used, otherwise the one with the most answers, because the
-    others may be checks.
+    If there are several runs under one load, the given run is used if it is one of them; otherwise, the run with the
+    most answers, because the others may only be checks.
     """
     if read_latency(run) is None:
         return []

@@ -150,7 +150,7 @@ def make_protocols(
         benchmark: the benchmark to measure.
         plan: the plan of the run.
         profile: the profile of the models.
-        conditions: facts on how outputs were generated, from `podeval.runs.measure.list_conditions`.
+        conditions: facts about how outputs were generated, from `podeval.runs.measure.list_conditions`.
         bench: the judges.
     """
     by_name = {}
@@ -176,8 +176,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight:
-    neither is ranked with our measurements of one request at a time.
+    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight: they
+    are not ranked with our measurements of one request at a time.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -248,12 +248,12 @@ def measure(
             else:
                 done(next(finished))
 
-    # Measurements by models, wherever the executor runs them.
+    # Measure with models, wherever the executor runs them.
     for task, results in executor.map(measure_item, tasks()):
         results = results or dict.fromkeys((use.name for use in task.uses), DIED)
         keep(task.item, protocols(task.output), mark_joined_timing(plan, task.output, results))
         done(next(finished))
-    # Answers of judges, who are asked from this process, about many items at a time.
+    # Ask the judges from this process, about many items at a time.
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]
@@ -280,7 +280,7 @@ def measure_item(task: Task) -> dict[str, Result]:
 
 
 def _read_inputs(task: Task) -> MetricInputs | Unscored:
-    """Read the inputs of metrics from an item, or give the reason why there is nothing to measure."""
+    """Read the inputs of metrics from an item, or return the reason why there is nothing to measure."""
     if reason := _explain_nothing(task):
         return reason
     try:
@@ -300,7 +300,7 @@ def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Resul
 
 
 def _explain_nothing(task: Task) -> Unscored | None:
-    """Explain why an item cannot be measured; None if it can."""
+    """Explain why an item cannot be measured; None if it can be measured."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
@@ -375,8 +375,8 @@ def _describe_judge_failure(error: Exception) -> Unscored:
 def _is_final(result: Result | None, output: Output, allow_upsampling: bool) -> bool:
     """Return whether a result is final.
 
-    Failures on our side are tried again in the next run. "Nothing to measure" is final until there is an output, and a
-    sampling rate that is too low is final until upsampling is allowed.
+    After a failure on our side, the next run measures again. "Nothing to measure" is final until there is an output,
+    and a sampling rate that is too low is final until upsampling is allowed.
     """
     if not isinstance(result, Unscored):
         return result is not None

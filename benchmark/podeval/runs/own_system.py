@@ -1,7 +1,7 @@
 """Run the user's own system: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
 
-It runs on the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every other run,
-so the same call resumes where the last one stopped.
+The system runs on the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every
+other run, so the same call resumes where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -242,7 +242,7 @@ def describe_turn_taking(folder: RunFolder) -> str | None:
 
 
 def list_notes(folder: RunFolder) -> list[str]:
-    """List the notes on outputs: how a script was read, a rate that the server did not state, refused fields."""
+    """List the notes about outputs: how a script was read, a rate that the server did not state, refused fields."""
     details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
     notes = [note for one in details for note in (*one.get("notes", ()), *one.get("script_notes", ()))]
     if cut := sum(one.get("whole") is False for one in details):

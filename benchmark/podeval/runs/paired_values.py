@@ -13,7 +13,7 @@ from podeval.stats.pair_comparisons import holm
 from podeval.stats.sequential import count_repeats_needed, permutation_p
 
 LEAST_SEEDS = 5
-"""Minimum number of seeds for testing an item on its own."""
+"""Minimum number of seeds for testing a single item."""
 
 Pair = tuple[str, int]
 """An item and a seed."""
@@ -66,7 +66,7 @@ def _is_fault(result: Result | None) -> bool:
 
 @dataclass(frozen=True)
 class WorseItem:
-    """An item whose seeds alone are worse than chance would produce."""
+    """An item whose results over the seeds are worse than chance alone would explain."""
 
     item: str
     before: float
@@ -95,7 +95,7 @@ def _mean_of_cluster(values: Sequence[float]) -> float:
 
 
 def find_worse_items(paired: PairedValues, worse: float, margin: float, share: float) -> tuple[WorseItem, ...]:
-    """Find items whose seeds alone are worse, corrected for the number of items (Holm)."""
+    """Find items that are worse over their own seeds alone, corrected for the number of items (Holm)."""
     items: dict[str, list[Pair]] = defaultdict(list)
     for pair in paired.clusters:
         items[pair[0]].append(pair)
@@ -116,7 +116,7 @@ def find_worse_items(paired: PairedValues, worse: float, margin: float, share: f
 
 
 def count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """Return the number of additional seeds that would decide if they only average out seed differences."""
+    """Estimate how many more seeds a decision needs, if they only average out differences between seeds."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
         by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))

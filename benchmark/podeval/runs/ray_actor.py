@@ -47,7 +47,7 @@ class RayWorker:
         self._folder = self._make_own_folder()
 
     def meet(self) -> tuple[str, str]:
-        """Return podeval's version on this machine and the machine's name; it is called first."""
+        """Return podeval's version on this machine and the machine's name; callers call this method first."""
         from podeval.version import __version__
 
         return __version__, platform.node()

@@ -3,7 +3,7 @@
 Ray starts the processes where there is room, restarts those that died, and transfers files and results. This module
 chooses the next item and the number of attempts, because Ray retries a task only on the same process, which may wait
 for room forever, and `ActorPool` does not link an error to its task. A task is not done until its result has arrived:
-losing a node loses only the current tasks of its processes, which are then repeated elsewhere.
+losing a node loses only the current tasks of its processes, and other processes then repeat these.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ TRIES = 3
 """
 
 _ROOM_SECONDS = 900.0
-"""Seconds to wait while no process runs, because a cluster may be adding machines."""
+"""Time to wait while no process runs, in seconds, because a cluster may be adding machines."""
 
 LOCAL = "local"
 """The address that means a cluster started on this machine."""
@@ -80,7 +80,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             address: the address of the cluster, see `connect`.
             workers: number of processes; 0 for as many as fit at the start. Processes that do not fit wait for new
                 nodes.
-            cpus: CPUs per process, which is also its number of threads.
+            cpus: CPUs per process, which uses the same number of threads.
             gpus: GPUs per process; with a fraction such as 0.5, processes share one.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
@@ -271,7 +271,7 @@ def connect(address: str = "") -> Iterator[Any]:
         try:
             ray.init(address=address, **options)
             break
-        except (Exception, SystemExit) as error:  # Ray raises many types, including plain exceptions, and may exit
+        except (Exception, SystemExit) as error:  # Ray raises many errors, even plain exceptions, and may exit
             ray.shutdown()
             if not tries_left:
                 raise _refusal(address, error) from None
@@ -301,7 +301,8 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
 
 
 def _require_answer(address: str) -> None:
-    """Check whether anything listens, because Ray itself would try for a minute and then end the process.
+    """Check whether anything listens at the address, because Ray itself would try for a minute and then end the
+    process.
 
     Raises:
         BadInput: there is no answer, or the text is not an address.
@@ -316,10 +317,11 @@ def _require_answer(address: str) -> None:
 
 
 def _require_outer_answer(address: str) -> None:
-    """Check whether the head also listens on this machine's outer address, which Ray uses instead of a loopback one.
+    """Check whether the head also listens on this machine's outer address, which Ray uses instead of a loopback
+    address.
 
     Raises:
-        BadInput: it does not, and Ray would try to connect for minutes.
+        BadInput: the head does not listen there, and Ray would try to connect for minutes.
     """
     from ray.util import get_node_ip_address
 

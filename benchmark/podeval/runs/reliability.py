@@ -5,8 +5,8 @@ column of each dimension. For the system: the same figures over items, with 95 %
 cover items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; no output or no speech; a
 number of speakers that differs from the script's); and the worst window of values that are measured in windows.
 
-It is stored next to the summary as `reliability.json`, and appears on the board as a group of columns. Different seeds
-or protocols give a different column: the worst of five is not the worst of ten.
+The result is stored next to the summary as `reliability.json`, and appears on the board as a group of columns.
+Different seeds or protocols give a different column: the worst of five seeds is not comparable with the worst of ten.
 """
 
 import hashlib
@@ -250,7 +250,7 @@ def _find_worst_window(result: Result, key: str) -> float | None:
 def _explain_catastrophe(
     item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
 ) -> str | None:
-    """Return the reason why an output is unusable; None if it is usable or if this is unknown."""
+    """Return the reason why an output is unusable; None if it is usable, or if that is unknown."""
     output = folder.output(item.id)
     if output is not None and output.failed:
         return f"no output ({output.failed[:200]})"

@@ -39,7 +39,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed on the machine where it speaks.
+            ModelMissing: something must be installed on the machine where the system speaks.
         """
         for _ in self.executor.map(methodcaller("require", seed), (system,)):
             pass
@@ -106,7 +106,7 @@ Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Reports the number of finished pieces, and of all pieces, of the step with this title."""
+"""Reports the title of a step, the number of its finished pieces, and the number of all its pieces."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:
@@ -221,7 +221,7 @@ def _run(
     """Run a plan with any way of making outputs: put them into the folder, measure them as they arrive, then aggregate.
 
     Args:
-        plan: the plan of the run; its dataset is the one of the items.
+        plan: the plan of the run; its dataset is that of the items.
         request: the request, with the metrics to measure.
         data: the items.
         progress: function that reports progress to a person.

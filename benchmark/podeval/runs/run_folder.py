@@ -32,19 +32,19 @@ Form = TypeVar("Form", bound=BaseModel)
 
 SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
-"""Folder next to the board's runs with earlier runs of the same systems."""
+"""Folder, next to the board's runs, that contains earlier runs of the same systems."""
 SEEDS = "seeds"
 """Folder within a run's folder for its repeats with other seeds."""
 UPLOADS = ".uploads"
-"""Folder next to the runs for recordings that people uploaded; only backups and the submission service read it."""
+"""Folder, next to the runs, for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"
 """Prefix of a folder next to the runs in which a restore keeps the replaced files."""
 REOPENED = Unscored("it failed before and will be tried again; run the same command", "ours")
 """Result of an item that must be measured again."""
 SHARDS = "shards.jsonl"
-"""File in a run's folder with the addresses of the tar files into which its recordings were moved."""
+"""File, in a run's folder, with the addresses of the tar files into which the run's recordings were moved."""
 BACKUPS = ".backups.jsonl"
-"""File next to the runs with the paths of their backups, so that a takedown can be noted next to each."""
+"""File, next to the runs, with the paths of the runs' backups, so that a takedown can be noted next to each backup."""
 
 _PROTOCOLS = TypeAdapter(dict[str, dict[str, Any]])
 
@@ -58,7 +58,7 @@ class _Document(FactSheet):
 
 
 class RunPlan(_Document):
-    """The plan of a run, which must stay the same for a resumed run."""
+    """The plan of a run, which must not change when the run is resumed."""
 
     benchmark: str
     split: str
@@ -86,14 +86,16 @@ class OutputAnswer(FactSheet):
 
 
 class Output(_Document):
-    """A system's output for one item: a script, audio, or answers turn by turn; `failed` says why there is none."""
+    """A system's output for one item: a script, audio, or answers turn by turn; `failed` gives the reason if there is
+    no output.
+    """
 
     item: str
     audio: str | None = None
     failed: str | None = None
     failed_by: Cause | None = None
-    """Party at fault for the missing output, if it is not the system; items that failed because of us are tried again.
-    """
+    """Party at fault for the missing output, if it is not the system; items that failed through our fault are generated
+    again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -168,7 +170,7 @@ class RunFolder:
         """Protocols that this object has read from the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
-        """Return the folder of the same system with another seed, which is inside this one."""
+        """Return the folder of the same system with another seed, inside this folder."""
         benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
         return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
 
@@ -182,7 +184,8 @@ class RunFolder:
         return {folder.plan().seed: folder for folder in (self, *self.repeats())}
 
     def begin(self, plan: RunPlan, *, replace: bool = False) -> None:
-        """Write the plan, or check that the existing one is equal unless it is replaced; remove half-written files.
+        """Write the plan or, unless it is to be replaced, check that the existing one is equal; remove half-written
+        files.
 
         Raises:
             BadInput: the folder contains a run with different settings.
@@ -233,7 +236,7 @@ class RunFolder:
         return self.outputs / f"{item}.json"
 
     def audio_path(self, output: Output) -> Path | None:
-        """Return the path of the item's audio; None if it has none."""
+        """Return the path of the item's audio; None if the item has no audio."""
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def audio_paths(self, output: Output) -> list[Path]:
@@ -258,12 +261,12 @@ class RunFolder:
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """Read the items of the run from `write_items`; None in a folder of an earlier version."""
+        """Read the items of the run from `write_items`; None if an earlier version wrote the folder."""
         path = self.path / "items.json"
         return read_document(path, _KeptItems).items if path.exists() else None
 
     def write_document(self, document: Mapping[str, Any]) -> None:
-        """Store the submission document of the run, which describes the system."""
+        """Store the run's submission document, which describes the system."""
         write_json(self.path / "submission.json", dict(document))
 
     def document(self) -> dict[str, Any] | None:
@@ -275,7 +278,7 @@ class RunFolder:
         return document if isinstance(document, dict) else None
 
     def locate_measured(self, profile: str) -> Path:
-        """Return the folder of results under a profile, regardless of its models, which the protocols record."""
+        """Return the folder of results under a profile; the models do not affect it, because protocols record them."""
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
@@ -289,7 +292,7 @@ class RunFolder:
             ) from error
 
     def append_results(self, profile: str, item: str, results: Sequence[tuple[Protocol, Result]]) -> None:
-        """Store an item's measurements with one sync; after this returns, a kill does not lose them."""
+        """Store an item's measurements with one sync; once this returns, they survive a kill."""
         written = self._written.setdefault(profile, set())
         if new := {protocol.id: protocol.to_json() for protocol, _ in results if protocol.id not in written}:
             existing = self.protocols(profile)
@@ -378,7 +381,7 @@ def read_document(path: Path, form: type[Form]) -> Form:
     """Read a JSON file of a run's folder.
 
     Raises:
-        BadInput: it is not of this form; the message names the file.
+        BadInput: the file does not have this form; the message names the file.
     """
     try:
         return form.model_validate_json(path.read_bytes())

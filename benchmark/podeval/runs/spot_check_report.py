@@ -8,16 +8,17 @@ from podeval.benchmarks.records import FactSheet
 from podeval.runs.run_folder import RunFolder, read_document
 
 SPOT_CHECK_FILE = "spot_check.json"
-"""File in the folder of a run with the findings of a spot check of supplied outputs."""
+"""File, in a run's folder, with the findings of a spot check of supplied outputs."""
 
 DIFFERS_BELOW = 0.01
 """Adjusted p below which the model's outputs differ from the supplied ones."""
 
 
 class KeyComparison(FactSheet):
-    """Figures of one key of a metric: for the supplied outputs and the model's outputs, and whether they agree.
+    """Values of one key of a metric for the supplied outputs and for the model's outputs, and whether the two agree.
 
-    `difference` is the mean over items of supplied minus generated; `spread` the standard deviation between seeds.
+    `difference` is the mean over items of the supplied minus the generated value; `spread` is the standard deviation
+    between seeds.
     """
 
     metric: str

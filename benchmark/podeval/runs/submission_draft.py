@@ -64,10 +64,10 @@ def draft_submission(
 
     Args:
         run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
-        folder: folder for the document and its outputs, which is created.
+        folder: new folder for the document and its outputs.
         id: the id of the system: lower-case letters, digits and underscores.
         title: display name; the run's by default.
-        description: a few sentences on the system.
+        description: a few sentences about the system.
         licence: SPDX id of its licence, `proprietary` or `unknown`.
         push: dataset repo for the outputs, `owner/name`; without it, they are only in the folder.
 

@@ -1,7 +1,7 @@
 """Read from a request in English or Chinese how long a script should be, and whether that length is strict.
 
 Lengths may be given in minutes, hours, words or characters (字), in digits or words, as ranges, and with "at least",
-"at most" and similar phrases. A length counts only if it is the podcast's: it has a noun (`a ten-minute podcast`,
+"at most" and similar phrases. A length counts only if it is the podcast's: it modifies a noun (`a ten-minute podcast`,
 `五分钟的播客`), is given as the size (`keep it under 5 minutes`, `时长控制在5到8分钟`), or stands alone
 (`About ten minutes, please.`). Lengths of other things (`eight hours of sleep`, `a 40-hour week`, `每天8小时`,
 `a 30-second intro`) are ignored. A request with two different lengths, or with a length whose meaning is unclear,
@@ -27,7 +27,7 @@ _UNITS = {
     r"seconds?\b|secs?\b|秒钟?": 1 / 60,
     r"刻钟": 15.0,
 }
-"""Minutes per unit, by pattern."""
+"""Minutes per unit, by the pattern of the unit."""
 _LEAST_WORDS = 30
 """Minimum number of words or characters of a script; fewer are a phrase (`in five words`, `四字成语`)."""
 

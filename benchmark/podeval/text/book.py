@@ -80,7 +80,7 @@ _GUTENBERG = re.compile(
 )
 
 _FEW_WORDS = 200
-"""Number of words before the first heading up to which they count as a title page."""
+"""Maximum number of words before the first heading that count as a title page."""
 _LISTED = 3
 """Minimum number of consecutive headings without text that count as a table of contents."""
 
@@ -96,7 +96,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Book:
-    """A book in reading order; `titles` are the titles of its sections, empty for a section without one."""
+    """A book in reading order; `titles` are the titles of its sections, empty for a section without a title."""
 
     titles: tuple[str, ...]
     passages: tuple[Passage, ...]
@@ -264,7 +264,7 @@ def _decode_page(content: bytes) -> str:
 
     Raises:
         LookupError: the page states an unknown encoding.
-        UnicodeDecodeError: the page has another encoding.
+        UnicodeDecodeError: the page is not in the chosen encoding.
     """
     stated = _ENCODING.search(content[:1024])
     encoding = "utf-16" if content[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else stated[1].decode() if stated else "utf-8"
@@ -309,7 +309,7 @@ class _PageReader(HTMLParser):
         self._flush()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open an element, which may begin a paragraph or have a different kind from its parent."""
+        """Open an element, which may begin a paragraph or be of a different kind from its parent."""
         if tag in _BLOCKS:
             self._flush()
             self._heading = tag in _HEADINGS

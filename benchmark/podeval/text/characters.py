@@ -67,14 +67,14 @@ _TONE_LAST = regex.compile(rf"(?<!q)(?:{'|'.join(_TONE_PLACES)})(?!\p{{L}})")
 _VIETNAMESE = re.compile("[đơư\u1ea0-\u1ef9]")
 _GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+(?!\d)")
 _HAS_ALIKE = re.compile(f"[{''.join(_ALIKE)}]")
-# Words that begin with a capital I in texts in other languages, which may contain a Turkish name.
+# Words that begin with a capital I and are not Turkish, in texts that may contain a Turkish name.
 _NOT_TURKISH = re.compile(r"\bI(?:[a-z]{1,2}\b|['’ ][a-z])")
 # Footnote numbers after a word; after one or two letters, they are powers of units.
 _FOOTNOTES = regex.compile(r"(?<=\p{L}{3})[¹²³⁰⁴-⁹]+")
 _FOLDING = (
     # Digits of other scripts.
     (regex.compile(r"[\p{Nd}--[0-9]]", regex.V1), lambda digit: str(unicodedata.decimal(digit[0]))),
-    # Vowel signs of Hebrew, Arabic and Syriac, which are optional; tatweel; and rings around characters.
+    # Optional vowel signs of Hebrew, Arabic and Syriac; tatweel; and rings around characters.
     (
         re.compile(
             "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065f\u0670"
@@ -125,7 +125,7 @@ def fold_letters(text: str) -> str:
         return text.replace("`", "'").lower()
     if _HAS_ALIKE.search(text):
         text = text.translate(str.maketrans(_ALIKE))
-    # Groups of a number are joined, and fractions and powers separated from it, before both become plain characters.
+    # Join the groups of a number, and separate fractions and powers from it, before they become plain characters.
     text = _GROUPS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
     text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞²³¹⁰⁴-⁹])", " ", _FOOTNOTES.sub("", text)))
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():

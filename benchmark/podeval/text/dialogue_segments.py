@@ -270,7 +270,7 @@ def cut_dialogue_clips(
 
 
 def explain_no_clips(segments: Sequence[Segment]) -> str | None:
-    """Return a sentence that explains why a transcript has no speaker change; None if it has one."""
+    """Return a sentence that explains why a transcript has no speaker change; None if there is a speaker change."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
         return "no speech is assigned to a speaker; turn-taking needs at least two speakers"

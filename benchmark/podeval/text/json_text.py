@@ -1,4 +1,4 @@
-"""Parse untrusted JSON: parsing takes up to sixty times its size in memory, so its values are counted first."""
+"""Parse untrusted JSON; its values are counted first, because parsed data takes up to sixty times as much memory."""
 
 import json
 from typing import Any

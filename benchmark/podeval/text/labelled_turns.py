@@ -120,14 +120,15 @@ _SMALL_WORD = regex.compile(
     # Georgian does not use capitals.
     r"|\p{Georgian})\p{Ll}"
 )
-# A colon or a time, with which a heading does not end.
+# A colon or a time; a heading does not end with either.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
-# Maximum number of characters of a label in its line and of a name; number of spaces from which a label is a sentence.
+# Maximum number of characters of a label in its line and of a name; number of spaces from which a label counts as a
+# sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 # In a dialogue: the number of lines up to the first name, and up to the first numbered label.
 _OPENING, _LONG_OPENING = 4, 10
-# Share of the lines that begin with a label: sufficient by itself, and with other signs of a dialogue.
+# Share of lines with a label that is enough for a dialogue: by itself, and together with other signs of one.
 _MOST, _SOME = 0.5, 0.25
 # Share of a text in elements that are named after speakers; ratio of names as headings to other headings.
 _INSIDE, _MORE = 0.8, 2
@@ -149,7 +150,7 @@ class LabelledLine:
 
 
 def read_labels(text: str) -> Script:
-    """Read the turns of a clean text; without labels, it is one turn, with a note if it looks like several.
+    """Read the turns of a clean text; a text without labels is one turn, with a note if it looks like several.
 
     Raises:
         BadInput: the text has no words, or has markup in an unsupported format.
@@ -222,7 +223,7 @@ def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
 
 
 def note_inner_labels(script: Script) -> Script:
-    """Return a script with a note on turns whose text contains labels, which are not interpreted."""
+    """Return a script with a note about turns whose text contains labels; these labels are not interpreted."""
     inner = [
         str(number)
         for number, turn in enumerate(script.turns, 1)
@@ -288,7 +289,7 @@ def _name_number(match: regex.Match[str]) -> str:
 
 
 def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
-    """Return the labels that name speakers (none for prose), and notes on their reliability."""
+    """Return the labels that name speakers (none for prose), and notes about their reliability."""
     labels = Counter(line.label for line in lines if _may_speak(line))
     sure = [at for at, line in enumerate(lines) if line.sure]
     share = sum(labels.values()) / max(1, len(lines))

@@ -41,7 +41,8 @@ NOTED_SHARE = 0.1
 """Minimum share of the words for another language to be reported."""
 
 _SURE = 0.5
-"""Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are misread."""
+"""Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are
+misidentified."""
 _SENTENCE_WORDS = 6
 """Minimum number of words of a sentence; shorter ones are joined to the next."""
 _LONGEST_SENTENCE = 40

@@ -84,7 +84,8 @@ def compute_distinct_n(
 
 
 def compute_mattr(tokens: Sequence[str], window: int = WINDOW) -> WindowedRichness:
-    """Compute the moving-average type-token ratio: types divided by tokens, averaged over windows at every token.
+    """Compute the moving-average type-token ratio: types divided by tokens, averaged over windows that start at every
+    token.
 
     Raises:
         CannotScore: there are no tokens.
@@ -118,7 +119,7 @@ def _number_ngrams(tokens: Sequence[str], n: int) -> _Ids:
     words = np.array([vocabulary.setdefault(token, len(vocabulary)) for token in tokens], dtype=np.int64)
     grams = words
     for offset in range(1, n):
-        # Renumbered at every step, so that the product stays below N * vocabulary and cannot overflow.
+        # Renumber at every step, so that the product stays below N * vocabulary and cannot overflow.
         grams = np.unique(grams[:-1] * len(vocabulary) + words[offset:], return_inverse=True)[1].astype(np.int64)
     return grams
 

@@ -59,7 +59,8 @@ def refuse_endless(text: str) -> None:
         BadInput: a limit is exceeded; the message names it.
     """
     refuse_longer(len(text))
-    # A text cannot have more words than half its characters, for example, so short texts are not counted.
+    # A text cannot have more words than half its characters, for example, so the units of short texts need not be
+    # counted.
     if len(text) <= MOST_SENTENCES:
         return
     for counted, (pattern, most) in COUNTED.items():
@@ -70,7 +71,7 @@ def refuse_endless_chinese(text: str) -> None:
     """Refuse a text that has too many characters, not counting spaces, to be cut into Chinese words.
 
     Raises:
-        BadInput: there are more than `MOST_CHINESE`.
+        BadInput: there are more than `MOST_CHINESE` characters.
     """
     if len(text) > MOST_CHINESE:
         refuse_more(sum(map(len, text.split())), MOST_CHINESE, "characters without spaces")

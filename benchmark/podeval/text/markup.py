@@ -29,7 +29,7 @@ _BLOCK = regex.compile(r"\A([^`]{0,300})```\w*[ \t]*\n([^`]*)\n[ \t]*```([^`]{0,
 _TIME = r"\d{1,3}(?:[:;]\d\d){1,3}(?:[.,]\d{1,3})?"
 _SECONDS = r"\d{1,5}(?:\.\d{1,3}[ \t]?s?|[ \t]?s)"
 _TO = r"[ \t]*(?:-{1,2}>|[–—-])[ \t]*"
-# The time of a line: in brackets, from and to, to the second or finer, alone on the line, or numbers before tabs.
+# The time of a line: in brackets, as a range, to the second or finer, alone on the line, or as numbers before tabs.
 _STAMP = regex.compile(
     rf"[ \t]*(?:[\[(<][ \t]*(?:{_TIME}(?:{_TO}{_TIME})?|{_SECONDS}{_TO}{_SECONDS})[ \t]*[\])>]"
     rf"|{_TIME}[ \t]*(?:-->|[,–—-])[ \t]*{_TIME}(?=\s|$)"
@@ -55,7 +55,7 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
     """Strip front matter, and the few words around a code block.
 
     Returns:
-        The text, and notes on the omitted parts.
+        The text, and notes about the omitted parts.
     """
     notes = []
     rule, _, rest = text.lstrip().partition("\n")
@@ -76,7 +76,7 @@ def strip_time(words: str) -> str:
 
 
 def strip_times(text: str) -> tuple[str, int]:
-    """Strip times from the beginning of lines if many lines have one.
+    """Strip times from the beginning of lines if many lines begin with a time.
 
     Returns:
         The text, and the number of lines with a time.

@@ -53,8 +53,8 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
         pages: the pages to read; by default all.
 
     Returns:
-        Texts by page, then by the parts of their ids. A group that only another language fills is present but empty,
-        because the engine has its English texts.
+        Texts by page, then by the parts of their ids. A group that has texts only in other languages is present but
+            empty, because the engine itself contains its English texts.
     """
     languages = sorted(path.name for path in folder.iterdir() if path.is_dir())
     names = pages or sorted(path.stem for path in folder.glob(f"{FIRST}/LC_MESSAGES/*.po"))

@@ -41,12 +41,13 @@ class PodcastRequest:
 
     @property
     def strict(self) -> bool:
-        """Whether the request states that its length is exact."""
+        """Whether the request states that its length must be exact."""
         return self.minutes is not None and is_length_strict(self.text)
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | PodcastRequest") -> "PodcastRequest":
-        """Create a request from text, JSON or data; without a field for the length, it is read from the words.
+        """Create a request from text, JSON or data; if there is no field for the length, the length is read from the
+        words.
 
         Raises:
             BadInput: there is no instruction, or a field cannot be used.
@@ -92,7 +93,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
     Args:
         script: the script with its speakers.
         request: the request.
-        tolerance: allowed deviation either way, as a share of the length; None means 20 %, or 5 % if strict.
+        tolerance: allowed deviation in either direction, as a share of the length; None means 20 %, or 5 % if strict.
     """
     # Count the facts.
     text = script.text
@@ -159,7 +160,7 @@ def _describe_length(words: int, rate: int | None, request: PodcastRequest, allo
 
 
 def read_request_fields(text: str) -> Mapping[str, Any]:
-    """Read the fields of a request in JSON; plain text is taken as its instruction.
+    """Read the fields of a request in JSON; plain text is taken as the instruction.
 
     Raises:
         BadInput: the text begins like JSON, but is not JSON.

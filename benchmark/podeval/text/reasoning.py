@@ -11,7 +11,8 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 
 
 def strip_reasoning(answer: str) -> str:
-    """Strip a model's reasoning from its answer: keep the content of `<answer>`, the text after the thoughts, or all.
+    """Strip a model's reasoning from its answer: keep the content of `<answer>`, the text after the thoughts, or
+    everything.
 
     Reasoning that never ends is kept, because the beginning of the answer is unknown.
     """

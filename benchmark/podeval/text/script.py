@@ -1,13 +1,13 @@
 """A script: a dialogue as a list of turns `{speaker, text}`.
 
-It can be JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
+A script can be JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
 `transcript`, `segments` or another usual key, or JSON lines; a turn is an object with a speaker (`speaker`, `role`,
 `name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker, text].
 The segments of a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is one
 turn of one speaker. Every text passes through `clean_text`.
 
-Names that differ only in case, spacing or character width belong to one speaker, who has the first spelling. A name
-whose turns contain no words is not a speaker.
+Names that differ only in case, spacing or character width belong to one speaker, whose name has the first spelling. A
+name whose turns contain no words is not a speaker.
 """
 
 import json
@@ -75,7 +75,7 @@ class Script:
 
     Attributes:
         turns: the turns, in order.
-        notes: notes for people on unusual readings, which are not part of the dialogue.
+        notes: notes for people about unusual interpretations; they are not part of the dialogue.
     """
 
     turns: tuple[Turn, ...]

@@ -1,4 +1,4 @@
-"""Read scripts as written by models and programs, and estimate the time that they take to speak."""
+"""Read scripts as written by models and programs, and estimate how long they take to speak."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ VOICE = "\x00"
 _TIMES = re.compile(
     r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]*-->[ \t]*[\d:]+[.,]\d{1,3}(?:[ \t]|$)", re.MULTILINE
 )
-# Share of lines that repeat the previous line above which captions are considered rolling.
+# Captions are considered rolling if more than this share of their lines repeat the previous line.
 _ROLLING = 1 / 3
 _COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
 _VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
@@ -61,8 +61,8 @@ _OTHER_FORMS = {
 
 
 def read_cues(text: str) -> list[str] | None:
-    """Return the lines of subtitles, with a voice before its words as `VOICE` + name + `VOICE`; None for any other
-    text.
+    """Return the lines of subtitles, with each speaker's name before the words, as `VOICE` + name + `VOICE`; None for
+    any other text.
 
     Raises:
         BadInput: the text has markup in an unsupported format.

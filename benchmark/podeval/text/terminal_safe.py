@@ -1,8 +1,8 @@
 """Make untrusted text safe for a terminal by showing control characters instead of sending them.
 
-Names, reasons and file names come from strangers, and a terminal obeys escape sequences in them, which can change its
-title, hide lines or create links. Standard output and error are therefore written through `Printable`, which makes such
-characters visible. podeval's own colours bypass it through `make_console`.
+Names, reasons and file names come from strangers, and a terminal obeys escape sequences in them, which can change the
+window's title, hide lines or create links. Standard output and error are therefore written through `Printable`, which
+makes such characters visible. podeval's own colours bypass it through `make_console`.
 """
 
 import io
@@ -17,14 +17,15 @@ _OBEYED = re.compile(
 )
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
-"""Control characters with which a progress bar overwrites itself; they are passed on only in writes without words."""
+"""Control characters with which a progress bar overwrites itself; they are passed on only in writes that contain no
+words."""
 
 
 def make_printable(text: str) -> str:
-    r"""Write out the control characters of a text, as in `\x1b`; line endings and tabs are preserved.
+    r"""Escape the control characters in a text, for example as `\x1b`; line endings and tabs are preserved.
 
-    These are escape sequences, C1 controls, lone carriage returns, marks that change the direction of a line, and bytes
-    of a file name that are not text, as in `caf\udce9.wav`.
+    This covers escape sequences, C1 controls, lone carriage returns, marks that change the direction of a line, and
+    bytes of a file name that are not text, for example in `caf\udce9.wav`.
     """
     return _OBEYED.sub(lambda sign: sign[0].encode("unicode_escape").decode("ascii"), text)
 

@@ -67,7 +67,7 @@ def detect_language(text: str) -> Language:
 
 
 def is_foreign(text: str) -> bool:
-    """Return whether most letters are neither Latin nor Chinese, so that the text is in neither of the two languages.
+    """Return whether most letters are neither Latin nor Chinese, so the text is in neither of the two languages.
 
     A language in Latin letters cannot be distinguished from English in this way.
     """

@@ -1,4 +1,4 @@
-"""Read untrusted YAML, with libyaml if it is installed, and check limits before the document costs time.
+"""Read untrusted YAML, with libyaml if it is installed, and check limits before the document takes up time.
 
 Aliases are allowed, because designs of listening tests may repeat their stimuli; the size after repetition is
 checked first.
@@ -192,7 +192,7 @@ def _refuse_endless(text: str) -> None:
                     f"has aliases that repeat more than {MOST_VALUES:,} values: {location}; use fewer of them"
                 )
         elif isinstance(event, yaml.ScalarEvent):
-            # `1:30:00` is a base-60 number in YAML 1.1, which is computed in quadratic time.
+            # `1:30:00` is a base-60 number in YAML 1.1; computing it takes quadratic time.
             if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
                 location = _describe_mark(event.start_mark)
                 raise BadInput(

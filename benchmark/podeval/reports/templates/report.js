@@ -24,7 +24,7 @@ for (const article of document.querySelectorAll("article")) {
     const picture = track.querySelector("svg");
     const box = picture.getBoundingClientRect();
     const isPlot = track.classList.contains("plot");
-    // Plots have margins beside their axis: 48 and 12 of 720. One over tokens says nothing of when they are spoken.
+    // Plots have margins beside their axis: 48 and 12 of 720. A plot over tokens does not show when they are spoken.
     const [left, width] = isPlot ? [48 / 720, 660 / 720] : [0, 1];
     const share = ((clientX - box.left) / box.width - left) / width;
     const length = isPlot ? Number(picture.dataset.length) : seconds;
@@ -40,7 +40,7 @@ for (const article of document.querySelectorAll("article")) {
     article.querySelector(".cursor").style.left = `${(100 * audio.currentTime) / seconds}%`;
     const word = words[findLast()];
     if (word === now) return;
-    // Who reads elsewhere in the transcript is left there.
+    // Do not scroll if the reader has moved to another part of the transcript.
     const follows = word && !isSeen(word) && (!now || isSeen(now));
     if (follows) transcript.scrollTop = word.offsetTop - transcript.clientHeight / 3;
     now?.classList.remove("now");

@@ -1,1 +1,1 @@
-"""Comparison of spoken and written words, which are normalised and aligned and whose differences are counted."""
+"""Compare spoken with written words: normalise and align them, and count the differences."""

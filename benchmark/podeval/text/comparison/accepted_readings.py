@@ -1,9 +1,9 @@
 """Accepted readings: parts of a text that may be spoken in several ways, and the readings that were used.
 
 `$3.50` may be read as "three dollars fifty" or "three fifty". The reference of a text with such stretches is a lattice:
-fixed words and, at each stretch, a choice between the accepted forms, including the stretch as written. The text in the
-lattice that is closest to the transcript, with the fewest edits over its whole length, is used; the search is exact.
-One form is chosen for each stretch, so speaking two of them is an error, as is speaking none.
+fixed words and, at each stretch, a choice between the accepted forms, including the stretch as written. Of the texts in
+the lattice, the one with the fewest edits to the transcript over its whole length is used; the search is exact. One
+form is chosen for each stretch, so speaking two of them is an error, as is speaking none.
 
 A line may have its own tags, which apply to all of its words (a long sentence), and each stretch has tags for its
 difficulty (a date). Errors are counted by tag from the same alignment; words without a tag are counted as `plain`.
@@ -62,7 +62,7 @@ class ReadLine:
         """Return the line cut into fixed text and stretches.
 
         Raises:
-            BadInput: a stretch is not in the line, after the preceding stretches.
+            BadInput: a stretch does not occur in the line after the preceding stretches.
         """
         parts: list[str | ReadingStretch] = []
         end = 0
@@ -168,7 +168,7 @@ class AcceptedReadings:
         """
         separator = "" if language == "zh" else " "
         if read and (language, normaliser) == ("en", "whisper"):
-            # A listed form may read part of a figure in its own way, so both are tried.
+            # A listed form may read part of a figure in its own way, so try both.
             ways = (heard, write_as_in_script(self.text, heard))
             return min((self.choose(way, language, normaliser, False) for way in ways), key=lambda text: text.errors)
         segments = _cut(self.lines)

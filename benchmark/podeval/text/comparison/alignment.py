@@ -11,7 +11,7 @@ threshold, common words of a skipped turn would match parts of its neighbours.
 - Fewer than three matching words that are separated from the rest by more than five unrelated words (a hallucination,
 an ad-lib) do not extend a turn.
 - Unrecognised words at the edge of a turn extend it by their expected length, but not past the adjacent pause.
-- One copy of a repeated sentence is used; the other does not belong to a turn unless it is inside one.
+- One copy of a repeated sentence is used; the other does not belong to any turn unless it is inside a turn.
 
 If `coverage` is below one half, the alignment is a guess: the audio says something else, the transcriber failed, or the
 language is wrong. Do not use its turns in this case.
@@ -126,7 +126,7 @@ class ScriptAlignment:
         written: its words.
         heard: recognised words in chronological order.
         partners: written word in the place of each recognised word, whether equal or not; None if there is none.
-        differences: the stretches in which the two differ, in order and never adjacent.
+        differences: the stretches in which script and transcript differ, in order and never adjacent.
     """
 
     script: Script
@@ -165,7 +165,7 @@ def locate_speaker_turns(
     Args:
         script: the text to be spoken, in English or Chinese.
         words: the transcribed words with text, start and end in seconds.
-        duration: duration of the audio in seconds, which leaves room for an unrecognised last word; by default the end
+        duration: duration of the audio in seconds, to leave room for an unrecognised last word; by default the end
             of the last transcribed word.
 
     Raises:
@@ -336,8 +336,8 @@ def _extend_to_unheard_words(
             starts.append(ends[-1])
         else:
             scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
-            # Rounding may move the two past each other, and a word that is longer than the next turn may move past its
-            # own start.
+            # Rounding may move the two turns past each other, and a word that is longer than the next turn may move
+            # past its own start.
             ends.append(max(starts[-1], before.end + tail * scale))
             starts.append(max(ends[-1], after.start - head * scale))
     last = extents[-1]

@@ -14,8 +14,9 @@ from rapidfuzz.distance import Levenshtein
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
 """Minimum number of runs in a recording, and their minimum share of its words."""
 JUMP, ANCHORED = 60, 3
-"""Maximum number of words that are skipped between two runs, and minimum number of runs after a longer jump that cannot
-be a coincidence."""
+"""Maximum number of words that are skipped between two runs, and the number of runs after a longer jump from which they
+are not a coincidence.
+"""
 
 
 @dataclass
@@ -47,7 +48,8 @@ def place_recordings(
         whole: whether a book without sections is read from its beginning to its end.
 
     Returns:
-        The sentences of each recording, in the order of the book, and the reasons why other recordings have none.
+        The sentences of each recording, in the order of the book, and, for each of the other recordings, the reason why
+            it has none.
     """
     words = [(word, number) for number, sentence in enumerate(of_book) for word in sentence]
     runs: dict[tuple[str, ...], int] = {}
@@ -77,7 +79,7 @@ def place_recordings(
 
 
 def _find_chain(texts: Sequence[str], runs: Mapping[tuple[str, ...], int], run: int) -> list[tuple[int, int]]:
-    """Find the runs that a recording has in the order of the book, as positions in the recording and in the book."""
+    """Find a recording's runs that are in the order of the book; return their positions in both."""
     keys = (tuple(texts[at : at + run]) for at in range(len(texts) - run + 1))
     hits = [(at, runs[key]) for at, key in enumerate(keys) if runs.get(key, -1) >= 0]
     order = [start for _, start in hits]

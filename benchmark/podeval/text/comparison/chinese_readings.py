@@ -1,4 +1,4 @@
-"""The Chinese readings of figures and signs, which are parts of a text that are not spoken as written.
+"""The Chinese readings of figures and signs, that is, of parts of a text that are not spoken as written.
 
 The module covers numbers, percentages, dates, clock times, money, units, temperatures, fractions, ranges, versions,
 signs between figures, and addresses. A reading never omits a part. The first reading of a stretch is the usual one.

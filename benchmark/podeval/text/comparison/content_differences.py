@@ -32,7 +32,7 @@ MISHEARD = 3
 """Maximum number of words that may be misheard as the same number of others, however different."""
 
 BRIDGE = 2
-"""Number of equal words between two long differences that may be coincidence: some words of babble always match."""
+"""Number of equal words between two long differences that may be a coincidence: some words of babble always match."""
 
 LONG = 4
 """Minimum number of words of a long difference."""
@@ -41,7 +41,7 @@ CLEAR_WORD = 4
 """Minimum number of letters of a word that is never swallowed."""
 
 NEARBY = 120
-"""Number of words of the script before and after in which a repeated stretch is searched for."""
+"""Number of words of the script, before and after a stretch, in which a repetition of it is searched for."""
 
 SAME = 0.7
 """Minimum similarity of words, or of letters of adjacent recognised words, for a stretch to count as repeated."""
@@ -141,7 +141,7 @@ def _kind_of_chinese(text: str) -> EntityKind:
 
 
 def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
-    """Yield the kind of entity of each word of a turn; None if it belongs to none."""
+    """Yield the kind of entity of each word of a turn; None if the word does not belong to an entity."""
     begins = True
     for word, following in zip(words, [*words[1:], ""], strict=True):
         plain = fold_word(word)
@@ -171,7 +171,7 @@ def _judge_entities(
     partners: dict[int, int] = {}
     for block in Levenshtein.opcodes(one, other).as_matching_blocks():
         partners.update((block.a + offset, block.b + offset) for offset in range(block.size))
-    # A unit without an equal one begins after the preceding unit and ends before the next one.
+    # A unit without a counterpart begins after the preceding unit and ends before the next one.
     begins = list(accumulate(range(len(one)), lambda last, at: partners.get(at - 1, last - 1) + 1, initial=0))[1:]
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]
@@ -244,7 +244,7 @@ def _length(difference: Difference) -> int:
 
 
 def _classify(difference: Difference, alignment: ScriptAlignment) -> list[ContentDifference]:
-    """Return the parts of a difference that concern content: none, one stretch, or two if other words are said."""
+    """Return the stretches of a difference that concern content: none, one, or two if other words are said instead."""
     if _is_misheard(difference.first, difference.last, difference.start, difference.end, alignment):
         return _find_lost_words(difference.first, difference.last, difference.start, difference.end, alignment)
     first, last, start, end = _strip_alike(difference, alignment)

@@ -94,7 +94,7 @@ _PLAIN = (
 
 _PLAIN_WORD = re.compile(rf"(?!(?:sq|{_UNIT})\b){_PLAIN}", re.IGNORECASE)
 _PIECE = re.compile(
-    # Plain words and the spaces after words, which are the majority, are recognised first.
+    # Recognise plain words and the spaces after words first, because they are the majority.
     _PLAIN + r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
     r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
@@ -130,7 +130,7 @@ _MARKS = frozenset(",.;:!?")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
-    """Return the transcript with each stretch that can be read as the script's written as in the script.
+    """Return the transcript with the script's spelling wherever a stretch can be read like the script.
 
     Args:
         script: the text that should be spoken, in English.
@@ -209,8 +209,7 @@ def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator
         if edit.tag == "equal":
             continue
         first, last, start, stop = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end
-        # The same number of equal words is taken on both sides; at the beginning and the end of a text there may be
-        # fewer.
+        # Take the same number of equal words on both sides; at the beginning and the end of a text there may be fewer.
         before, after = min(_AROUND, first, start), min(_AROUND, len(one) - last, len(other) - stop)
         stretch = [first - before, last + after, start - before, stop + after]
         if stretches and stretch[0] <= stretches[-1][1] and stretch[2] <= stretches[-1][3]:
@@ -242,7 +241,7 @@ def _rewrite(script: str, transcript: str) -> str:
 def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[tuple[int, int, int, int]]:
     """Yield ranges of pieces of the script, and those of the transcript with the same reading.
 
-    They are in order, without overlaps.
+    The ranges are in order and do not overlap.
     """
     partners: list[int | None] = [None] * len(written)
     inverse: list[int | None] = [None] * len(spoken)
@@ -281,7 +280,7 @@ def _find_figures(
         while last < len(pieces) and pieces[last].figure and not pieces[last].parted:
             last += 1
         # Take the whole run of figures, as close to its place in the other text as possible, because a part of a number
-        # is another number.
+        # is a different number.
         if None not in partners[first:last]:
             continue
         place = first + shift
@@ -293,7 +292,7 @@ def _find_figures(
 
 
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
-    """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
+    """Find the longest reading of a figure that begins at a place in the other text; return its last piece, if any.
 
     Both are lattices: a path through one and a path through the other must have the same words. The other text is read
     word by word, with all places in the figure's readings that these words can reach. If there are more open places
@@ -323,8 +322,8 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
 
 
 def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
-    """Return the states after beginning the next piece wherever one is complete, in all its readings; the figure's end
-    is a state too.
+    """Return the states reached by beginning the next piece, in all its readings, wherever the current one is complete;
+    the figure's end is a state too.
     """
     opened = [state for state in states if state[1]]
     begun = {at for at, left in states if not left}

@@ -1,7 +1,7 @@
 """Word and character error rates of a transcript against the text that should have been spoken.
 
 WER = (substitutions + deletions + insertions) / reference words, by minimum edit distance (jiwer); CER is the
-same over characters. Both are 0 for equal texts and may exceed 1. English has both (CER counts spaces, as
+same over characters. Both are 0 for equal texts and may exceed 1. English text gets both (CER counts spaces, as
 jiwer does); Chinese, Japanese, Thai and similar languages do not separate words in writing, so their WER is None and
 CER, without whitespace, is the main value.
 
