@@ -28,9 +28,6 @@ export async function start(element) {
   const isHeard = (side) => deck.tracks.get(side).heardSeconds + 1e-6 >= battle[side].needed;
   const isAllHeard = () => battle !== null && SIDES.every(isHeard);
   const hear = (track, audio, ...more) => track.take(`/audio/${audio}${OPUS}`, `/audio/${audio}/peaks`, ...more);
-  const hurry = () => [a, b].forEach(({ sound }) => {
-    sound.defaultPlaybackRate = sound.playbackRate = Number(byId("speed").value) || 1;
-  });
   const save = (changed) => remember("sessionStorage", "podeval.arena", Object.assign(kept, changed));
 
   function keep() {
@@ -253,7 +250,9 @@ export async function start(element) {
   wish.value = kept.wish ?? "";
   if (wish.selectedIndex < 0) wish.selectedIndex = 0;
   wish.addEventListener("change", () => { if (!kept.pending) next(); });
-  keepField(byId("speed"), "podeval.speed", hurry);
+  keepField(byId("speed"), "podeval.speed", (speed) => {
+    for (const { sound } of [a, b]) sound.defaultPlaybackRate = sound.playbackRate = Number(speed) || 1;
+  });
   byId("choice").addEventListener("submit", (event) => event.preventDefault());
   // The second half of a double click on a vote is no wish for the next pair.
   byId("next").addEventListener("click", ({ detail }) => { if (detail < 2) next(); });

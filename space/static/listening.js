@@ -51,7 +51,7 @@ function open() {
     deck.add(key, card).take(audio, peaks, Number(seconds), heard);
   }
   const box = byId("repeat");
-  if (box) keepField(box, "podeval.repeat", () => deck.tracks.forEach(({ sound }) => { sound.loop = box.checked; }));
+  if (box) keepField(box, "podeval.repeat", (loop) => deck.tracks.forEach(({ sound }) => { sound.loop = loop; }));
   forms.begin(form, texts, draft?.answer ?? shown.saved?.answer);
   addEventListener("pagehide", keep);
 }
@@ -64,9 +64,8 @@ function listUnheard() {
 
 on("agree", "submit", (event) => {
   event.preventDefault();
-  const asked = new URLSearchParams(location.search);
-  const [prolific, pid] = [asked.get("PROLIFIC_PID"), asked.get("pid")];
-  const invitation = prolific ? { prolific } : pid ? { pid } : {};
+  const { PROLIFIC_PID: prolific, pid } = Object.fromEntries(new URLSearchParams(location.search));
+  const invitation = prolific ? { prolific } : { pid: pid || undefined };
   send(event.submitter, `/listen/${test}/sessions`, { ...invitation, consent: byId("agreed").checked });
 });
 on("answers", "input", () => { write({ problem: "" }); keep(); });
@@ -84,12 +83,12 @@ on("answers", "submit", (event) => {
   keep();
   const { prompt, reference, ...heard } = listHeard(({ share }) => share);
   const answer = { answer: forms.read(form), heard, seconds: spend() };
-  send(byId("next"), `/listen/sessions/${session}/pages/${shown.number}`, answer, ({ pages, code }) => {
+  send(byId("next"), `/listen/sessions/${session}/pages/${shown.number}`, answer, () => {
     removeEventListener("pagehide", keep);
     memory(`page ${shown.number}`, null);
+    // Without a number the server shows the first page that has no answer yet.
     const query = new URLSearchParams(location.search);
     query.delete("page");
-    if (!code && shown.number + 1 < pages) query.set("page", shown.number + 1);
     location.search = query;
   });
 });
