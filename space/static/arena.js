@@ -54,10 +54,7 @@ export async function start(element) {
     }
   }
 
-  function sayRefusal(refusal) {
-    const sentence = offer.refused[refusal.reason] ?? `${refusal.message}.`;
-    return sentence.charAt(0).toUpperCase() + sentence.slice(1).replace(/([.。])\.$/, "$1");
-  }
+  const sayRefusal = ({ reason, message }) => offer.refused[reason] ?? message;
 
   function begin() {
     if (offer.state !== "open") return stick(new Refusal(0, { reason: offer.state, sentence: offer.sentence }));
@@ -196,8 +193,8 @@ export async function start(element) {
 
   async function reveal(done) {
     const outcome = texts[`outcome_${done.outcome}`];
-    write({ standing: "", mine: "", "own-board": "" });
-    write({ recorded: done.outcome === done.sent ? "" : fill(texts.recorded_as, { outcome }) });
+    const recorded = done.outcome === done.sent ? "" : fill(texts.recorded_as, { outcome });
+    write({ recorded, standing: "", mine: "", "own-board": "" });
     byId("cut").hidden = !done.comment_cut;
     show("revealed");
     byId("revealed").focus();

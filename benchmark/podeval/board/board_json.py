@@ -221,6 +221,10 @@ def _cells(sheet: Sheet, column: Column, words: Words) -> dict[Key, dict[str, An
     written = sheet.cells(column.id)
     ranked = sum(to_number(row["rank_best"]) is not None for row, _ in written.values())
     cells = {key: _cell(row, cell, ranked, words) for key, (row, cell) in written.items()}
+    if column.better == "in range" and column.ideal:
+        for parts in cells.values():
+            if (value := parts.get("value")) is not None:
+                parts["off"] = column.badness(value)
     return {
         key: {name: part for name, part in parts.items() if part is not False and part not in ("", None)}
         for key, parts in cells.items()
@@ -264,7 +268,6 @@ def _column(column: Column, words: Words) -> dict[str, Any]:
         "tip": " · ".join(filter(None, (about["title"], *parts))),
         "dimension": column.dimension,
         "better": column.better,
-        "ideal": column.ideal,
         "about": [about["sentences"], about["facts"], about["card"]],
     }
 
