@@ -231,7 +231,9 @@ class Site:
         """
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         text, original = complete_sentence(text), "" if whole else sentence
-        return self.render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
+        section = _SECTIONS.get(request.url.path.split("/")[1], "")
+        about = {"sentence": text, "original": original, "reason": reason, "section": section}
+        return self.render(request, "refused.html", frozen={}, **about)
 
     def translate(self, request: Request, sentence: str, reason: str = "") -> str:
         """Return a refusal in the reader's language, if there is a translation.

@@ -257,8 +257,6 @@ export async function start(element) {
   for (const button of votes) button.addEventListener("click", () => vote(button.dataset));
   // What was asked is not heard over an answer to it.
   byId("asked").addEventListener("play", () => deck.stop(), true);
-  // Back from another page: what this page remembers may be over.
-  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   // What plays in a tab that is left stops.
   document.addEventListener("podeval:tab", () => deck.stop());
   begin();
