@@ -77,7 +77,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "sign in" in upload("", ["a.wav"])
     assert "leads out of the zip" in upload("alice", ["../a.wav"])
     told = upload("alice", [f"my tones/{item}.wav" for item in tiny.ITEMS[:9]] + ["my tones/other.wav"])
-    assert "ten/demo: 9 of 10 are there" in told
+    assert "Ten · demo: 9 of 10 are there" in told
     assert tiny.ITEMS[9] in told
     assert "other.wav" in told
     assert "1 of 10 outputs" in hand_in("alice", "check")
