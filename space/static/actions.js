@@ -6,13 +6,12 @@ import { post } from "./server.js";
 const PAUSE = 15_000;
 
 addEventListener("submit", async (event) => {
-  const { dataset, elements: { reason, votes } } = event.target;
+  const { dataset } = event.target;
   if (!dataset.content) return;
   event.preventDefault();
   if (dataset.sure && !confirm(dataset.sure)) return;
-  const content = JSON.parse(dataset.content);
-  if (reason) content.reason = reason.value;
-  if (votes) content.votes = votes.value ? Number(votes.value) : null;
+  const content = { ...JSON.parse(dataset.content), ...Object.fromEntries(new FormData(event.target)) };
+  if ("votes" in content) content.votes = content.votes ? Number(content.votes) : null;
   event.submitter.disabled = true;
   try {
     await post(dataset.address, content);

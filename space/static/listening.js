@@ -56,12 +56,6 @@ function open() {
   addEventListener("pagehide", keep);
 }
 
-/** Recordings that are not heard as far as the test asks, or at all. */
-function listUnheard() {
-  return [...deck.tracks.values()].filter(({ key, share }) =>
-    key !== "prompt" && (key === "reference" || !shown.heard ? share <= 0 : share < shown.heard));
-}
-
 on("agree", "submit", (event) => {
   event.preventDefault();
   const { PROLIFIC_PID: prolific, pid } = Object.fromEntries(new URLSearchParams(location.search));
@@ -70,7 +64,9 @@ on("agree", "submit", (event) => {
 });
 on("answers", "input", () => { write({ problem: "" }); keep(); });
 on("next", "click", (event) => {
-  const unheard = listUnheard();
+  // As far as the test asks, or at all.
+  const unheard = [...deck.tracks.values()].filter(({ key, share }) =>
+    key !== "prompt" && (key === "reference" || !shown.heard ? share <= 0 : share < shown.heard));
   if (!unheard.length) return;
   event.preventDefault();
   const what = unheard.map(({ root }) => root.getAttribute("aria-label")).join(", ");
