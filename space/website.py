@@ -230,10 +230,15 @@ class Site:
         It does not use the database, because it may have to report that the database is unavailable.
         """
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
-        text, original = complete_sentence(text), "" if whole else sentence
-        section = _SECTIONS.get(request.url.path.split("/")[1], "")
-        about = {"sentence": text, "original": original, "reason": reason, "section": section}
-        return self.render(request, "refused.html", frozen={}, **about)
+        return self.render(
+            request,
+            "refused.html",
+            frozen={},
+            sentence=complete_sentence(text),
+            original="" if whole else sentence,
+            reason=reason,
+            section=_SECTIONS.get(request.url.path.split("/")[1], ""),
+        )
 
     def translate(self, request: Request, sentence: str, reason: str = "") -> str:
         """Return a refusal in the reader's language, if there is a translation.
