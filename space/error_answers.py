@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from services import NOWHERE
 from starlette.exceptions import HTTPException
-from website import UNREADABLE, UNRECORDED, Site, TooMany
+from website import UNREADABLE, UNRECORDED, Site, TooMany, complete_sentence
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
@@ -45,9 +45,8 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
         return page
     code = sentence.code if isinstance(sentence, CodedSentence) else ""
     content = {"error": sentence, "reason": reason, "code": code}
-    if (translation := site.translate(request, sentence, reason)) != sentence:
-        # The same message in the language of the page whose script sent the request.
-        content["sentence"] = translation
+    # The same message in the language of the page whose script sent the request.
+    content["sentence"] = complete_sentence(site.translate(request, sentence, reason))
     return JSONResponse(content, status, headers)
 
 

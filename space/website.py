@@ -230,9 +230,15 @@ class Site:
         It does not use the database, because it may have to report that the database is unavailable.
         """
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
-        text = text if text.endswith((".", "。", "!", "?")) else f"{text}."
-        text, original = text[:1].upper() + text[1:], "" if whole else sentence
-        return self.render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
+        return self.render(
+            request,
+            "refused.html",
+            frozen={},
+            sentence=complete_sentence(text),
+            original="" if whole else sentence,
+            reason=reason,
+            section=_SECTIONS.get(request.url.path.split("/")[1], ""),
+        )
 
     def translate(self, request: Request, sentence: str, reason: str = "") -> str:
         """Return a refusal in the reader's language, if there is a translation.
@@ -314,6 +320,11 @@ async def require_operator(request: Request, site: CurrentSite) -> Person:
 
 
 Operator = Annotated[Person, Depends(require_operator)]
+
+
+def complete_sentence(text: str) -> str:
+    """Return a sentence of the engine with a capital letter and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "。", "!", "?", "？", "！")) else ".")
 
 
 def to_script_data(value: Any) -> str:

@@ -1,17 +1,17 @@
 // What a person decides by a form, often of one button, sent; and what goes on by itself, looked at again.
+// Without this script a form of the method "dialog" does nothing, so no reason comes into an address.
 import { byId, write } from "./page.js";
 import { post } from "./server.js";
 
 const PAUSE = 15_000;
 
 addEventListener("submit", async (event) => {
-  const { dataset, elements: { reason, votes } } = event.target;
+  const { dataset } = event.target;
   if (!dataset.content) return;
   event.preventDefault();
   if (dataset.sure && !confirm(dataset.sure)) return;
-  const content = JSON.parse(dataset.content);
-  if (reason) content.reason = reason.value;
-  if (votes) content.votes = votes.value ? Number(votes.value) : null;
+  const content = { ...JSON.parse(dataset.content), ...Object.fromEntries(new FormData(event.target)) };
+  if ("votes" in content) content.votes = content.votes ? Number(content.votes) : null;
   event.submitter.disabled = true;
   try {
     await post(dataset.address, content);
@@ -23,11 +23,6 @@ addEventListener("submit", async (event) => {
   }
 });
 
-/** Sent without this script, a form would only open its page again, with the reason in the address. */
-function enable() {
-  for (const button of document.querySelectorAll("[data-content] button")) button.disabled = false;
-}
-
 // The part of the page that changes, as it is by now, while it does; no answer this time, perhaps one the next.
 setInterval(async () => {
   const live = document.querySelector("#live[data-open]");
@@ -35,6 +30,4 @@ setInterval(async () => {
   if (!answer?.ok) return;
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
   if (next && next.innerHTML !== live.innerHTML) live.replaceWith(next);
-  enable();
 }, PAUSE);
-enable();

@@ -28,9 +28,6 @@ export async function start(element) {
   const isHeard = (side) => deck.tracks.get(side).heardSeconds + 1e-6 >= battle[side].needed;
   const isAllHeard = () => battle !== null && SIDES.every(isHeard);
   const hear = (track, audio, ...more) => track.take(`/audio/${audio}${OPUS}`, `/audio/${audio}/peaks`, ...more);
-  const hurry = () => [a, b].forEach(({ sound }) => {
-    sound.defaultPlaybackRate = sound.playbackRate = Number(byId("speed").value) || 1;
-  });
   const save = (changed) => remember("sessionStorage", "podeval.arena", Object.assign(kept, changed));
 
   function keep() {
@@ -57,10 +54,7 @@ export async function start(element) {
     }
   }
 
-  function sayRefusal(refusal) {
-    const sentence = offer.refused[refusal.reason] ?? `${refusal.message}.`;
-    return sentence.charAt(0).toUpperCase() + sentence.slice(1).replace(/([.。])\.$/, "$1");
-  }
+  const sayRefusal = ({ reason, message }) => offer.refused[reason] ?? message;
 
   function begin() {
     if (offer.state !== "open") return stick(new Refusal(0, { reason: offer.state, sentence: offer.sentence }));
@@ -199,8 +193,8 @@ export async function start(element) {
 
   async function reveal(done) {
     const outcome = texts[`outcome_${done.outcome}`];
-    write({ standing: "", mine: "", "own-board": "" });
-    write({ recorded: done.outcome === done.sent ? "" : fill(texts.recorded_as, { outcome }) });
+    const recorded = done.outcome === done.sent ? "" : fill(texts.recorded_as, { outcome });
+    write({ recorded, standing: "", mine: "", "own-board": "" });
     byId("cut").hidden = !done.comment_cut;
     show("revealed");
     byId("revealed").focus();
@@ -253,7 +247,9 @@ export async function start(element) {
   wish.value = kept.wish ?? "";
   if (wish.selectedIndex < 0) wish.selectedIndex = 0;
   wish.addEventListener("change", () => { if (!kept.pending) next(); });
-  keepField(byId("speed"), "podeval.speed", hurry);
+  keepField(byId("speed"), "podeval.speed", (speed) => {
+    for (const { sound } of [a, b]) sound.defaultPlaybackRate = sound.playbackRate = Number(speed) || 1;
+  });
   byId("choice").addEventListener("submit", (event) => event.preventDefault());
   // The second half of a double click on a vote is no wish for the next pair.
   byId("next").addEventListener("click", ({ detail }) => { if (detail < 2) next(); });
@@ -261,8 +257,6 @@ export async function start(element) {
   for (const button of votes) button.addEventListener("click", () => vote(button.dataset));
   // What was asked is not heard over an answer to it.
   byId("asked").addEventListener("play", () => deck.stop(), true);
-  // Back from another page: what this page remembers may be over.
-  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   // What plays in a tab that is left stops.
   document.addEventListener("podeval:tab", () => deck.stop());
   begin();

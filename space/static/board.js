@@ -65,12 +65,6 @@ function passes(row, pins) {
   return pins.includes(row.id) || (!isHidden && isFound && FILTERS.every(fits));
 }
 
-/** How bad a value is in a column: smaller is better. */
-function rate({ better, ideal }, value) {
-  if (better === "in range" && ideal) return Math.max(ideal[0] - value, value - ideal[1], 0);
-  return better === "lower" ? value : -value;
-}
-
 /** Which rows and columns are shown, in which order. */
 function arrange() {
   const columns = findColumns();
@@ -82,9 +76,11 @@ function arrange() {
   const weigh = (row) => {
     const cell = find(row, sorting);
     const isValued = cell?.value !== undefined;
+    // How bad it is: of what is best in a range, how far it is from there.
+    const badness = isValued && (cell.off ?? (sorting.better === "lower" ? cell.value : -cell.value));
     const isBehind = Boolean(sorting) && (!isValued || Boolean(cell.behind));
     const pin = pins.includes(row.id) ? pins.indexOf(row.id) : pins.length;
-    return [pin, row.kind === "control", isBehind, isValued ? sign * rate(sorting, cell.value) : Infinity];
+    return [pin, row.kind === "control", isBehind, isValued ? sign * badness : Infinity];
   };
   const compare = ([one, row], [other, next]) => {
     const at = one.findIndex((part, number) => part !== other[number]);
@@ -227,8 +223,7 @@ function drawFields() {
     const input = kind === "select" ? select({ name, id: name }, options) : make("input", typed);
     return make("div", { class: "field" }, make("label", { for: name }, label), input);
   };
-  const fields = data.fields.filter(({ local }) => !data.still || local);
-  return [...fields.map(field), tick("controls", "0", texts.hide_controls)];
+  return [...data.fields.map(field), tick("controls", "0", texts.hide_controls)];
 }
 
 const drawNothing = (title, sentences) =>

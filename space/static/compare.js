@@ -5,47 +5,44 @@ import { Deck } from "./player.js";
 const { texts, sides } = JSON.parse(byId("compare-data").textContent);
 const root = byId("deck");
 
+/** Of two, say what becomes of one. */
+function say(sentence, { key, root: card, length }) {
+  const values = { side: key.toUpperCase(), title: card.ariaLabel, time: clock(length) };
+  write({ said: sides.length > 1 ? fill(sentence, values) : "" });
+}
+
 const deck = new Deck(texts, {
   together: true,
-  started({ key }) {
-    root.dataset.heard = key;
-    write({ said: sides.length > 1 ? fill(texts.hearing, { side: key.toUpperCase(), title: find(key).title }) : "" });
+  started(track) {
+    root.dataset.heard = track.key;
+    say(texts.hearing, track);
   },
-  changed(track) {
-    follow(find(track.key), track.sound.currentTime);
+  // The line that is said, or was last, is marked; a long transcript shows the lines around it.
+  changed({ root: card, sound }) {
+    const turns = [...card.querySelectorAll(".turn")];
+    const said = turns.findLastIndex(({ dataset }) => Number(dataset.start) <= sound.currentTime + 0.05);
+    turns.forEach((turn, number) => { turn.ariaCurrent = number === said ? "true" : null; });
   },
   ended(track) {
-    const over = fill(texts.over, { side: track.key.toUpperCase(), time: clock(track.length) });
-    write({ said: sides.length > 1 ? over : "" });
+    say(texts.over, track);
     // The other one goes on from there, once it is asked to.
     for (const other of deck.tracks.values()) if (other.sound.currentTime < track.length) other.seek(track.length);
   },
 });
 
-const find = (key) => sides.find((side) => side.name === key);
-
-/** Mark the line that is said at a moment, or was last; a long transcript shows the lines around it. */
-function follow({ turns, lines }, seconds) {
-  const said = turns.findLastIndex(({ start }) => start !== null && start <= seconds + 0.05);
-  lines.forEach((line, number) => { line.ariaCurrent = number === said ? "true" : null; });
+for (const { name, audio, peaks } of sides) {
+  if (audio) deck.add(name, root.querySelector(`.side-${name}`)).take(audio, peaks);
 }
-
-for (const side of sides) {
-  const card = root.querySelector(`.side-${side.name}`);
-  side.lines = [...card.querySelectorAll(".turn")];
-  if (!side.audio) continue;
-  const track = deck.add(side.name, card);
-  track.take(side.audio, side.peaks);
-  for (const button of card.querySelectorAll(".seek")) {
-    const start = Number(button.dataset.start);
-    button.addEventListener("click", () => { deck.seek(track, start); deck.play(side.name); });
-  }
-}
+root.addEventListener("click", ({ target }) => {
+  const track = target.closest(".seek") && deck.tracks.get(target.closest("[data-key]").dataset.key);
+  if (!track) return;
+  deck.seek(track, Number(target.closest(".turn").dataset.start));
+  deck.play(track.key);
+});
 onKey((key, place) => {
-  const track = deck.tracks.get(root.dataset.heard);
-  const next = key === "x" ? [...deck.tracks.keys()].find((each) => each !== track.key) : key;
-  if (deck.tracks.has(next)) deck.play(next);
-  else return deck.press(key, place);
+  const next = key === "x" ? sides.find(({ name }) => name !== root.dataset.heard)?.name : key;
+  if (!deck.tracks.has(next)) return deck.press(key, place);
+  deck.play(next);
   return true;
 });
 root.classList.add("scripted");

@@ -51,27 +51,22 @@ function open() {
     deck.add(key, card).take(audio, peaks, Number(seconds), heard);
   }
   const box = byId("repeat");
-  if (box) keepField(box, "podeval.repeat", () => deck.tracks.forEach(({ sound }) => { sound.loop = box.checked; }));
+  if (box) keepField(box, "podeval.repeat", (loop) => deck.tracks.forEach(({ sound }) => { sound.loop = loop; }));
   forms.begin(form, texts, draft?.answer ?? shown.saved?.answer);
   addEventListener("pagehide", keep);
 }
 
-/** Recordings that are not heard as far as the test asks, or at all. */
-function listUnheard() {
-  return [...deck.tracks.values()].filter(({ key, share }) =>
-    key !== "prompt" && (key === "reference" || !shown.heard ? share <= 0 : share < shown.heard));
-}
-
 on("agree", "submit", (event) => {
   event.preventDefault();
-  const asked = new URLSearchParams(location.search);
-  const [prolific, pid] = [asked.get("PROLIFIC_PID"), asked.get("pid")];
-  const invitation = prolific ? { prolific } : pid ? { pid } : {};
+  const { PROLIFIC_PID: prolific, pid } = Object.fromEntries(new URLSearchParams(location.search));
+  const invitation = prolific ? { prolific } : { pid: pid || undefined };
   send(event.submitter, `/listen/${test}/sessions`, { ...invitation, consent: byId("agreed").checked });
 });
 on("answers", "input", () => { write({ problem: "" }); keep(); });
 on("next", "click", (event) => {
-  const unheard = listUnheard();
+  // As far as the test asks, or at all.
+  const unheard = [...deck.tracks.values()].filter(({ key, share }) =>
+    key !== "prompt" && (key === "reference" || !shown.heard ? share <= 0 : share < shown.heard));
   if (!unheard.length) return;
   event.preventDefault();
   const what = unheard.map(({ root }) => root.getAttribute("aria-label")).join(", ");
@@ -84,12 +79,12 @@ on("answers", "submit", (event) => {
   keep();
   const { prompt, reference, ...heard } = listHeard(({ share }) => share);
   const answer = { answer: forms.read(form), heard, seconds: spend() };
-  send(byId("next"), `/listen/sessions/${session}/pages/${shown.number}`, answer, ({ pages, code }) => {
+  send(byId("next"), `/listen/sessions/${session}/pages/${shown.number}`, answer, () => {
     removeEventListener("pagehide", keep);
     memory(`page ${shown.number}`, null);
+    // Without a number the server shows the first page that has no answer yet.
     const query = new URLSearchParams(location.search);
     query.delete("page");
-    if (!code && shown.number + 1 < pages) query.set("page", shown.number + 1);
     location.search = query;
   });
 });

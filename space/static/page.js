@@ -28,11 +28,10 @@ export function fill(sentence, values) {
   return joinUnits(sentence.replace(/\{(\w*)\}/g, (_, name) => values[name || next++]));
 }
 
+/** Seconds as 0:05, 12:34 or 1:02:03. */
 export function clock(seconds) {
-  const whole = Math.max(0, Math.round(seconds));
-  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  const shown = parts[0] ? parts : parts.slice(1);
-  return shown.map((part, place) => (place ? String(part).padStart(2, "0") : part)).join(":");
+  const whole = new Date(1000 * Math.max(0, Math.round(seconds)));
+  return whole.toISOString().slice(11, 19).replace(/^(00:)?0?/, "");
 }
 
 /** What this tab or browser remembers under a name, after a value was set; null where it keeps nothing. */
@@ -45,17 +44,12 @@ export function remember(storage, name, value) {
   }
 }
 
-/** Have this browser remember the value of a field; `act` is called where it is not as the page has it. */
+/** Have this browser remember the value of a field, and `act` on it, now and after each change. */
 export function keepField(field, name, act = () => {}) {
   const property = field.type === "checkbox" ? "checked" : "value";
-  const before = remember("localStorage", name) ?? field[property];
-  field.addEventListener("change", () => {
-    remember("localStorage", name, field[property]);
-    act();
-  });
-  if (before === field[property]) return;
-  field[property] = before;
-  act();
+  const take = (value) => { act(field[property] = remember("localStorage", name, value) ?? field[property]); };
+  field.addEventListener("change", () => take(field[property]));
+  take();
 }
 
 const OTHERS = "textarea, select, audio, input:not([type=range], [type=radio], [type=checkbox])";

@@ -13,7 +13,7 @@ export class Refusal extends Error {
 
 const PATIENCE = 20_000;
 const FIRST_WAIT = 500;
-const LONGEST_WAIT = 10_000;
+const LONGEST_WAIT = 5_000;
 
 /** What the server answers to a question with the options of `fetch`. */
 export async function get(address, options) {
@@ -46,15 +46,7 @@ export async function insist(ask, say = () => {}) {
       const down = !error.status || (error.status >= 500 && error.reason !== "closed");
       if (!(error instanceof Refusal && (hasty || down))) throw error;
       say(hasty ? error.message : null);
-      await pause(hasty ? 1000 * (error.after || 5) : wait);
+      await new Promise((done) => setTimeout(done, hasty ? 1000 * (error.after || 5) : wait));
     }
   }
-}
-
-/** Wait so many milliseconds, less where the network comes back before. */
-function pause(milliseconds) {
-  return new Promise((done) => {
-    setTimeout(done, milliseconds);
-    addEventListener("online", done, { once: true });
-  });
 }

@@ -38,11 +38,6 @@ addEventListener("click", (event) => {
 });
 
 const problem = () => document.querySelector(`#${shown}-problem [role], #${shown}-recordings [role]`);
-for (const kind of ["change", "drop"]) {
-  addEventListener(kind, ({ target }) => {
-    if (target.type === "file" || kind === "drop") problem()?.replaceChildren();
-  }, true);
-}
 
 // What Gradio has in English alone, by its beginning, and what is said in its place.
 const words = JSON.parse(byId("gradio-words")?.textContent ?? "[]");

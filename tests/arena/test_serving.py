@@ -36,7 +36,7 @@ def test_battles_that_were_only_opened_are_not_judged(small_arena: Make) -> None
     tabs = [small.serve("alice") for _ in range(2)]
     assert small.serve("alice").token == tabs[0].token, "all there is stands open in other tabs"
     small.clock.on(3601)
-    with pytest.raises(ArenaRefused, match="lapsed"):
+    with pytest.raises(ArenaRefused, match="expired"):
         small.arena.show(tabs[0].token, "alice")
     opened = []
     for _ in tabs:

@@ -252,7 +252,10 @@ def test_the_published_results_are_read_and_written_back_alike(tmp_path: Path) -
 def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:
     marks = [
         Mark(rater, str(page), stimulus, value)
-        for rater, values in (("good <one>", {"HQ": 90, "LQ": 1, "x": 50}), ("flat", {"HQ": 50, "LQ": 50, "x": 50}))
+        for rater, values in (
+            ("good <one> of twenty-five", {"HQ": 90, "LQ": 1, "x": 50}),
+            ("flat", {"HQ": 50, "LQ": 50, "x": 50}),
+        )
         for page in range(4)
         for stimulus, value in values.items()
     ]
@@ -263,7 +266,7 @@ def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:
     picture = stack_pictures(pictures, "Marks", columns=2)
     root = ElementTree.fromstring(picture)
     said = "".join(root.itertext())
-    assert "good <one>" in said
+    assert "good <one> of twenty-five" in said
     assert "odd (left out)" in said
     assert "worst on 0.0%" in said
     assert picture.count('class="box"') == 9

@@ -28,6 +28,6 @@ def test_a_refused_decision_is_said_beside_the_form(visit: Any, site: str) -> No
     page.get_by_label("Reason (Target number of votes on each dimension)").fill("as many as can be")
     page.get_by_role("button", name="Set").click()
     page.wait_for_selector("#problem:not([hidden])")
-    assert page.locator("#problem").inner_text() == "99999999 is not a valid target number of votes"
+    assert page.locator("#problem").inner_text() == "99999999 is not a valid target number of votes."
     page.goto(f"{site}/nothing/here?lang=zh")
     assert "此地址没有内容，请检查链接。" in page.inner_text("main")

@@ -223,6 +223,14 @@ def test_the_page_comes_with_the_json_of_its_first_view(local: TestClient) -> No
     assert local.get("/?page=4").status_code == 200, "a name that Gradio reads itself is none of its own here"
 
 
+def test_a_value_that_is_best_in_a_range_says_how_far_it_is_from_there(local: TestClient) -> None:
+    board = read(local, "?dimension=all")
+    at = [column["id"] for column in board["columns"]].index("loudness.integrated")
+    cells = [row["cells"][at] for row in board["rows"] if row["cells"][at] and "value" in row["cells"][at]]
+    assert {cell["off"] == pytest.approx(max(-18 - cell["value"], cell["value"] + 16, 0)) for cell in cells} == {True}
+    assert len({cell["off"] > 0 for cell in cells}) == 2, "some are in the range and some are not"
+
+
 def test_an_item_of_a_system_is_chosen_by_its_address_and_says_why_it_has_no_score(local: TestClient) -> None:
     of_item = local.get("/system?system=silence&where=real_pod/voice/embedded&item=news-2").text
     assert '<option value="news-2" selected' in of_item

@@ -53,9 +53,15 @@ def test_words_and_plots_play_from_where_they_are_by_mouse_and_keyboard(chromium
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert at() == pytest.approx(4.8, abs=0.05)
+    bar = page.locator(".wave-track .at")
+    bar.click(position={"x": bar.bounding_box()["width"] / 3, "y": 20})
+    assert at() == pytest.approx(2, abs=0.1), "where the waveform was clicked"
+    bar.press("ArrowRight")
+    assert at() > 2.01, "the waveform is reached by keys, too"
+    page.get_by_text("rivers", exact=True).click()
     of_tokens, in_time = page.locator(".plot svg:not([data-length])"), page.locator(".plot svg[data-length]")
     of_tokens.first.click()
-    assert at() == pytest.approx(4.8, abs=0.05), "tokens are no seconds"
+    assert at() == pytest.approx(4.4, abs=0.05), "tokens are no seconds"
     box = in_time.first.bounding_box()
     page.mouse.click(box["x"] + box["width"] * (48 + 660 / 2) / 720, box["y"] + box["height"] / 2)
     assert at() == pytest.approx(3, abs=0.15)

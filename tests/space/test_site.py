@@ -225,6 +225,8 @@ def test_an_address_that_is_not_there_is_no_crash(local: TestClient) -> None:
     assert local.get("/arena/nothing-here").status_code == 404
     page = local.get("/nothing/here", headers={"accept": "text/html"})
     assert "<p>There is nothing at this address; please check the link.</p>" in page.text
+    assert 'aria-current="page"' not in page.text, "it is no page of the documents"
+    assert 'aria-current="page"' in local.get("/docs").text
     assert local.get("/own/../app.py").status_code == 404
 
 

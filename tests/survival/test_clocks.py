@@ -45,7 +45,7 @@ def small(small_arena: Make) -> Any:
 def test_a_battle_that_was_open_when_the_clock_jumped_ahead_is_open_when_it_is_right_again(small: Any) -> None:
     battle = small.serve("alice")
     small.clock.on(DAY)
-    with pytest.raises(ArenaRefused, match="lapsed") as told:
+    with pytest.raises(ArenaRefused, match="expired") as told:
         small.arena.vote("alice", small.ballot(battle))
     assert told.value.reason == "expired"
     assert count(small) == 0

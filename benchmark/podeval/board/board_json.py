@@ -221,7 +221,12 @@ def _cells(sheet: Sheet, column: Column, words: Words) -> dict[Key, dict[str, An
     """Return the cells of a column: `number` and further facts."""
     written = sheet.cells(column.id)
     ranked = sum(to_number(row["rank_best"]) is not None for row, _ in written.values())
-    cells = {key: _cell(row, cell, ranked, words) for key, (row, cell) in written.items()}
+    ranged = column.better == "in range" and column.ideal
+    cells = {
+        key: _cell(row, cell, ranked, words)
+        | ({"off": column.badness(cell.value)} if ranged and cell.value is not None else {})
+        for key, (row, cell) in written.items()
+    }
     return {
         key: {name: part for name, part in parts.items() if part is not False and part not in ("", None)}
         for key, parts in cells.items()
@@ -265,7 +270,6 @@ def _column(column: Column, words: Words) -> dict[str, Any]:
         "tip": " · ".join(filter(None, (about["title"], *parts))),
         "dimension": column.dimension,
         "better": column.better,
-        "ideal": column.ideal,
         "about": [about["sentences"], about["facts"], about["card"]],
     }
 

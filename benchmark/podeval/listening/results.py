@@ -15,7 +15,7 @@ from podeval.listening.designs import PAIRED, Design
 from podeval.listening.questionnaire import describe_scales
 from podeval.listening.screening import NEEDED, TRIALS
 from podeval.plots.charts import BoxRow, draw_boxes
-from podeval.plots.svg import WIDTH, Frame
+from podeval.plots.svg import WIDTH, Frame, shorten
 from podeval.stats.intervals import Interval, mean_ci
 from podeval.stats.mushra_scores import (
     Mark,
@@ -360,6 +360,6 @@ def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener], 
             for stimulus in stimuli
         ]
         frame = Frame(": ".join(filter(None, (rater, reasons))), WIDTH, alone=alone)
-        heading = f"{rater[:24]} (left out)" if rater in dropped else rater[:24]
+        heading = shorten(rater, 30) + (" (left out)" if rater in dropped else "")
         pictures.append(draw_boxes(rows, frame, ends=(0, 100), heading=heading))
     return pictures

@@ -77,7 +77,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "sign in" in upload("", ["a.wav"])
     assert "points outside the zip" in upload("alice", ["../a.wav"])
     told = upload("alice", [f"my tones/{item}.wav" for item in tiny.ITEMS[:9]] + ["my tones/other.wav"])
-    assert "ten/demo: 9 of 10 are present" in told
+    assert "Ten · demo: 9 of 10 are present" in told
     assert tiny.ITEMS[9] in told
     assert "other.wav" in told
     assert "1 of 10 outputs" in hand_in("alice", "check")
@@ -104,6 +104,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     shown = form.show_queue(Asking("alice"))[1]
     own = shown.partition('id="queue-working"')[0]
     assert own.count("<tr>") == 2, "the heads and one submission"
+    assert "Progress" not in own, "a column of which nothing can be said is left out"
     assert "<h2>Your submissions" not in form.show_queue(Asking("bob"))[1]
     for head, cell in {"Cost": "0.00 USD", "Last": "ten/demo: all 10 items are made and measured"}.items():
         assert re.search(rf'<td[^>]* data-label="{head}[^"]*">{re.escape(cell)}</td>', own.replace("\xa0", " ")), head

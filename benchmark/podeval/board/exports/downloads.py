@@ -233,7 +233,12 @@ def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Wo
     for plot, _ in overview["plots"]:
         settled = resolve_view(BoardView(board=wish.board, profile=wish.profile, plot=plot), index)
         drawn[plot] = describe_picture(settled, folder, words, to, scene.PAGE)["picture"]
-    return data | {"plot": overview["plot"], "plots": overview["plots"], "still": {"pictures": drawn}}
+    return data | {
+        "fields": [field for field in data["fields"] if field["local"]],
+        "plot": overview["plot"],
+        "plots": overview["plots"],
+        "still": {"pictures": drawn},
+    }
 
 
 def _render_page(data: Mapping[str, Any], language: str, name: str, others: str) -> str:

@@ -1,14 +1,14 @@
 "use strict";
 for (const article of document.querySelectorAll("article")) {
-  const audio = article.querySelector("audio");
-  if (!audio) continue;
-  const seconds = Number(article.dataset.seconds) || 1;
+  const [audio, at] = article.querySelectorAll(".player :is(audio, .at)");
+  if (!at) continue;
+  at.max = article.dataset.seconds;
   const transcript = article.querySelector(".transcription");
   const words = [...article.querySelectorAll(".transcription span[data-t]")];
   let now = null;
 
   const playFrom = (time) => {
-    audio.currentTime = Math.max(0, Math.min(time, seconds));
+    audio.currentTime = time;
     audio.play().catch(() => {});
   };
   const playWord = (word) => playFrom(Number(word.dataset.t));
@@ -18,18 +18,14 @@ for (const article of document.querySelectorAll("article")) {
 
   article.addEventListener("click", ({ target, clientX }) => {
     const timed = target.closest("[data-t]");
-    const track = target.closest(".track");
-    if (timed) return playWord(timed);
-    if (!track) return;
-    const picture = track.querySelector("svg");
-    const box = picture.getBoundingClientRect();
-    const isPlot = track.classList.contains("plot");
-    // Plots have margins beside their axis: 48 and 12 of 720. A plot over tokens does not show when they are spoken.
-    const [left, width] = isPlot ? [48 / 720, 660 / 720] : [0, 1];
-    const share = ((clientX - box.left) / box.width - left) / width;
-    const length = isPlot ? Number(picture.dataset.length) : seconds;
-    if (length) playFrom(Math.max(0, Math.min(1, share)) * length);
+    const plot = target.closest("svg[data-length]");
+    if (timed) playWord(timed);
+    if (!plot) return;
+    // Plots have margins beside their axis: 48 and 12 of 720. One over tokens has no length.
+    const box = plot.getBoundingClientRect();
+    playFrom((((clientX - box.left) / box.width) * 720 - 48) / 660 * plot.dataset.length);
   });
+  at.addEventListener("input", () => playFrom(at.value));
   transcript?.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step || !words.length || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -37,7 +33,7 @@ for (const article of document.querySelectorAll("article")) {
     playWord(words[Math.max(0, Math.min(findLast() + step, words.length - 1))]);
   });
   audio.addEventListener("timeupdate", () => {
-    article.querySelector(".cursor").style.left = `${(100 * audio.currentTime) / seconds}%`;
+    at.value = audio.currentTime;
     const word = words[findLast()];
     if (word === now) return;
     // Do not scroll if the reader has moved to another part of the transcript.
