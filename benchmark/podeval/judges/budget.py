@@ -1,4 +1,4 @@
-"""The cost of judging, and the cap that stops it.
+"""The cost of judging, and the cap at which it stops.
 
 A call starts only if its maximum cost, together with that of the calls in progress, still fits under the cap. The
 maximum is estimated from the length of the request, the backend's counts so far, and the longest answer so far (before

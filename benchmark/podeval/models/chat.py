@@ -1,8 +1,8 @@
 """The interface of chat models: they receive messages and return one answer with its usage, or raise an error.
 
 Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
-`input_audio` (base64). The module does not depend on what is judged. It also requests schemas and parses completions of
-that API, for any transport.
+`input_audio` (base64). The module does not depend on what is judged. It also builds requests for answers that fit a
+schema and parses that API's completions, for any transport.
 """
 
 import contextlib

@@ -11,7 +11,8 @@ was in it according to their previous times. English is spelled without accents,
 text in other scripts, including Chinese, as it did for the network's training data. A word without letters is aligned
 with any sound (the label `*`). If the words of a chunk have too many letters for it, they keep their times.
 
-Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same.
+Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same
+aligner.
 """
 
 import functools

@@ -53,7 +53,7 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
     _make_hub_card(
-        # No known public project pins a commit of it; the files are those that transformers writes.
+        # No known public project pins a commit of this repo; the files are those that transformers writes.
         HubRepo(
             "Qwen/Qwen3-ASR-1.7B-hf",
             "main",

@@ -65,7 +65,8 @@ class Battles:
         covariates: Mapping[str, Sequence[float]] | None = None,
         slight: Sequence[bool] | None = None,
     ) -> "Battles":
-        """Create battles from columns, without `skip`; without voters, each vote counts as that of a different voter.
+        """Create battles from columns, omitting skipped ones; without `voters`, each vote counts as a different
+        voter's.
 
         Raises:
             BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is
