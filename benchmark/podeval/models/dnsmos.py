@@ -2,8 +2,8 @@
 
 Two networks of the DNS Challenge score windows of 9.01 s every second. The P.835 network estimates the quality of the
 speech (SIG), of the background (BAK) and overall (OVRL); these estimates then pass, window by window, through
-polynomials fitted by its authors; the P.808 network estimates one overall quality. Source: Reddy et al., "DNSMOS
-P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
+polynomials fitted by its authors; the P.808 network estimates one overall quality.
+Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
 
 Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122 and
 others to a rounding error (`windows="upstream"` omits them too). It also computes the shared part of overlapping

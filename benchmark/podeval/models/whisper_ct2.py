@@ -124,8 +124,7 @@ def stack_encodings(encoded: list[Any]) -> Any:
 
 
 class WhisperCT2(Transcriber):
-    """A faster-whisper transcriber; at 32-bit precision, it uses 0.3 GB for its weights and 1 GB while two threads
-    decode."""
+    """A faster-whisper transcriber; its weights need 0.3 GB at 32-bit precision, and decoding in two threads 1 GB."""
 
     def __init__(
         self,
