@@ -80,7 +80,7 @@ class Score:
 
     def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
-        any; `drift` is not needed to read the data again, because it is computed from the timeline.
+        any; `drift` is not needed to read the data back, because it is computed from the timeline.
         """
         timeline = self.timeline and {
             "starts": list(self.timeline.starts),

@@ -54,7 +54,7 @@ def find_usual(metric: Metric, key: Key, profile: str = "embedded") -> tuple[flo
 
 
 def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[str, Any]:
-    """Return the basis of a key's word: bounds, material, and the number of recordings; empty if there is none."""
+    """Return the basis of a key's word: bounds, material, and the number of recordings; empty if there is no basis."""
     if key.better == "informative":
         return {}
     if key.ideal:

@@ -15,8 +15,9 @@ not need. `variant` selects another computation:
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values are close to 0.5.
 - `repro`: the first 7 s only, of the mean of the channels.
 - `msclap`: channels joined one after the other in time, as the public code reads them.
-- `pcc`: both, as in the public script that correlates PAM with listeners (`pcc.py`): the first 7 s of the joined
-  channels, which for stereo are those of the first channel, followed by the second if the first is shorter.
+- `pcc`: the first 7 s of the joined channels, as in the public script that correlates PAM with listeners' ratings
+  (`pcc.py`). For stereo, these are the first 7 s of the first channel, followed by the second channel if the first is
+  shorter.
 - `naive`: only the cosine with the good prompt (−1 to 1), which the paper shows not to agree with listeners.
 """
 

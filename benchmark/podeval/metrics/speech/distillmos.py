@@ -18,10 +18,10 @@ counted (since version 1.5; up to 1.4 it rated everything, and the speech stem i
 `distillmos_stem` is the value of the separated speech, which is shown but not ranked; `source="stem"` separates the
 speech of every recording and is a different protocol.
 
-Differs from the package in these respects, in using fewer windows for recordings over 39 s, in averaging channels where
-the package takes the first one, and in refusing recordings without speech. The variant `windows="upstream"` rates all
-of the recording in as many windows as the package: for ten minutes of audio it takes four times as long and changes the
-mean by a few hundredths.
+Differs from the package in these respects and in using fewer windows for recordings over 39 s, in averaging channels
+where the package takes the first one, and in refusing recordings without speech. The variant `windows="upstream"` rates
+all of the recording in as many windows as the package: for ten minutes of audio it takes four times as long and changes
+the mean by a few hundredths.
 """
 
 from functools import partial
