@@ -93,7 +93,7 @@ class Key:
 
     @property
     def unit_text(self) -> str:
-        """Unit and arrow, which shows the better direction: `MOS ↑`, `LUFS ↔`."""
+        """Unit, and an arrow that shows the better direction: `MOS ↑`, `LUFS ↔`."""
         return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
@@ -136,7 +136,7 @@ class Metric:
 
     @property
     def emoji(self) -> str:
-        """The emoji of its Space, which is that of its dimension's group."""
+        """The emoji of its Space: that of its dimension's group."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     def title_of(self, key: Key) -> str:

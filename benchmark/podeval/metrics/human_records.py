@@ -244,7 +244,7 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a number, which is text in CSV; None if it is not a number."""
+    """Return a number, which is a text in CSV; None if the value is not a number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

@@ -129,7 +129,7 @@ def _format_bounds(row: dict[str, str]) -> str:
 def translate(text: str, language: str) -> str:
     """Translate the English of a declaration: a title, a unit, a sentence; text without a translation is not changed.
 
-    The English is the message id of `metrics.po`, which only other languages have.
+    The English text is the message id in `metrics.po`, a file that exists only for other languages.
     """
     if language == FIRST:
         return text

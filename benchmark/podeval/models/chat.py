@@ -212,7 +212,7 @@ def read_completion(body: str, form: str) -> ChatAnswer:
     """Parse the answer in a response's body.
 
     Raises:
-        ChatBusy: the body does not follow the API, which another call may fix.
+        ChatBusy: the body does not follow the API; another call may succeed.
     """
     return read_choice(parse_body(body), form)
 
@@ -235,7 +235,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
     """Read the answer from the data of a response.
 
     Raises:
-        ChatBusy: the response does not follow the API, which another call may fix.
+        ChatBusy: the response does not follow the API; another call may succeed.
     """
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):

@@ -64,7 +64,7 @@ class QwenAsr(Transcriber):
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 
     def _decode(self, clip: Samples, language: str | None) -> tuple[str, str]:
-        """Return the code of the language, which is empty if the model names none, and the text of a chunk."""
+        """Return the code of the language (empty if the model names none) and the text of a chunk."""
         with torch.inference_mode(), silence_transformers():
             clip = np.ascontiguousarray(clip, dtype=np.float32)
             inputs = self._processor.apply_transcription_request(clip, language=language)

@@ -316,7 +316,8 @@ def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: 
         embeddings: embeddings of the windows, shape (windows, dimensions).
         first: index of the window that each window repeats, or its own.
         cluster: the clustering for recordings of this length.
-        shorter: the clustering for recordings under 20 minutes, which this one may become without repetitions.
+        shorter: the clustering for recordings under 20 minutes; without its repetitions, this recording may be that
+            short.
     """
     kept, position = np.unique(first, return_inverse=True)
     if len(kept) == len(embeddings):

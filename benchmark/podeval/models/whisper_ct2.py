@@ -7,8 +7,8 @@ affect the others, memory is bounded, and a score depends neither on the run nor
 A decoding step reads all weights of the decoder to generate one token; for eight pieces at once it reads them only
 once, which halves the time. faster-whisper determines the next step for each piece separately, so it runs in one thread
 per piece, and the threads' requests to the network are collected here. A batch changes log probabilities by a millionth
-at 32-bit precision, and not at all in 8 bits: the tokens are the same. The encoder does not benefit from batches and
-runs piece by piece, and so does the search for times.
+at 32-bit precision, and not at all at 8-bit precision: the tokens are the same. The encoder does not benefit from
+batches and runs piece by piece, and so does the search for times.
 """
 
 import copy

@@ -233,10 +233,10 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     right.
 
     The count assumes the current number of voters, and that the interval of the difference should exclude zero with a
-    power of 80 %. It is the information about the difference that is still missing, divided by the information of a
-    vote between the two, times the ratio of the voter-robust variance to that of independent votes among the present
-    votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one pair is undecided,
-    wider if several are.
+    power of 80 %. The count is the information about the difference that is still missing, divided by the information
+    of a vote between the two, times the ratio of the voter-robust variance to that of independent votes among the
+    present votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one pair is
+    undecided, wider if several are.
 
     Returns:
         0 if the two are already separated; None if unknown: one of them is provisional, there is no difference, or no
@@ -303,7 +303,7 @@ def describe_missing(provisional: Missing) -> str:
 def _chance(strengths: Array, errors: Array, freedom: Array) -> Array:
     """Return the two-sided p of Student's test of each difference, with the lower degrees of freedom of the two.
 
-    It is NaN if there are no standard errors.
+    The result is NaN if there are no standard errors.
     """
     apart = np.abs(strengths[:, None] - strengths)
     t = np.divide(apart, errors, out=np.zeros_like(apart), where=errors > 0)

@@ -1,4 +1,4 @@
-"""Evidence from paired differences of any distribution, which may be checked after each difference.
+"""Evidence from paired differences of any distribution; it may be checked after each difference.
 
 Two equal systems may be swapped in any pair without changing anything, so both signs of each difference, given its
 size, are equally likely. A gambler who bets on "worse" pair by pair, with stakes that depend on sizes and earlier
@@ -259,7 +259,7 @@ def select_items(
         limit: number of items; None for all items, or for a sample of the default size.
         pilot: whether to take a sample.
         stratum: function that returns the stratum of an item.
-        name: function that returns the name of an item, which decides the draw.
+        name: function that returns the name of an item; the draw depends on the names.
     """
     if not pilot:
         return list(items[:limit])

@@ -61,7 +61,7 @@ _MOST_LOG_ODDS = 50.0
 
 @dataclass(frozen=True)
 class LoweredVotes:
-    """The votes on one system by voters of one group, which count with a `weight` below 1.
+    """The votes on one system by one group of voters; their `weight` is below 1.
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last position in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is
@@ -151,7 +151,7 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, which is the lowest from any of their cohorts, and the
+    """Return the weight of each voter's votes on each system (the lowest from any of the voter's cohorts), and the
     lowered groups.
 
     Args:

@@ -11,7 +11,7 @@ version 1.4; before, it used the windows). A recording shorter than a window is 
 has no PESQ and is unscored. Like all predictors of listeners' ratings, it rates the recording as it is, but a constant
 offset is removed, ends without speech are trimmed to half a second, and windows that are more than 60 % silence or
 music alone are left out and counted (since version 1.3; up to 1.2 it rated the speech stem if there was music). If
-there is music, `pesq_estimate_stem` is the value of the separated speech, which is shown but not ranked;
+there is music, `pesq_estimate_stem` is the value of the separated speech; this value is shown but not ranked.
 `source="stem"` separates the speech of every recording and is a different protocol. The range given in the paper, −0.5
 to 4.5, is that of narrow-band PESQ, which the model does not estimate.
 """

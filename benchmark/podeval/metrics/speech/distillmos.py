@@ -15,8 +15,8 @@ assessment", ICASSP 2025; package `distillmos` 0.9.1.
 Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
 without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and
 counted (since version 1.5; up to 1.4 it rated everything, and the speech stem if there was music). If there is music,
-`distillmos_stem` is the value of the separated speech, which is shown but not ranked; `source="stem"` separates the
-speech of every recording and is a different protocol.
+`distillmos_stem` is the value of the separated speech; this value is shown but not ranked. `source="stem"` separates
+the speech of every recording and is a different protocol.
 
 Differs from the package in these respects and in using fewer windows for recordings over 39 s, in averaging channels
 where the package takes the first one, and in refusing recordings without speech. The variant `windows="upstream"` rates

@@ -120,7 +120,7 @@ class Beats:
         offset = places[None, :] - places[:, None]
         half = self._buckets // 2
         exact = half // 2
-        # Each direction has half of the buckets, of which half are exact and half logarithmic.
+        # Each direction has half of the buckets; half of these are exact and half logarithmic.
         distance = offset.abs()
         far = exact + (
             torch.log(distance.float() / exact) / math.log(self._furthest / exact) * (half - exact)
