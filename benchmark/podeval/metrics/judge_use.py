@@ -186,7 +186,7 @@ class JudgeConfig:
         """Return the client of the judge as `judging` does, but require a judge.
 
         Raises:
-            BadInput: no judge is named, or `judging` raises it.
+            BadInput: no judge is named, or `judging` raises this error.
         """
         if (client := self.judging(asks, parameters)) is None:
             raise BadInput("choose a judge with --judge")

@@ -338,7 +338,7 @@ def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Respo
 
 
 def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
-    """Yield a body as it arrives, decompressed; one byte more than the limit shows that the body is larger.
+    """Yield a body as it arrives, decompressed; a byte beyond the limit shows that the body is too large.
 
     Raises:
         httpx.DecodingError: the body is damaged, or its compression was not requested.

@@ -1,4 +1,4 @@
-"""Battles as data: the systems, their order, the judge, and the outcome.
+"""Battles as data: each has two systems in order, a judge, and an outcome.
 
 The columns are stored as integer codes, so a million votes are a few arrays. Skipped battles are omitted.
 

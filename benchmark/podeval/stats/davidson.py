@@ -144,7 +144,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Return the covariance of the parameters for votes of different voters: the inverse of the information."""
+    """Return the parameters' covariance if all votes were by different voters: the inverse of the information."""
     rows = rows.by_pair
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))

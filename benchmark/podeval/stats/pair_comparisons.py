@@ -317,8 +317,8 @@ class _PairTable:
         Args:
             index: the system.
             others: the systems it is compared with, by index.
-            filled: whether the system counts as behind by one standard deviation of the differences on items that it
-                lacks.
+            filled: whether each item that the system lacks counts as a loss by one standard deviation of the
+                differences.
         """
         differences = self._better[:, [index]] - self._better[:, others]
         if self._whole.all():

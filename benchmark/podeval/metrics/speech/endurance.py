@@ -23,8 +23,8 @@ tracked, because a change of voice would be mistaken for a second person.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
-Differs from `timbre_consistency`, `loudness` and `pace`, which measure how much a recording varies, in measuring the
-direction, speed and beginning of a change.
+Differs from `timbre_consistency`, `loudness` and `pace` in measuring the direction, speed and beginning of a change;
+they measure how much a recording varies.
 """
 
 from collections.abc import Mapping, Sequence
