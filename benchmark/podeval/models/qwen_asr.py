@@ -1,9 +1,10 @@
 """Qwen3-ASR with transformers: the recogniser of the Open TTS Leaderboard.
 
 The recording is cut at its pauses into chunks, as for Whisper; each chunk is decoded greedily and separately, at 32-bit
-precision, so its words do not depend on a batch. The model returns no times: the words of a chunk share its length in
-proportion to their letters until the profile's aligner determines their times. The published code shortens words that
-are repeated more than 20 times; here the repetitions are kept, because they are a fault that podeval should detect.
+precision, so its words do not depend on a batch. The model does not return times: the words of a chunk share its length
+in proportion to their letters until the profile's aligner determines their times. The published code shortens words
+that are repeated more than 20 times; here the repetitions are kept, because they are a fault that podeval should
+detect.
 Source: Qwen3-ASR; transformers, `qwen3_asr`.
 """
 

@@ -235,7 +235,7 @@ RUN = 0.8
 """Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier ones."""
 
 STANDS_OUT = 0.1
-"""Margin by which that cosine must exceed the cosine with the five windows that start three windows earlier or later."""
+"""Margin by which that cosine must exceed the cosine with the five windows that start three earlier or later."""
 
 COPY = 0.94
 """Minimum mean cosine at which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""

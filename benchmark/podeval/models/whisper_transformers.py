@@ -186,7 +186,8 @@ class WhisperTransformers(Transcriber):
 
 
 def _fuse_attention(encoder: Any) -> None:
-    """Make an encoder compute its attention in one step (SDPA), regardless of the decoder with the same settings."""
+    """Make an encoder compute its attention in one step (SDPA), without changing the decoder, which shares its
+    settings."""
     config = copy.deepcopy(encoder.config)
     for module in encoder.modules():
         if getattr(module, "config", None) is not None:

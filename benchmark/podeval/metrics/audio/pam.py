@@ -9,8 +9,8 @@ at 16 and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, m
 Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
 the prompts end in full stops. Differs from that code in scoring all chunks of a recording by default (the last one ends
 with the recording) after removing a constant offset and silence of more than a second at the ends; in mixing channels;
-and in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which files at 44.1 kHz do
-not need. `variant` selects another computation:
+and in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), although files at 44.1 kHz
+need no resampling. `variant` selects another computation:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values are close to 0.5.
 - `repro`: the first 7 s only, of the mean of the channels.

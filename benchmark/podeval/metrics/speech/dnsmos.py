@@ -10,8 +10,8 @@ of every recording and is a different protocol. The notes give the level of the 
 
 As for all predictors of listeners' ratings, a constant offset is removed, ends without speech are trimmed to half a
 second, and windows that are more than 60 % silence or music alone are left out and counted (since version 1.3; up to
-1.2 everything was rated). If no window contains enough speech, those with the most are rated. So neither silence nor a
-jingle lowers the score.
+1.2 everything was rated). If no window contains enough speech, those with the most are rated. Therefore, neither
+silence nor a jingle lowers the score.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
