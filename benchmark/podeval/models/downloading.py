@@ -240,7 +240,7 @@ def end_after(seconds: float) -> Iterator[Deadline]:
     """After this many seconds of waiting in total, end this thread's requests through clients prepared by `end_reads`.
 
     Raises:
-        DeadlineExceeded: the server took longer in total, for connections, headers and bodies.
+        DeadlineExceeded: the server took longer than this in total, for connections, headers and bodies.
     """
     deadline = Deadline(seconds)
     token = _deadline.set(deadline)

@@ -1,4 +1,4 @@
-"""The profiles: each is a set of models from which values come, and has one entry here.
+"""The profiles: a profile is a set of models that compute values, and each profile has one entry here.
 
 All lists of profiles elsewhere come from this table: command-line choices, error messages, help texts, the board's
 filters, and the number of processes per GPU. To add a profile, add an entry here, its name to the `profiles` of the

@@ -186,8 +186,7 @@ class WhisperTransformers(Transcriber):
 
 
 def _fuse_attention(encoder: Any) -> None:
-    """Make an encoder compute its attention in one step (SDPA), without changing the decoder, which shares its
-    settings."""
+    """Make an encoder compute its attention in one step (SDPA), without changing the settings of the decoder."""
     config = copy.deepcopy(encoder.config)
     for module in encoder.modules():
         if getattr(module, "config", None) is not None:

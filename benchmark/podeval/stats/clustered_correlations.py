@@ -91,7 +91,7 @@ def _draw_clusters(count: int, size: int) -> Iterator[Array]:
 
 
 def _rank(table: Array, weights: Array) -> Array:
-    """Return the mean ranks of values, each of which counts as often as its weight, `(variables, rounds, values)`."""
+    """Return the mean ranks of values, `(variables, rounds, values)`; a weight is a value's number of occurrences."""
     ranks = np.empty((len(table), *weights.shape))
     for row, values in zip(ranks, table, strict=True):
         order = values.argsort(kind="stable")

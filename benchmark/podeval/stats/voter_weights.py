@@ -1,4 +1,4 @@
-"""Lower the weight of votes on a system from cohorts that differ from everyone else, and from its fans.
+"""Lower the weight of votes on a system that come from its fans, or from cohorts that differ from everyone else.
 
 Accounts that push a system and vote honestly otherwise cannot be distinguished from fans individually, but they can be
 distinguished as a group.

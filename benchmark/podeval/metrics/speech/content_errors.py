@@ -16,8 +16,8 @@ only): an omission does not count if either of the two then finds the words, and
 second finds little in its place. Up to three words, in a stretch that has enough speech for them, count as omitted only
 if the second recogniser finds the words around them but not the words themselves. Single English words of one or two
 letters are never counted, nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only
-one is missing. Figures and signs are compared as the words that they are read as. The errors that are still counted on
-undamaged recordings are listed in docs/defects-study.md.
+one is missing. Figures and signs are compared in their spoken form. The errors that are still counted on undamaged
+recordings are listed in docs/defects-study.md.
 
 `entities_right` is the share of the script's `entities` that are transcribed in full, in any of their readings: names
 (in English, words with a capital inside a sentence), numbers, amounts and codes, which a listener cannot guess. The
