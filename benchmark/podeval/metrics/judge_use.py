@@ -2,8 +2,8 @@
 is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, receives answers and
-returns a score. The function does not depend on the judge, which is a keyword of `compute` and an option of the command
-line.
+returns a score. The function does not depend on the judge; the judge is a keyword argument of `compute` and an option
+of the command line.
 
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
 next to the score but does not change it: the material is delimited in any case, and the judge is told not to obey

@@ -1,7 +1,7 @@
 """Davidson's (1970) model of comparisons with ties: its fit, its information, its voter-robust covariance.
 
 With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h : e^-h :
-v, where v sets the probability of ties. Without ties, it is the Bradley–Terry model. The likelihood is concave, so
+v, where v sets the probability of ties. Without ties, this is the Bradley–Terry model. The likelihood is concave, so
 Newton's method finds its maximum, even with covariates, which no library supports.
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets an

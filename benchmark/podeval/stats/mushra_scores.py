@@ -260,9 +260,9 @@ class PamScreening:
 def screen_pam(marks: Sequence[Mark]) -> PamScreening:
     """Apply PAM's filters, App. 10.2, to marks on several scales per sample.
 
-    A rater does not count if their marks are constant over the scales (standard deviation 0) on more than
-    `FLAT_SAMPLES` samples or, with a single scale, if they gave the same mark to all of more than that many samples. An
-    answer (all marks by one rater for one sample) does not count if it took less than `FEWEST_SECONDS`.
+    A rater's marks do not count if they are constant over the scales (standard deviation 0) on more than `FLAT_SAMPLES`
+    samples or, with a single scale, if the rater gave the same mark to all samples and there are more than that many.
+    An answer (all marks by one rater for one sample) does not count if it took less than `FEWEST_SECONDS`.
     """
     answers: dict[str, dict[tuple[str, str], list[Mark]]] = {}
     for mark in marks:
