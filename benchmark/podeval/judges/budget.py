@@ -1,4 +1,4 @@
-"""The cost of judging, and the cap that stops it.
+"""The cost of judging, and the cap at which it stops.
 
 A call starts only if its maximum cost, together with that of the calls in progress, still fits under the cap. The
 maximum is estimated from the length of the request, the backend's counts so far, and the longest answer so far (before
@@ -201,7 +201,7 @@ def compute_price(
 
 
 def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
-    """Return the tokens of the request and of the answer: the backend's count, or our estimate without one."""
+    """Return the tokens of the request and of the answer: the backend's count, or our estimate if there is none."""
     question_tokens = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
     length = round(len((answer.text or "").encode("utf-8", "replace")) / BYTES_A_TOKEN)
     return question_tokens, length if answer.answer_tokens is None else answer.answer_tokens

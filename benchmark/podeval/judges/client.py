@@ -1,6 +1,6 @@
-"""A client for a judge, which uses recorded answers if there are any and otherwise makes several calls at a time.
+"""A judge's client: it uses recorded answers if there are any, and otherwise makes several calls at a time.
 
-If an answer cannot be parsed, the judge is told about the fault and asked again, up to the judge's number of tries;
+If an answer cannot be parsed, the judge is told about the fault and asked again until its number of tries is reached;
 after that, the request counts as unanswered, with the reason. Every answer is recorded before it is used, so a stopped
 run resumes where it stopped.
 """
@@ -102,7 +102,7 @@ class JudgeClient:
         folder: folder of the records, which also serve as the cache; None keeps them in this process only.
         workers: maximum number of concurrent calls.
         budget: cap and account, which several clients may share.
-        refresh: whether to ask again despite a recorded answer; `failed` does so only if there is no usable answer.
+        refresh: whether to ask again despite a recorded answer; `failed` does so only if no recorded answer is usable.
         patience: limits on retrying failed calls.
         wordings: custom wordings of prompts, by name.
 
@@ -388,7 +388,7 @@ def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """Yield the earlier answers and their faults, omitting repeated answers, which the judge would copy again."""
+    """Yield the earlier answers and their faults, omitting repetitions, because the judge would copy them again."""
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
         repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])

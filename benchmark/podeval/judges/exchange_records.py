@@ -118,7 +118,7 @@ class Records:
         return self._unsent.get(judge, ())
 
     def series(self, key: str) -> int:
-        """Return the number of the newest series under a key, or -1."""
+        """Return the number of the newest series under a key, or -1 if there is none."""
         return max((series for series, _, _ in self._places.get(key, ())), default=-1)
 
     def exchanges(self, key: str) -> list[JudgeExchange]:
@@ -127,7 +127,7 @@ class Records:
             newest = self.series(key)
             places = [offset for series, _, offset in sorted(self._places.get(key, ())) if series == newest]
         lines = [json.loads(self._line_at(offset)) for offset in places]
-        # Another process may have removed an exchange since this one read the file.
+        # Another process may have removed an exchange since this process read the file.
         return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
     def all_exchanges(self) -> Iterator[JudgeExchange]:
@@ -149,7 +149,7 @@ class Records:
             self._append({"kind": "judge", "version": VERSION, **described})
 
     def add(self, exchange: JudgeExchange) -> None:
-        """Record an exchange; it is synced to disk before this returns."""
+        """Record an exchange; it is synced to disk before this method returns."""
         self._append(exchange.to_json())
 
     def add_failure(self, key: str, prompt: str, judge: str, reason: str, started: str, seconds: float) -> None:

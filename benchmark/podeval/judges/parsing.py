@@ -108,7 +108,7 @@ def _number(value: Any, node: dict[str, Any]) -> int | float | None:
 
 
 def _canonicalise_keys(data: Any, kind: Any) -> Any:
-    """Return the data with the schema's keys, which are matched by field name or alias regardless of case and spacing.
+    """Return the data with the schema's keys; keys match by field name or alias, regardless of case and spacing.
 
     Raises:
         UnreadableAnswer: two keys denote the same field.

@@ -291,7 +291,7 @@ def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """Return the delimiter for these texts, which is made from a hash of all of them and does not occur in any."""
+    """Return the delimiter for these texts: it is made from a hash of all of them and occurs in none of them."""
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
@@ -360,7 +360,7 @@ def _make_strict(schema: Any) -> Any:
 
 
 def describe_input(value: str | AudioClip) -> dict[str, Any]:
-    """Describe an input of a prompt for a record, which also contains the messages."""
+    """Describe an input of a prompt for a record; the record also contains the messages."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": hash_inputs({"": value}), "characters": len(value)}

@@ -40,8 +40,8 @@ def select_values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
 def hold(conversations: Iterable[Conversation[T]], client: Asked) -> list[T | PodevalError]:
     """Run conversations together and return the result of each, or the error that ended it.
 
-    A conversation ends with `NoAnswer` if one of its requests stays unanswered, unless it catches that exception,
-    because a result depends on every requested answer.
+    Because a result depends on every requested answer, a conversation ends with `NoAnswer` if one of its requests stays
+    unanswered, unless the conversation catches that exception.
     """
     held = [_Held(conversation) for conversation in conversations]
     while waiting := [one for one in held if one.requests]:

@@ -100,7 +100,7 @@ def read_judged_logs(runs: Path) -> list[JudgedLog]:
 def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = ()) -> Battles:
     """Read battles from the records of a log, in any form of `read_log_record`.
 
-    Votes that are marked as excluded in an export are skipped, and so are its gold battles.
+    Votes that are marked as excluded in an export are skipped, and so are the export's gold battles.
 
     Args:
         records: the records.

@@ -93,7 +93,7 @@ class Key:
 
     @property
     def unit_text(self) -> str:
-        """Unit and arrow, which shows the better direction: `MOS ↑`, `LUFS ↔`."""
+        """Unit, and an arrow that shows the better direction: `MOS ↑`, `LUFS ↔`."""
         return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
@@ -136,7 +136,7 @@ class Metric:
 
     @property
     def emoji(self) -> str:
-        """The emoji of its Space, which is that of its dimension's group."""
+        """The emoji of its Space: that of its dimension's group."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     def title_of(self, key: Key) -> str:
@@ -179,7 +179,7 @@ class Metric:
 
     @property
     def reference(self) -> str | None:
-        """The input that every item is compared with; None if there is no such input."""
+        """The input with which every item is compared; None if there is no such input."""
         return self.inputs[1] if len(self.inputs) > 1 else None
 
     @property
@@ -207,7 +207,8 @@ class Metric:
         }
 
     def state_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that protocols state: all except those added later that are at their default.
+        """Return the parameters that protocols state: all except those that were added later and have their default
+        value.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.
@@ -337,7 +338,7 @@ def metric(
         asks: the kind of question that it asks a judge, if it asks one.
         only_for: condition that a recording must meet for its value to be meaningful; a recording that does not meet it
             is unscored, which is not a failure.
-        caution: a sentence about how the value can be raised without an improvement, or be misread.
+        caution: a sentence about how the value can be raised without an improvement, or how it can be misread.
         needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers.
         intended_use: its intended uses, and uses that it is not meant for; shown on its card.
         limitations: distinctions that it cannot make, and speakers or recordings that it favours; shown on its card.

@@ -274,7 +274,7 @@ class Constraint:
 
     Attributes:
         least: minimum of a number; None if there is no limit.
-        added: whether it was added after values were published; if so, protocols state it only if it differs from its
+        added: whether it was added after values were published; protocols then state it only if it differs from its
             default.
     """
 

@@ -1,4 +1,4 @@
-"""Human judgements as the input of a metric: votes, marks and answers, from a file or as data; each text is read only
+"""Human judgements as the input of a metric: votes, marks and answers, from a file or as data; each text is parsed only
 once.
 
 Votes may also be in the formats of other arenas and of judges (`podeval.metrics.battle_log`), and a table may be CSV
@@ -51,7 +51,7 @@ def read_votes(source: Any) -> Battles:
     """Read votes from JSON lines, a JSON list, CSV, data, or the path of a file with one of these.
 
     Raises:
-        BadInput: the source is none of these, or contains something that is not a vote.
+        BadInput: the source has none of these forms, or contains something that is not a vote.
     """
     return source if isinstance(source, Battles) else _parse_votes(_read_source(source, "votes"))
 
@@ -244,7 +244,7 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a number, which is text in CSV; None if it is not a number."""
+    """Return a number, which is a text in CSV; None if the value is not a number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

@@ -2,7 +2,8 @@
 is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, receives answers and
-returns a score. It does not depend on the judge, which is a keyword of `compute` and an option of the command line.
+returns a score. The function does not depend on the judge; the judge is a keyword argument of `compute` and an option
+of the command line.
 
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
 next to the score but does not change it: the material is delimited in any case, and the judge is told not to obey
@@ -185,7 +186,7 @@ class JudgeConfig:
         """Return the client of the judge as `judging` does, but require a judge.
 
         Raises:
-            BadInput: no judge is named, or `judging` raises it.
+            BadInput: no judge is named, or `judging` raises this error.
         """
         if (client := self.judging(asks, parameters)) is None:
             raise BadInput("choose a judge with --judge")

@@ -1,10 +1,10 @@
 """A judge as a voter in the arena, who decides which of two systems answered better in one dialogue (MTalk-Bench,
 section 5.1).
 
-The judge is asked in both orders. A system wins if it is preferred in both. If the order decides, or if the judge finds
-both equally good (as voters in the arena may), the battle is a tie, and the preferred position is recorded. The judge
-reads or listens to dialogues. A system's own transcript of its answers is presented as its claim, or replaced by the
-recogniser's (`transcripts`).
+The judge is asked in both orders. A system wins if it is preferred in both. If the preference depends on the order, or
+if the judge finds both equally good (as voters in the arena may), the battle is a tie, and the preferred position is
+recorded. The judge reads or listens to dialogues. A system's own transcript of its answers is presented as its claim,
+or replaced by the recogniser's (`transcripts`).
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
 two systems, so it can be reproduced) and must always name a winner. The paper's code silently ignores missing answers;
@@ -156,7 +156,7 @@ class JudgedBattle:
         return {self.system_a: "a", self.system_b: "b", None: "tie"}[self.winner]  # type: ignore[return-value]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, which is one line of a log of battles."""
+        """Return plain data for one line of a log of battles."""
         return {
             "dialogue": self.dialogue,
             "dimension": self.dimension,
@@ -173,7 +173,7 @@ class JudgedBattle:
 
 
 def list_prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
-    """Return the prompts of a modality; for audio, the prompt for a single turn represents all lengths."""
+    """Return the prompts of a modality; for audio, the prompt for one turn represents those for more turns."""
     reading, hearing = build_reading_prompt(variant), build_hearing_prompt(1, variant)
     return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]
 

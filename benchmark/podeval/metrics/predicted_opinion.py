@@ -1,4 +1,4 @@
-"""Rating long recordings with predictors of listeners' opinions, which were trained on utterances of a few seconds."""
+"""Ratings of long recordings by predictors of listeners' opinions that were trained on utterances of a few seconds."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

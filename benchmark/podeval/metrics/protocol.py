@@ -8,8 +8,8 @@ Profile, device and library versions are provenance: they accompany the id and d
 
 The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). It enters only the
 ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses.
-The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise, a system that
-speaks turn by turn, one that speaks whole dialogues, and supplied outputs would never share a column.
+The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise, systems that
+speak turn by turn, systems that speak whole dialogues, and supplied outputs would never share a column.
 """
 
 from __future__ import annotations

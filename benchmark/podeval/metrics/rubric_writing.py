@@ -3,9 +3,9 @@ used.
 
 Sample-specific criteria are derived from the user's words, for the whole dialogue and, if requested, for the dialogue
 cut off at each earlier turn (MTalk-Bench, section 5.2.1 and appendix D.2). Checklists are derived from requests
-(PodBench). They are stored in YAML files: every entry has a `decision`, which is `open` until a person sets it to
-`accept` or `reject`. The wording may be changed, and entries may be added. A file cannot be used while any entry is
-open.
+(PodBench). Criteria and checklists are stored in YAML files: every entry has a `decision`, which is `open` until a
+person sets it to `accept` or `reject`. The wording may be changed, and entries may be added. A file cannot be used
+while any entry is open.
 
 Differs from MTalk-Bench in not showing the judge any system's answers, so the same criteria fit every system.
 """

@@ -80,7 +80,7 @@ class Score:
 
     def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
-        any; `drift` is not needed to read the data again, because it is computed from the timeline.
+        any; `drift` is not needed to read the data back, because it is computed from the timeline.
         """
         timeline = self.timeline and {
             "starts": list(self.timeline.starts),
@@ -231,7 +231,7 @@ def compute_share_by_minute(
     """Return the share of each minute, or None for a recording under five minutes.
 
     Args:
-        key: the metric's key, which sums up the shares.
+        key: the metric's key that sums up the shares.
         duration: length of the recording in seconds; a short remainder belongs to the minute before it.
         counts: the time in seconds, the amount and the maximum possible amount of each counted item.
         scale: the factor by which shares are multiplied.

@@ -204,7 +204,7 @@ class SpokenDialogue:
         return modality if modality == "audio" else "annotated transcript" if annotated else "plain words"
 
     def explain_unheard(self, modality: str) -> str:
-        """Return why a judge cannot decide on a dialogue that is about more than words; empty if it can."""
+        """Return why a judge cannot decide on a dialogue that is about more than words; empty if it can decide."""
         judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
         return "" if judged else UNHEARD.format(self.dimension)
 

@@ -54,7 +54,7 @@ def find_usual(metric: Metric, key: Key, profile: str = "embedded") -> tuple[flo
 
 
 def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[str, Any]:
-    """Return the basis of a key's word: bounds, material, and the number of recordings; empty if there is none."""
+    """Return the basis of a key's word: bounds, material, and the number of recordings; empty if there is no basis."""
     if key.better == "informative":
         return {}
     if key.ideal:
@@ -129,7 +129,7 @@ def _format_bounds(row: dict[str, str]) -> str:
 def translate(text: str, language: str) -> str:
     """Translate the English of a declaration: a title, a unit, a sentence; text without a translation is not changed.
 
-    The English is the message id of `metrics.po`, which only other languages have.
+    The English text is the message id in `metrics.po`, a file that exists only for other languages.
     """
     if language == FIRST:
         return text

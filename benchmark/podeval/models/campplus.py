@@ -61,8 +61,8 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
 
     Args:
         weights: the file of its weights.
-        short: whether no clip has more than 200 frames. The network then computes one mean over a clip instead of one
-            for every 2 s of it, which reduces the time to 80 %.
+        short: whether no clip has more than 200 frames. The network then computes a single mean over each clip instead
+            of one for every 2 s, which reduces the time to 80 %.
     """
 
     def build() -> Network:

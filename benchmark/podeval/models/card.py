@@ -1,8 +1,8 @@
 """Model cards: one complete record for each implementation of a job, so no fact is stated twice.
 
 Files from the Hub are pinned by commit, downloaded on request, and opened only from the local cache of
-`huggingface_hub`, which all its users on the machine share. If the SHA-256 of a file is also pinned, the file is
-checked before it is opened.
+`huggingface_hub`, which is shared with other programs on the machine. If the SHA-256 of a file is also pinned, the file
+is checked before it is opened.
 """
 
 import importlib.util
@@ -142,12 +142,12 @@ class PackagedFile:
 class ModelCard:
     """One implementation of one job.
 
-    `options` are the settings that affect its values; together with id, revision and hashes, they are its identity in a
-    protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
-    packages that contain nothing else (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card
-    that no profile uses by default can be chosen by name in the profiles of `variant_in`. Without `languages`, it
-    supports every language. `rate` is 0 for a model that reads text. With `exported`, its network is converted for ONNX
-    Runtime once per machine, before its first use.
+    `options` are the settings that affect its values; together with id, revision and hashes, they identify the
+    implementation in a protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them.
+    Weights come from packages that contain nothing else (`weights`), from installed libraries (`files`) or from the Hub
+    (`hub`). A card that no profile uses by default can be chosen by name in the profiles of `variant_in`. Without
+    `languages`, it supports every language. `rate` is 0 for a model that reads text. With `exported`, its network is
+    converted for ONNX Runtime once per machine, before its first use.
 
     Raises:
         ValueError: a field is missing, or the job or a profile is unknown; the message names the card and the field.

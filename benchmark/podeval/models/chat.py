@@ -1,8 +1,8 @@
 """The interface of chat models: they receive messages and return one answer with its usage, or raise an error.
 
 Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
-`input_audio` (base64). The module does not depend on what is judged. It also requests schemas and parses completions of
-that API, for any transport.
+`input_audio` (base64). The module does not depend on what is judged. It also builds requests for answers that fit a
+schema and parses that API's completions, for any transport.
 """
 
 import contextlib
@@ -212,7 +212,7 @@ def read_completion(body: str, form: str) -> ChatAnswer:
     """Parse the answer in a response's body.
 
     Raises:
-        ChatBusy: the body does not follow the API, which another call may fix.
+        ChatBusy: the body does not follow the API; another call may succeed.
     """
     return read_choice(parse_body(body), form)
 
@@ -235,7 +235,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
     """Read the answer from the data of a response.
 
     Raises:
-        ChatBusy: the response does not follow the API, which another call may fix.
+        ChatBusy: the response does not follow the API; another call may succeed.
     """
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):

@@ -221,7 +221,7 @@ class _BadRequest(ChatRefused):
 # A chat model from a local GGUF file, in this process, through xllamacpp (llama.cpp).
 #
 # Answers fit a JSON schema because generation is constrained to it. Calls run one at a time and reuse nothing that
-# earlier calls left in the cache, so the same request has the same answer in any order.
+# earlier calls left in the cache, so a request has the same answer regardless of the order of the calls.
 
 CONTEXT = 16_384
 """Default maximum tokens of request and answer together: enough for the script of an hour, within 8 GB of memory."""

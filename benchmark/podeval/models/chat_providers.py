@@ -249,7 +249,7 @@ NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address or, behind a proxy, with its path; otherwise, the user's own server."""
+    """Return the provider at an address or, for a proxy, with the same path; otherwise, the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)

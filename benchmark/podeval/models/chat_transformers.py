@@ -1,8 +1,9 @@
 """A chat model from the Hub, run locally with transformers: text models, and Qwen-Omni models, which accept audio.
 
 Models are pinned to a commit; weights must be safetensors, and no code from the repo is run. A call never downloads
-anything: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and in 32 bits on a CPU, one call at
-a time; the judge states the precision (`podeval.judges.judge`), because it is part of its id.
+anything: `podeval judge install` fetches the files. Models run at 16-bit precision on a GPU and at 32-bit precision on
+a CPU, one call at a time; the judge states the precision (`podeval.judges.judge`), because it is part of the judge's
+id.
 
 Audio is prepared as by the models' own processors (16 kHz, Whisper's log-mel features, one token per 40 ms), but
 without these processors, which need libraries for images and videos.

@@ -105,8 +105,8 @@ class HTDemucs(Separator):
 def _make_dc_real(model: Any) -> None:
     """Make the network drop the imaginary part of its spectrograms' lowest bin before the inverse transform.
 
-    A real signal has none, and the transform on a CPU ignores it; the transform on a GPU does not, which causes an
-    error of 0.5 %.
+    A real signal has no imaginary part there, and the transform on a CPU ignores it; the transform on a GPU does not,
+    so the error is 0.5 %.
     """
     inverse = model._ispec
 

@@ -118,7 +118,7 @@ _torch_users: list[int] = []
 
 @contextmanager
 def limit_torch_to_one_thread() -> Iterator[None]:
-    """Inside the block, each torch operation uses one thread.
+    """Limit each torch operation inside the block to one thread.
 
     For small networks, a second thread costs more than it gains, because it busy-waits between operations. Detecting
     music, finding overlaps and separating took two to three times the processor time with two threads, and the results

@@ -1,12 +1,12 @@
 """DNSMOS: an estimate of listeners' opinions of speech quality, on a scale of 1 to 5.
 
-Two networks of the DNS Challenge score windows of 9.01 s every second. The P.835 network estimates the quality
-of the speech (SIG), of the background (BAK) and overall (OVRL), which then pass, window by window, through a polynomial
-fitted by its authors; the P.808 network estimates one overall quality.
+Two networks of the DNS Challenge score windows of 9.01 s every second. The P.835 network estimates the quality of the
+speech (SIG), of the background (BAK) and overall (OVRL); these estimates then pass, window by window, through
+polynomials fitted by its authors; the P.808 network estimates one overall quality.
 Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
 
 Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122 and
-others to a rounding error (`windows="upstream"` loses them too). It also computes the shared part of overlapping
+others to a rounding error (`windows="upstream"` omits them too). It also computes the shared part of overlapping
 windows only once (`models.networks.dnsmos`), in bounded memory, with values equal within float32 rounding.
 """
 
@@ -77,8 +77,8 @@ class Dnsmos:
 
         Args:
             samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
-                map of several hours is fine. Less than 9.01 s of samples are repeated until they are long enough, as in
-                the reference.
+                map of several hours is fine. If there is less than 9.01 s of samples, they are repeated until they are
+                long enough, as in the reference.
             windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
 
         Returns:
@@ -261,7 +261,7 @@ def _mel_to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
 
 # PLCMOS v2: an estimate of listeners' opinions of speech with concealed packet loss, on a scale of 1 to 5.
 #
-# A network from Microsoft's packet loss concealment challenge that needs no reference. It detects holes, stutters and
+# A network that needs no reference, from Microsoft's packet loss concealment challenge. It detects holes, stutters and
 # smears that speech quality models ignore. In addition to the audio, it takes a random vector for the character of a
 # listener; the score is the mean over 15 listeners, as in the authors' code, but always over the same 15, so identical
 # audio has identical scores.
@@ -296,7 +296,8 @@ def _read_for_many_listeners(path: Path) -> bytes:
     """Return the network, changed to take one clip and any number of listeners.
 
     The published network takes as many clips as listeners, and processes the same clip again for each listener. The
-    encoding of a clip is combined with the listener's character at one point, so it is repeated there instead.
+    encoding of a clip is combined with the listener's character at one point, so here the encoding is repeated at that
+    point instead.
     """
     import onnx
     from onnx import helper, numpy_helper

@@ -79,9 +79,9 @@ def download(
         url: an http or https address.
         to: path of the file to create.
         sha256: hash of the content, if it is known.
-        most_bytes: refuse a larger file.
-        timeout: maximum seconds without a byte; the whole download may take twice as long, plus the time for the bytes
-            at `SLOWEST`.
+        most_bytes: maximum size of the file; a larger one is refused.
+        timeout: maximum seconds without a byte; the whole download may take twice as long, plus the time that its bytes
+            take at the speed `SLOWEST`.
         tries: number of attempts in case of transient failures: timeouts, broken connections, 429 and 5xx answers.
         wait: seconds before the second attempt, doubled before each further one, or `Retry-After` up to 60 s.
         watch: function that is called while bytes arrive.
@@ -237,10 +237,10 @@ _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def end_after(seconds: float) -> Iterator[Deadline]:
-    """End this thread's requests of clients prepared by `end_reads` after this many seconds of waiting in total.
+    """After this many seconds of waiting in total, end this thread's requests through clients prepared by `end_reads`.
 
     Raises:
-        DeadlineExceeded: the server took longer in total, for connections, headers and bodies.
+        DeadlineExceeded: the server took longer than this in total, for connections, headers and bodies.
     """
     deadline = Deadline(seconds)
     token = _deadline.set(deadline)
@@ -315,7 +315,8 @@ def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:
 def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Response]:
     """Follow redirects to the final answer, and yield it with its body unread; bodies of redirects are never read.
 
-    A key is never sent to another server: httpx drops `Authorization`, and this function drops the other headers.
+    A key is never sent to another server: httpx drops `Authorization`, and this function drops the other headers that
+    contain keys.
 
     Raises:
         httpx.TooManyRedirects: the redirects do not end.
@@ -337,7 +338,7 @@ def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Respo
 
 
 def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
-    """Yield a body as it arrives, decompressed; one byte more than the limit shows that the body is larger.
+    """Yield a body as it arrives, decompressed; a byte beyond the limit shows that the body is too large.
 
     Raises:
         httpx.DecodingError: the body is damaged, or its compression was not requested.

@@ -56,7 +56,7 @@ _WHISPER_TINY = ModelCard(
 
 
 def _quantise(card: ModelCard) -> ModelCard:
-    """Return the card for the same weights in 8 bits, which count as a separate model, chosen by name."""
+    """Return the card for the same weights in 8 bits; they are a separate model, which is chosen by name."""
     return replace(
         card,
         id=f"{card.id}-int8",

@@ -55,7 +55,7 @@ class ExportedNetwork:
         changes: marker, such as a version, that distinguishes the exported network from earlier results of `build`.
         varying: names of the other axes of the input that vary in length, by axis.
         build: function that builds the network in torch; called if the network has not been exported yet.
-        fixed: whether every input has the shape of the example, so that there is no batch.
+        fixed: whether every input has the shape of the example, in which case there is no batch.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class HttpError:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the endpoint reports an error of its own, or does not state the cause."""
+        """Whether the endpoint reports an error of its own or does not state the cause."""
         return self.status >= 500 or not self.status
 
     def describe(self, endpoint: str) -> str:

@@ -4,14 +4,15 @@ A wav2vec 2.0 network that was trained to spell 1,130 languages in Latin letters
 letter in each frame of 20 ms; CTC forced alignment assigns the letters of the known words to the frames. The network
 and the code that reads the weights are torchaudio's. The alignment is ours: the Viterbi algorithm, over the tokens with
 a blank before, between and after them, finds the path with the highest sum of log probabilities (Graves et al., ICML
-2006). `torchaudio.functional.forced_align` does the same in C++, which cannot be loaded with every build of torch.
+2006). `torchaudio.functional.forced_align` does the same in C++ code that cannot be loaded with every build of torch.
 
 The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words whose midpoint
 was in it according to their previous times. English is spelled without accents, with numbers as spoken; uroman spells
 text in other scripts, including Chinese, as it did for the network's training data. A word without letters is aligned
-with any sound (the label `*`). If the words of a chunk have too many letters for it, they keep their times.
+with any sound (the label `*`). If the words of a chunk have too many letters for it, the words keep their times.
 
-Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same.
+Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same
+aligner.
 """
 
 import functools

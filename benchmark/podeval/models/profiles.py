@@ -1,4 +1,4 @@
-"""The profiles: each is a set of models that values come from, and has one entry here.
+"""The profiles: a profile is a set of models that compute values, and each profile has one entry here.
 
 All lists of profiles elsewhere come from this table: command-line choices, error messages, help texts, the board's
 filters, and the number of processes per GPU. To add a profile, add an entry here, its name to the `profiles` of the
@@ -51,10 +51,10 @@ CHOICES = " or ".join(MEASURING)
 
 
 def require_profiles(what: str, names: tuple[str, ...]) -> None:
-    """Refuse a declaration with names that are not profiles with models.
+    """Refuse a declaration that names anything other than profiles with models.
 
     Raises:
-        ValueError: one of them is unknown; the message begins with `what`.
+        ValueError: a name is unknown; the message begins with `what`.
     """
     if unknown := [name for name in names if name not in MEASURING]:
         raise ValueError(f"{what}: the profile is one of {', '.join(MEASURING)}, not {unknown[0]!r}")

@@ -1,10 +1,11 @@
 """Qwen3-ASR with transformers: the recogniser of the Open TTS Leaderboard.
 
-The recording is cut at its pauses into chunks, as for Whisper; each chunk is decoded greedily and separately, in 32
-bits, so its words do not depend on a batch. The model returns no times: the words of a chunk share its length in
-proportion to their letters until the profile's aligner determines their times. The published code shortens words that
-are repeated more than 20 times; here they are kept, because they are a fault that podeval should detect. Source:
-Qwen3-ASR; transformers, `qwen3_asr`.
+The recording is cut at its pauses into chunks, as for Whisper; each chunk is decoded greedily and separately, at 32-bit
+precision, so its words do not depend on a batch. The model does not return times: the words of a chunk share its length
+in proportion to their letters until the profile's aligner determines their times. The published code shortens words
+that are repeated more than 20 times; here the repetitions are kept, because they are a fault that podeval should
+detect.
+Source: Qwen3-ASR; transformers, `qwen3_asr`.
 """
 
 from pathlib import Path
@@ -64,7 +65,7 @@ class QwenAsr(Transcriber):
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 
     def _decode(self, clip: Samples, language: str | None) -> tuple[str, str]:
-        """Return the code of the language, which is empty if the model names none, and the text of a chunk."""
+        """Return the code of the language (empty if the model names none) and the text of a chunk."""
         with torch.inference_mode(), silence_transformers():
             clip = np.ascontiguousarray(clip, dtype=np.float32)
             inputs = self._processor.apply_transcription_request(clip, language=language)

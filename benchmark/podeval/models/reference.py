@@ -1,7 +1,7 @@
 """The reference profile: the papers' models, from the Hub by pinned revision.
 
-Revisions are those that public projects pin; `podeval models install --profile reference` reports a missing one. Pickle
-files are also pinned by SHA-256 if it is publicly known.
+Revisions are those that public projects pin; `podeval models install --profile reference` reports a missing revision.
+Pickle files are also pinned by SHA-256 if it is publicly known.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
     _make_hub_card(
-        # No known public project pins a commit of it; the files are those that transformers writes.
+        # No known public project pins a commit of this repo; the files are those that transformers writes.
         HubRepo(
             "Qwen/Qwen3-ASR-1.7B-hf",
             "main",

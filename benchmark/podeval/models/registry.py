@@ -38,7 +38,7 @@ def require_profile(profile: str) -> None:
     """Refuse a profile that is unknown or unusable, or that names a model for an unknown job.
 
     Raises:
-        BadInput: there is no such profile, or it is `paper`, or it does not have a job or model that is named.
+        BadInput: there is no such profile, it is `paper`, or it has no job or model of a given name.
     """
     for job in _parse(profile)[1]:
         get_card(job, profile)
@@ -48,7 +48,7 @@ def get_card(job: str, profile: str) -> ModelCard:
     """Return the card of the model for a job in a profile.
 
     Raises:
-        BadInput: there is no such profile, or it does not have the model that is named for the job.
+        BadInput: there is no such profile, or it has no model of the name given for the job.
         ModelMissing: the profile has no model for the job.
     """
     name, chosen = _parse(profile)

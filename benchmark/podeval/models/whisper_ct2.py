@@ -5,10 +5,10 @@ Whisper's window of 30 s. Chunks are transcribed independently, but several are 
 affect the others, memory is bounded, and a score depends neither on the run nor on the number of threads.
 
 A decoding step reads all weights of the decoder to generate one token; for eight pieces at once it reads them only
-once, which halves the time. faster-whisper determines the next step for each piece, so it runs for several pieces in
-threads, and their requests to the network are collected here. A batch changes log probabilities by a millionth in 32
-bits, and not at all in 8 bits: the tokens are the same. The encoder does not benefit from batches and runs piece by
-piece, and so does the search for times.
+once, which halves the time. faster-whisper determines the next step for each piece separately, so it runs in one thread
+per piece, and the threads' requests to the network are collected here. A batch changes log probabilities by a millionth
+at 32-bit precision, and not at all at 8-bit precision: the tokens are the same. The encoder does not benefit from
+batches and runs piece by piece, and so does the search for times.
 """
 
 import copy
@@ -124,7 +124,7 @@ def stack_encodings(encoded: list[Any]) -> Any:
 
 
 class WhisperCT2(Transcriber):
-    """A faster-whisper transcriber; in 32 bits, it uses 0.3 GB for its weights and 1 GB while two threads decode."""
+    """A faster-whisper transcriber; its weights need 0.3 GB at 32-bit precision, and decoding in two threads 1 GB."""
 
     def __init__(
         self,

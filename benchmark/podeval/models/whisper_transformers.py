@@ -1,9 +1,9 @@
 """Whisper with transformers: words with times, greedy and deterministic.
 
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
-decoded at once, independently, in one pass without timestamp tokens. It runs in 32 bits everywhere: in 16 bits, some
-words and many times differ from those on a CPU or in another batch. A static cache is not used, because only 96.8 % of
-the tokens from the decoder compiled for it matched.
+decoded at once, independently, in one pass without timestamp tokens. It runs at 32-bit precision everywhere: at 16-bit
+precision, some words and many times differ from those on a CPU or in another batch. A static cache is not used, because
+only 96.8 % of the tokens were the same with the decoder that is compiled for it.
 
 The time of a word comes from the model's attention to the audio while it generated the word. For the attention heads
 that follow the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged;
@@ -186,7 +186,7 @@ class WhisperTransformers(Transcriber):
 
 
 def _fuse_attention(encoder: Any) -> None:
-    """Make an encoder compute its attention in one step (SDPA), regardless of the decoder with the same settings."""
+    """Make an encoder compute its attention in one step (SDPA), without changing the settings of the decoder."""
     config = copy.deepcopy(encoder.config)
     for module in encoder.modules():
         if getattr(module, "config", None) is not None:

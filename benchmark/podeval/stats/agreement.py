@@ -1,4 +1,5 @@
-"""Agreement between two judgements of the same items: correlations, kappas, Krippendorff's alpha, errors, pairs.
+"""Agreement between two judgements of the same items: correlations, kappas, Krippendorff's alpha, absolute errors,
+pairwise accuracy.
 
 Every statistic has a 95 % interval and the number of items it is based on. Items that are not independent (turns of one
 dialogue, items of one voter) are grouped by `clusters`: the interval then treats a cluster as one draw. A statistic
@@ -57,8 +58,8 @@ def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
     """Return Spearman's rank correlation, with ties at their mean rank.
 
     Interval: Fisher's z with Bonett and Wright's (2000) standard error sqrt((1 + r² / 2) / (n - 3)); with clusters, the
-    jackknife of z over clusters with Student's t, from `FEWEST_CLUSTERS` on (coverage 0.90 to 0.97 with 6 to 51
-    clusters).
+    jackknife of z over clusters with Student's t, if there are at least `FEWEST_CLUSTERS` (coverage 0.90 to 0.97 with 6
+    to 51 clusters).
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -104,7 +105,8 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def pairwise_accuracy(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Return the share of pairs that the judged values order as the truth does; ties of judged values count half.
+    """Return the share of pairs that the judged values order as the truth does; ties in the judged values count one
+    half.
 
     The interval is Wilson's for the number of independent pairs with the same variance: A (1 - A) / SE², with SE from
     each item's influence on the ratio of the two U-statistics (its Hájek projection); that number is at least the
@@ -146,7 +148,8 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
     """Return Cohen's kappa with quadratic weights: 1 minus Σ(x - y)² / n divided by its expectation by chance.
 
     The weights are the squared distances of the scores themselves, so categories need not be listed and unused scores
-    have no effect. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
+    have no effect. Interval: jackknife over items (or clusters) with Student's t, if there are at least
+    `FEWEST_THINGS`.
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -165,15 +168,15 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Return Cohen's kappa of two raters on the same items, for unordered categories.
 
-    Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on; at a true kappa of 0.6, its
-    coverage is 0.94 / 0.92 / 0.95 with 10 / 20 / 51 items.
+    Interval: jackknife over items (or clusters) with Student's t, if there are at least `FEWEST_THINGS`; at a true
+    kappa of 0.6, its coverage is 0.94 / 0.92 / 0.95 with 10 / 20 / 51 items.
 
     Raises:
         BadInput: the lists have unequal length.
     """
     if len(x) != len(y):
         raise BadInput(f"agreement needs two judgements of each item; there are {len(x)} and {len(y)}")
-    # Categories become numbers, and each item a cell of their contingency table.
+    # Number the categories, and assign each item to a cell of their contingency table.
     names: dict[Hashable, int] = {}
     first = np.array([names.setdefault(value, len(names)) for value in x], dtype=np.intp)
     second = np.array([names.setdefault(value, len(names)) for value in y], dtype=np.intp)
@@ -194,7 +197,8 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
     """Return Krippendorff's alpha of any number of raters, who may skip items.
 
-    It is computed by evalica; the interval is the jackknife's over items with Student's t, from `FEWEST_THINGS` on.
+    The value is computed by evalica. Interval: jackknife over items with Student's t, if there are at least
+    `FEWEST_THINGS`.
 
     Args:
         ratings: one list per rater with one entry per item; None if the rater gave no rating.
@@ -315,7 +319,7 @@ def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure
 
 
 def _jackknife(value: float, without: Array, lowest: float, highest: float) -> tuple[float | None, float | None]:
-    """Return a statistic's interval from its values without each cluster, by Student's t; none if one is undefined."""
+    """Return a statistic's interval from its leave-one-cluster-out values; no interval if one of them is undefined."""
     count = len(without)
     if np.isnan(without).any():
         return None, None
@@ -327,7 +331,7 @@ def _jackknife(value: float, without: Array, lowest: float, highest: float) -> t
 
 
 def _jackknife_correlation(value: float, without: Array) -> tuple[float | None, float | None]:
-    """Return a correlation's interval from its values without each cluster, on the scale of Fisher's z."""
+    """Return a correlation's interval from its leave-one-cluster-out values, on the scale of Fisher's z."""
     if abs(value) > 1 - 1e-12 and np.allclose(without, value):
         return None, None
     z = np.arctanh(np.clip(without, -1 + 1e-9, 1 - 1e-9))

@@ -1,10 +1,11 @@
-"""Battles as data: the systems, their order, the judge, and the outcome.
+"""Battles as data: each has two systems in order, a judge, and an outcome.
 
 The columns are stored as integer codes, so a million votes are a few arrays. Skipped battles are omitted.
 
 The papers print Elo: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in recorded
-order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). It is easy to follow battle by battle, but it depends
-on the order of the votes and has no interval. Ranks come from the Bradley–Terry model (`podeval.stats.bradley_terry`).
+order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). Elo is easy to follow battle by battle, but it
+depends on the order of the votes and has no interval. Ranks come from the Bradley–Terry model
+(`podeval.stats.bradley_terry`).
 """
 
 import math
@@ -65,7 +66,8 @@ class Battles:
         covariates: Mapping[str, Sequence[float]] | None = None,
         slight: Sequence[bool] | None = None,
     ) -> "Battles":
-        """Create battles from columns, without `skip`; without voters, each vote counts as that of a different voter.
+        """Create battles from columns, omitting skipped ones; without `voters`, each vote counts as a different
+        voter's.
 
         Raises:
             BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is

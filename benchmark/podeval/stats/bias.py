@@ -1,7 +1,7 @@
 """Biases of a human or machine judge: whether the position or the length of an answer influences the outcome.
 
 MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
-one binary list, which is degenerate. Here, position is tested exactly, and length by exchanging the sides within
+one binary list; this test is degenerate. Here, position is tested exactly, and length by exchanging the sides within
 battles: if length does not matter, the longer answer is equally likely to win and lose. Votes of one person are not
 independent evidence, so the battles of a voter are exchanged together, and intervals are clustered by voter.
 """
@@ -64,7 +64,7 @@ def position_bias(first_wins: int, n: int) -> Bias:
     """Test the preference for the side shown first, from `n` decided battles whose sides were assigned at random.
 
     Uses Wilson's interval and the exact two-sided binomial test against one half. Ties must be excluded beforehand.
-    Every battle counts as judged by a different voter; `preference` takes voters into account.
+    Every battle is treated as judged by a different voter; `preference` takes voters into account.
 
     Raises:
         BadInput: there are more wins than battles.
@@ -112,9 +112,9 @@ def length_bias(
 ) -> LengthBias:
     """Test the preference for the longer answer, from decided battles.
 
-    `longer` is tested exactly (binomial), without battles of equal length. `excess` is tested by exchanging winner and
-    loser within battles at random. With `voters`, a voter's battles are exchanged together in both tests and both
-    intervals are clustered by voter.
+    `longer` is tested exactly (binomial), excluding battles whose answers have the same length. `excess` is tested by
+    exchanging winner and loser within battles at random. With `voters`, a voter's battles are exchanged together in
+    both tests and both intervals are clustered by voter.
 
     Args:
         winner_lengths: length of the preferred answer of each decided battle (seconds, words).

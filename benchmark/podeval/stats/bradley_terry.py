@@ -5,14 +5,15 @@ scale: a difference of 400 points means odds of ten to one, and the mean of the 
 does not matter.
 
 A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
-(sandwich), in which a voter's influence on the estimate is the change without that voter (CR3), with Student's t. Its
-degrees of freedom follow from the voters who judged the system, and are fewer if a few of them gave most of the votes.
-Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the probability of any false order
-is at most 5 %. Systems that no chain of battles connects are not ordered, because only the prior relates their ratings.
+(sandwich), with Student's t. In this covariance, a voter's influence is the change in the estimate if that voter is
+left out (CR3). The degrees of freedom follow from the voters who judged the system, and are fewer if a few of them gave
+most of the votes. Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the probability
+of any false order is at most 5 %. Systems that no chain of battles connects are not ordered, because only the prior
+relates their ratings.
 
 A system is provisional until it has the battles, opponents and voters that `NEEDED` requires. Until then it has no rank
-and no interval, it is not compared, and the mean of 1000 excludes it. Its votes are part of the fit, where they provide
-information about its opponents like any other votes.
+and no interval, it is not compared with others, and the mean of 1000 excludes it. Its votes are part of the fit,
+because they provide information about its opponents, as all votes do.
 """
 
 import math
@@ -92,10 +93,10 @@ class Ratings:
     """All systems, best first with the provisional ones at the end, and the other results of the fit.
 
     `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN if it cannot be computed),
-    and `naive[i, j]` that error if all votes were independent, all in the order of `systems`; `tie_odds` is v, the odds
-    of a tie against a win between equals. `apart[i, j]` is true if the votes separate the two. `islands` are the groups
-    of systems that battles connect, the largest first; ratings are comparable only within an island. `lowered` lists
-    the cohorts of voters, and the fans of systems, whose votes count for less.
+    and `naive[i, j]` the standard error if all votes were independent, all in the order of `systems`; `tie_odds` is v,
+    the odds of a tie against a win between equals. `apart[i, j]` is true if the votes separate the two. `islands` are
+    the groups of systems that battles connect, the largest first; ratings are comparable only within an island.
+    `lowered` lists the groups (cohorts of voters, or fans of a system) whose votes have a lower weight.
     """
 
     systems: tuple[SystemRating, ...]
@@ -141,13 +142,13 @@ def rate(
 
     Args:
         battles: battles in any order. The effect of each of their covariates is estimated and reported, and ratings
-            hold for equal covariates.
+            apply to battles with equal covariates.
         position: whether to also estimate the effect of being shown first.
         prior: number of wins and losses against a system of average strength that are added for each system.
         strength: whether to count a slight preference as half a preference and half a tie.
-        robust: whether to lower the weight of cohorts of voters who differ from everyone else on a system, and of its
-            fans if there are too many, as `podeval.stats.voter_weights` describes; the battles must be in recorded
-            order.
+        robust: whether to lower the weight of votes on a system by cohorts of voters who differ from everyone else
+            about it, and by its fans if there are too many, as `podeval.stats.voter_weights` describes; the battles
+            must be in recorded order.
 
     Raises:
         BadInput: there are no battles, or a covariate does not vary among them.
@@ -228,12 +229,14 @@ def _fit(
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
-    """Return how many more votes between two systems would separate them if their difference is as currently estimated.
+    """Return how many more votes between two systems would separate them if the current estimate of their difference is
+    right.
 
     The count assumes the current number of voters, and that the interval of the difference should exclude zero with a
-    power of 80 %. It is the information that the difference lacks, divided by the information of a vote between the
-    two, times the ratio of the voter-robust variance to that of independent votes among the present votes. The interval
-    is the one that the next pair must pass in Holm's procedure: 95 % if one pair is undecided, wider if several are.
+    power of 80 %. The count is the information about the difference that is still missing, divided by the information
+    of a vote between the two, times the ratio of the voter-robust variance to that of independent votes among the
+    present votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one pair is
+    undecided, wider if several are.
 
     Returns:
         0 if the two are already separated; None if unknown: one of them is provisional, there is no difference, or no
@@ -274,7 +277,7 @@ def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str
 
 
 def _count_company(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.int64], Array]:
-    """Return who met whom, each system's number of voters, and the degrees of freedom of its strength.
+    """Return which systems met, each system's number of voters, and the degrees of freedom of its strength.
 
     The degrees of freedom are one less than the equivalent number of voters who all judged the system equally often.
     """
@@ -300,7 +303,7 @@ def describe_missing(provisional: Missing) -> str:
 def _chance(strengths: Array, errors: Array, freedom: Array) -> Array:
     """Return the two-sided p of Student's test of each difference, with the lower degrees of freedom of the two.
 
-    NaN if there are no errors.
+    The result is NaN if there are no standard errors.
     """
     apart = np.abs(strengths[:, None] - strengths)
     t = np.divide(apart, errors, out=np.zeros_like(apart), where=errors > 0)

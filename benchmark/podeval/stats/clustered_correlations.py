@@ -1,9 +1,9 @@
 """Correlations with bootstrap intervals over clusters, and partial correlations.
 
-The interval is the middle 95 % of `ROUNDS` draws of clusters with all their values, with its tails widened for few
-clusters (`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times; ranks are those of the drawn
-values, with ties at their mean. There is no interval with fewer than `FEWEST_DRAWN` clusters, or if the draws have no
-spread.
+The interval contains the middle 95 % of the statistic's values over `ROUNDS` draws, each of whole clusters; it is
+widened if there are few clusters (`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times;
+ranks are those of the drawn values, with ties at their mean. There is no interval with fewer than `FEWEST_DRAWN`
+clusters, or if the draws have no spread.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -53,10 +53,11 @@ def correlate_by_cluster(
 def correlate_partially(
     x: Sequence[float], y: Sequence[float], controls: Sequence[Sequence[float]], clusters: Sequence[Hashable]
 ) -> Estimate:
-    """Return the partial rank correlation of two variables, without the linear influence of the ranks of others.
+    """Return the partial rank correlation of two variables, after removing the linear influence of the ranks of others.
 
-    It is −P₁₂ / √(P₁₁ P₂₂), with P the inverse of the matrix of Spearman's correlations. It is not defined if the
-    controls determine one of the two, or if there are fewer values than the number of variables plus two.
+    The correlation is −P₁₂ / √(P₁₁ P₂₂), with P the inverse of the matrix of Spearman's correlations. It is not defined
+    if the controls determine one of the two variables, or if there are fewer values than the number of variables plus
+    two.
 
     Args:
         x: one variable.
@@ -82,7 +83,7 @@ def correlate_partially(
 
 
 def _draw_clusters(count: int, size: int) -> Iterator[Array]:
-    """Yield blocks of how often each cluster is drawn, `(rounds, clusters)`; in the first round, each is drawn once."""
+    """Yield blocks of the counts of each cluster's draws, `(rounds, clusters)`; the first round draws each once."""
     yield np.ones((1, count))
     random, block = np.random.default_rng(0), max(1, _AT_ONCE // max(1, size))
     for start in range(0, ROUNDS if count >= FEWEST_DRAWN else 0, block):
@@ -90,7 +91,7 @@ def _draw_clusters(count: int, size: int) -> Iterator[Array]:
 
 
 def _rank(table: Array, weights: Array) -> Array:
-    """Return the mean ranks of values that occur as often as their weights, `(variables, rounds, values)`."""
+    """Return the mean ranks of values, `(variables, rounds, values)`; a weight is a value's number of occurrences."""
     ranks = np.empty((len(table), *weights.shape))
     for row, values in zip(ranks, table, strict=True):
         order = values.argsort(kind="stable")
@@ -116,7 +117,7 @@ def _correlate(values: Array, weights: Array) -> Array:
 
 
 def _estimate(figures: Array, count: int, size: int) -> Estimate:
-    """Return a statistic, which is the first value, with its interval from the others; none if half of them are
+    """Return the statistic (the first value) with its interval from the other values; no interval if half of these are
     undefined.
     """
     value, drawn = figures[0], figures[1:][np.isfinite(figures[1:])]

@@ -1,7 +1,7 @@
 """Davidson's (1970) model of comparisons with ties: its fit, its information, its voter-robust covariance.
 
 With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h : e^-h :
-v, where v sets the probability of ties. Without ties, it is the Bradley–Terry model. The likelihood is concave, so
+v, where v sets the probability of ties. Without ties, this is the Bradley–Terry model. The likelihood is concave, so
 Newton's method finds its maximum, even with covariates, which no library supports.
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets an
@@ -61,7 +61,7 @@ class Rows:
 
     @cached_property
     def by_pair(self) -> "Rows":
-        """The votes of all voters combined by pair; these rows if there are covariates."""
+        """The votes of all voters, combined by pair; if there are covariates, these rows unchanged."""
         if self.covariates:
             return self
         cells, counts = _count_together(self.a * len(self.systems) + self.b, self.counts)
@@ -144,7 +144,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Return the parameters' covariance if every vote came from a different voter: the inverse of the information."""
+    """Return the parameters' covariance if all votes were by different voters: the inverse of the information."""
     rows = rows.by_pair
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
@@ -159,8 +159,8 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance, robust to any dependence between the votes of one voter.
 
     A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the information
-    of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly the only one for
-    some parameter is capped at 0.95; that of a voter with little weight is ignored.
+    of all votes, H_g and u_g that voter's information and score. The leverage of a voter who provides nearly all the
+    information about a parameter is capped at 0.95; that of a voter with little weight is ignored.
     """
     free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[free, free]
@@ -172,7 +172,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
         judged = parameters[parameters < len(inverse)]
         information = information_matrix(theirs, fitted[parameters], 0.0)[: len(judged), : len(judged)]
         scores[voter, judged] = _stretch(scores[voter, judged], information, inverse[np.ix_(judged, judged)])
-    # Every score has the sum 0, so this changes only rounding.
+    # The elements of every score sum to 0, so this affects only rounding errors.
     inverse[: len(rows.systems)] -= inverse[: len(rows.systems)].mean(axis=0)
     full = np.zeros((fitted.size, fitted.size))
     full[free, free] = inverse.T @ (scores.T @ scores) @ inverse
@@ -263,13 +263,13 @@ def gradient(rows: Rows, fitted: Array, prior: float) -> Array:
 
 
 def _curvature(chances: Array | tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """Return the second derivatives of -log likelihood: by difference twice, by both, by log v twice."""
+    """Return the second derivatives of -log likelihood with respect to the difference, to both, and to log v."""
     won, lost, tied = chances
     return ((won + lost) - (won - lost) ** 2) / 4, -(won - lost) * tied / 2, tied * (1 - tied)
 
 
 def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
-    """Return minus the second derivatives of the log likelihood, shape (parameters, parameters)."""
+    """Return the negative second derivatives of the log likelihood, shape (parameters, parameters)."""
     size, parameters = len(rows.systems), fitted.size
     twice, mixed, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
     one = np.ones_like(twice)

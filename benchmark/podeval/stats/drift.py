@@ -26,17 +26,17 @@ class Drift:
 def drift(starts: Sequence[float], values: Sequence[float | None], window: float) -> Drift | None:
     """Estimate the least-squares slope over the means of blocks that do not share windows.
 
-    Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They are
-    averaged in at most 20 blocks of equal length, none shorter than a window. Blocks are also correlated (a topic lasts
-    minutes), and a few blocks do not reveal how strongly. The interval therefore averages the slope's variance over all
-    correlations of neighbours from 0 to 0.97, weighted by their probability given the residuals (restricted likelihood
-    of a first-order autoregression), and is at least as wide as that of independent blocks. The prior is uniform in the
-    logarithm of the memory, 1 / (1 - correlation). The interval is then widened to correct the average underestimate of
-    a standard deviation from so few blocks (Gurland and Tripathi, 1971). Of 20,000 series of three blocks or more
-    without a trend, at most 4.5 % seem to drift if neighbours correlate by up to 0.8; at 0.9, 8 % of those with 20
-    blocks do, 7 % with ten and 6 % with five. The price is that ten independent blocks have an interval three times as
-    wide as if their independence were known; an interval made valid at 0.8 by a larger critical value alone would be
-    2.6 times as wide.
+    Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. The values
+    are averaged in at most 20 blocks of equal length, none shorter than a window. Blocks are also correlated (a topic
+    lasts minutes), and a few blocks do not reveal how strongly. The interval therefore averages the slope's variance
+    over all correlations of neighbours from 0 to 0.97, weighted by their probability given the residuals (restricted
+    likelihood of a first-order autoregression), and is at least as wide as that of independent blocks. The prior is
+    uniform in the logarithm of the memory, 1 / (1 - correlation). The interval is then widened to correct the average
+    underestimate of a standard deviation from so few blocks (Gurland and Tripathi, 1971). Of 20,000 series of at least
+    three blocks without a trend, at most 4.5 % seem to drift if the correlation of neighbours is at most 0.8. If it is
+    0.9, this share is 8 % with 20 blocks, 7 % with ten and 6 % with five. The price is that ten independent blocks have
+    an interval three times as wide as if their independence were known; an interval made valid at 0.8 by a larger
+    critical value alone would be 2.6 times as wide.
 
     Args:
         starts: start of each window, in order.
@@ -63,8 +63,8 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     offset = at - at.mean()
     slope = float(offset @ mean / (offset @ offset))
     residuals = mean - mean.mean() - slope * offset
-    # The slope's interval. The uncertainty of blocks on a straight line is the resolution of their values, which has no
-    # memory.
+    # The slope's interval. If the blocks lie on a straight line, their uncertainty is the resolution of the values,
+    # whose errors are uncorrelated.
     count, memories = len(filled), _MEMORIES
     if np.abs(residuals).max() <= 1e-9 * np.abs(y).max():
         from podeval.stats.intervals import find_step
@@ -95,7 +95,7 @@ def find_departure(
     Args:
         values: one value per minute; None if a minute has no value.
         tolerance: distance from the mean that always counts as usual.
-        side: the side on which values leave: -1 below, 1 above, 0 either.
+        side: the side on which values leave the range: -1 below, 1 above, 0 either.
         reference: number of values at the beginning that the rest is compared with.
     """
     pairs = [(place, value) for place, value in enumerate(values) if value is not None]

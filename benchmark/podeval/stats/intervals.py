@@ -137,9 +137,9 @@ def alike_reach(sizes: Array, values: int, step: float, level: float) -> float:
     """Return the reach of a mean's interval if all clusters agree, so that no error can be estimated.
 
     Even if n draws are equal, further draws may differ, or the measurement may be too coarse to show a difference. As
-    for shares, Wilson's interval of 0 of n gives the number that may differ (39 % for six, 7 % for 51), and the
-    smallest possible difference is one step of the measurement. For yes-or-no values, for which a step is the whole
-    scale, the result is the share's own interval.
+    for shares, Wilson's interval of 0 of n gives the share of draws that may differ (39 % with six draws, 7 % with 51),
+    and the smallest possible difference is one step of the measurement. For yes-or-no values, for which a step is the
+    whole scale, the result is the share's own interval.
 
     Args:
         sizes: weight of each cluster.
@@ -175,11 +175,11 @@ def mean_ci(
 ) -> Interval:
     """Return the confidence interval of a mean, robust to dependence within clusters.
 
-    A cluster's influence on the mean is the change without it: u_g / (W - w_g), with u_g the sum of w (y - mean) over
-    cluster g, w_g its weight and W the total weight. The variance is (G - 1) / G times the sum of the squared
-    influences: the jackknife over clusters, CR3 in Cameron and Miller (2015, A Practitioner's Guide to Cluster-Robust
-    Inference). The interval uses Student's t with G - 1 degrees of freedom. If every value is its own cluster, it is
-    the textbook t interval with standard error s / sqrt(n).
+    A cluster's influence is the change in the mean if the cluster is left out: u_g / (W - w_g), with u_g the sum of w
+    (y - mean) over cluster g, w_g its weight and W the total weight. The variance is (G - 1) / G times the sum of the
+    squared influences: the jackknife over clusters, CR3 in Cameron and Miller (2015, A Practitioner's Guide to
+    Cluster-Robust Inference). The interval uses Student's t with G - 1 degrees of freedom. If every value is its own
+    cluster, it is the textbook t interval with standard error s / sqrt(n).
 
     Bounds have three consequences. Values that all equal one of the bounds are yes-or-no values: the interval is
     Wilson's, with the effective number of draws. If a bound is within three standard deviations of the mean, the values

@@ -9,7 +9,7 @@ never moves a slider passes, because all stimuli share the first and the last ra
 systems as a further sign of an invalid submission (rater 20), so a listener who gives them on more than half of the
 pages is also excluded.
 
-PAM (App. 10.2) excludes listeners whose marks do not vary on more than five samples, and marks given in less than 10
+PAM (App. 10.2) excludes listeners who give constant marks on more than five samples, and marks given in less than 10
 seconds.
 """
 
@@ -95,7 +95,7 @@ def standings(
 
 
 def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Return the raters, and each one's marks of all units (page, stimulus, scale) in the same order; None if
+    """Return the raters, and each rater's marks for all units (page, stimulus, scale) in the same order; None if
     missing.
     """
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
@@ -260,9 +260,9 @@ class PamScreening:
 def screen_pam(marks: Sequence[Mark]) -> PamScreening:
     """Apply PAM's filters, App. 10.2, to marks on several scales per sample.
 
-    A rater does not count if their marks are constant over the scales (standard deviation 0) on more than
-    `FLAT_SAMPLES` samples or, with a single scale, if they gave the same mark to all of more than that many samples. An
-    answer, which is all marks of a sample by a rater, does not count if it took less than `FEWEST_SECONDS`.
+    A rater's marks do not count if they are constant over the scales (standard deviation 0) on more than `FLAT_SAMPLES`
+    samples or, with a single scale, if the rater gave the same mark to all samples and there are more than that many.
+    An answer (all marks by one rater for one sample) does not count if it took less than `FEWEST_SECONDS`.
     """
     answers: dict[str, dict[tuple[str, str], list[Mark]]] = {}
     for mark in marks:

@@ -1,7 +1,8 @@
 """Find the systems that beat others: two systems are compared only on items on which both were scored.
 
-Gaps of a third system do not change a verdict, and a system never gains from its own gaps. For how often equal systems
-are separated, with and without gaps, see `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
+Items that a third system lacks do not change a verdict, and a system never gains from items that it lacks itself. For
+how often equal systems are separated, with and without gaps, see `docs/decisions/ranks.md`, produced by
+`studies/ranks.py`.
 """
 
 import math
@@ -59,7 +60,8 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
 
 
 def compute_pulls(residuals: Array, sizes: Array) -> Array:
-    """Return each cluster's influence on a mean times G; without it, the mean would be lower by `pull / (G - 1)`.
+    """Return each cluster's influence on a mean times G; without the cluster, the mean would be lower by
+    `pull / (G - 1)`.
 
     Args:
         residuals: sum of the weighted residuals of each cluster, `(clusters,)` or `(clusters, columns)`.
@@ -95,7 +97,8 @@ class Draws:
     """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are stored as blocks of
     two-byte counts.
 
-    The blocks equal the draws of a single call; with so many clusters, no count exceeds 65,535.
+    Together, the blocks contain the same draws as a single call would; with this many clusters, no count exceeds
+    65,535.
     """
 
     def __init__(self, count: int, rounds: int, seed: int) -> None:
@@ -116,7 +119,7 @@ _few_draws = lru_cache(maxsize=8)(Draws)
 
 
 def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
-    """Return the draws of a seed; small ones are cached, because many keys of a comparison share them."""
+    """Return the draws of a seed; small tables are cached, because many keys of a comparison share them."""
     return (_few_draws if count * rounds <= _DRAWN_AT_ONCE else Draws)(count, rounds, seed)
 
 
@@ -126,8 +129,8 @@ def compare_draws(
     """Return the systems that are certainly behind a system in all drawn means except the tail, and those for which
     this is unclear.
 
-    A quantile is above zero if no more draws than those of the tail are at or below zero, which can be counted without
-    sorting. Subtracting means causes rounding errors, so draws near zero may count as either.
+    A quantile is above zero if the share of draws at or below zero is at most that of the tail; these draws can be
+    counted without sorting. Subtracting means causes rounding errors, so a draw near zero may be on either side.
 
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
@@ -158,7 +161,7 @@ def find_means_above_zero(sums: Array, sizes: Array, rounds: int, seed: int, lev
     """
     sizes = np.broadcast_to(sizes, sums.shape)
     counts, above = (sizes > 0).sum(axis=0), np.zeros(sums.shape[1], dtype=bool)
-    # Means over the same number of clusters are drawn together, with clusters numbered from the first that each has.
+    # Means over the same number of clusters are drawn together; each numbers only the clusters that it has.
     for count in np.unique(counts[counts > 1]):
         chosen = np.flatnonzero(counts == count)
         draws, tail = draw_clusters(int(count), rounds, seed), expand_tail(int(count), level)
@@ -212,7 +215,7 @@ class PairVerdicts:
 
     Attributes:
         ranges: the best and the worst rank of each system that is comparable with another, with 1 as the first rank.
-        clusters: the smallest number of clusters that each of them shares with a comparable system.
+        clusters: the smallest number of clusters that each of these systems shares with a comparable system.
         shared: number of clusters that two systems share, in the order of their names; on the diagonal, those of one
             system.
     """
@@ -309,13 +312,13 @@ class _PairTable:
 
     def _subtract(self, index: int, others: Any, filled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return a system's differences from others, `(items, others)`, and whether both systems have each item. A
-        difference is 0 if either lacks the item; the second table has a single column if no items are missing.
+        difference is 0 if either system lacks the item; the second table has a single column if no items are missing.
 
         Args:
             index: the system.
             others: the systems it is compared with, by index.
-            filled: whether the system counts as behind by one standard deviation of the differences on items that it
-                lacks.
+            filled: whether each item that the system lacks counts as a loss by one standard deviation of the
+                differences.
         """
         differences = self._better[:, [index]] - self._better[:, others]
         if self._whole.all():
@@ -329,8 +332,8 @@ class _PairTable:
         return np.where(both, differences, 0.0), both
 
     def test_claims(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the clusters that a system shares with each other one, and the two-sided p-value of its claim to be
-        ahead.
+        """Return the number of clusters that a system shares with each other system, and the two-sided p-value of its
+        claim to be ahead.
 
         The p-value is 1 if the system is not ahead, and NaN with fewer than two common clusters.
         """
@@ -355,7 +358,7 @@ class _PairTable:
         return shared, np.where(shared < 2, np.nan, claimed_p)
 
     def draw_claims(self, index: int, others: NDArray[np.intp], rounds: int, seed: int, level: float) -> Any:
-        """Return which others a system is ahead of according to the bootstrap, even with its own gaps filled."""
+        """Return which other systems a system is ahead of according to the bootstrap, even with its own gaps filled."""
         count, sizes = self._membership.shape[0], self._membership.sum(axis=1)
         if self._drawn_means is None:
             draws = draw_clusters(count, rounds, seed)

@@ -1,8 +1,9 @@
 """Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and the excluded listeners.
 
-In PodEval section 6, seven questions are marked 1 to 5, with a reason for each mark. Q is the mean of the marks; J is a
-judge's rating of the explanations, made once per question for all systems (`podeval.judges`); the printed score is
-their mean. Two questions have known answers: the number of speakers, and "neutral" for music if there is none.
+In PodEval section 6, listeners answer seven questions with a mark from 1 to 5 and a reason for each mark. Q is the mean
+of the marks; J is a judge's rating of the explanations, made once per question for all systems (`podeval.judges`); the
+printed score is the mean of Q and J. Two questions have known answers: the number of speakers, and "neutral" for music
+if there is none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +61,8 @@ def screen_answers(
     """Return the reasons why listeners are excluded, by listener; listeners without a reason are kept.
 
     The number of speakers must be right, and music must be neutral if the clip is known to contain none. Every mark
-    needs a reason, and no reason may be given for more than half of a listener's marks (if there are at least four).
+    needs a reason, and no single reason may be given for more than half of a listener's marks (if there are at least
+    four).
 
     Args:
         answers: answers of all listeners.

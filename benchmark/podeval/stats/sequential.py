@@ -1,4 +1,4 @@
-"""Evidence from paired differences of any distribution, which may be checked after each difference.
+"""Evidence from paired differences of any distribution; it may be checked after each difference.
 
 Two equal systems may be swapped in any pair without changing anything, so both signs of each difference, given its
 size, are equally likely. A gambler who bets on "worse" pair by pair, with stakes that depend on sizes and earlier
@@ -151,7 +151,7 @@ def count_to_show(
 
 
 def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:
-    """Return the probability that the means of repeats of the same thing increase by at least as much as these.
+    """Return the probability that the mean of repeats of one system increases by at least as much as here.
 
     For two equal systems, any rearrangement of all values into two groups is as likely as the actual one. All
     rearrangements are counted if there are few; otherwise 20,000 are drawn and the actual one is added, which preserves
@@ -222,7 +222,7 @@ def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -
     Args:
         strata: the stratum of each item.
         names: the name of each item.
-        count: size of the sample; with no more items than this, all are taken.
+        count: size of the sample; if there are no more items than this, all are taken.
 
     Returns:
         Positions of the chosen items, in ascending order.
@@ -236,7 +236,7 @@ def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -
 def project_half_width(half: float, count: int, total: int) -> float:
     """Estimate the half width of a mean's interval with more items of the same kind.
 
-    It shrinks with the square root of the number of items, and Student's t has more degrees of freedom.
+    The half width shrinks with the square root of the number of items, and Student's t has more degrees of freedom.
 
     Args:
         half: half width of the 95 % interval with `count` items, at least two.
@@ -259,7 +259,7 @@ def select_items(
         limit: number of items; None for all items, or for a sample of the default size.
         pilot: whether to take a sample.
         stratum: function that returns the stratum of an item.
-        name: function that returns the name of an item, which decides the draw.
+        name: function that returns the name of an item; the draw depends on the names.
     """
     if not pilot:
         return list(items[:limit])

@@ -47,7 +47,7 @@ class FloorEvents:
         offsets: floor-transfer offsets in seconds, in chronological order.
         kinds: every event in chronological order, as an index of `KINDS`.
         backchannels: number of backchannels.
-        pauses: pauses of the holder within a turn, in seconds.
+        pauses: pauses within the turn of the person who holds the floor, in seconds.
         talk: seconds of speech for each person.
         speech: seconds in which someone speaks.
         overlap: seconds in which two or more speak at once.
@@ -168,7 +168,7 @@ def count_people(kind: str) -> NDArray[np.int64]:
 def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
     """Return the Jensen–Shannon distance of two lists of counts: the square root of the divergence in bits.
 
-    It is 0 if they are equal and 1 if they have no event in common.
+    The distance is 0 if the frequencies are equal and 1 if the lists have no event in common.
     """
     from scipy.spatial.distance import jensenshannon
 

@@ -1,7 +1,7 @@
-"""Lower the weight of votes on a system from cohorts that differ from everyone else, and from its fans.
+"""Lower the weight of votes on a system that come from its fans, or from cohorts that differ from everyone else.
 
 Accounts that push a system and vote honestly otherwise cannot be distinguished from fans individually, but they can be
-as a group.
+distinguished as a group.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
 cohort, d is how much stronger a system is according to the cohort's votes than according to all votes (score divided by
@@ -12,19 +12,19 @@ system than the other voters, because it is then unknown which of the two groups
 
 **Fans.** A fan of a system prefers it in a share `PREFERS` of its battles, against any opponent, and votes like
 everyone else in other battles; an opponent of the system prefers the other side. The shares of fans and opponents among
-a system's voters show in voters who met it several times and always decided the same way, and in wins that its rating
-does not explain. The shares and the system's strength for the other voters are estimated together, by `STEPS` steps of
-the EM algorithm starting from `USUAL`. There are few steps, because the data contain little information if most voters
-prefer the system anyway, and the shares then hardly change. Voters with tastes like those in the whole arena (normal,
-with one variance) are not fans, and voters who order the systems the opposite way have little influence on these
-estimates. A share is usual up to the upper quartile of the shares of all systems, and up to the share of the opposite
-group among the system's voters. If it exceeds this by more than one standard error, the weight of a vote on the system
-is reduced by the probability that its voter is a surplus fan: partly at first, and fully from 1.5 standard errors on.
-Weights are not lowered for fewer than `FEWEST` surplus fans, or with fewer than `SYSTEMS` systems, which are too few to
-define the usual share.
+a system's voters are revealed by voters who met it several times and always decided the same way, and by wins that its
+rating does not explain. The shares and the system's strength for the other voters are estimated together, by `STEPS`
+steps of the EM algorithm starting from `USUAL`. There are few steps, because the data contain little information if
+most voters prefer the system anyway, and the shares then hardly change. Voters with tastes like those in the whole
+arena (normal, with one variance) are not fans, and voters who order the systems the opposite way have little influence
+on these estimates. A share is usual up to the upper quartile of the shares of all systems, and up to the share of the
+opposite group among the system's voters. If it exceeds this by more than one standard error, the weight of a vote on
+the system is reduced by the probability that its voter is a surplus fan: partly at first, and fully from 1.5 standard
+errors on. Weights are not lowered for fewer than `FEWEST` surplus fans, or with fewer than `SYSTEMS` systems, which are
+too few to define the usual share.
 
-Votes are never excluded, but the more a cohort differs, or the more certain a fan is, the less influence they have on
-the rating.
+Votes are never excluded, but the more a cohort differs, or the more certainly a voter is a fan, the less influence the
+votes have on the rating.
 """
 
 import math
@@ -61,13 +61,13 @@ _MOST_LOG_ODDS = 50.0
 
 @dataclass(frozen=True)
 class LoweredVotes:
-    """The votes on one system by voters of one group, which count with a `weight` below 1.
+    """The votes on one system by one group of voters; their `weight` is below 1.
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last position in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is
     the number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
-    weight of the most certain fan. `z` is the difference between their view and that of the other voters (above 0: they
-    find the system stronger), or the excess of their number, in standard errors.
+    weight of the most certain fan. `z` is the difference between the cohort's view and that of the other voters (above
+    0: the cohort finds the system stronger), or the excess of the number of fans or opponents, in standard errors.
     """
 
     system: str
@@ -119,7 +119,7 @@ def weigh_votes(
         rows: the votes.
         fitted: the parameters that fit them.
         names: the names of the systems, in the order of `rows.systems`.
-        arrival: the place of each voter in the order of their first votes, from 0.
+        arrival: the position of each voter in the order of their first votes, from 0.
     """
     # By voter and system: the score, the information, and how much more likely the votes are from a fan or an opponent.
     cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
@@ -151,7 +151,7 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, which is the lowest from any of their cohorts, and the
+    """Return the weight of each voter's votes on each system (the lowest from any of the voter's cohorts), and the
     lowered groups.
 
     Args:
@@ -160,7 +160,7 @@ def _weigh_cohorts(
         fisher: Fisher information of the same votes about it.
         names: the names of the systems.
         votes: the number of votes of each voter.
-        arrival: the place of each voter in the order of their first votes, from 0.
+        arrival: the position of each voter in the order of their first votes, from 0.
     """
     voters, octave = len(votes), np.log2(np.maximum(1, votes)) + _HAIR
     groupings: tuple[tuple[Grouping, NDArray[np.intp], NDArray[Any]], ...] = (
@@ -192,7 +192,7 @@ def _weigh_fans(
         scores: the score of each cell's votes about the system's strength.
         fisher: Fisher information of the same votes about it.
         sides: the log likelihood ratio of votes by a fan, or by an opponent, to votes by someone who votes like
-            everyone.
+            everyone else.
         counted: the weight that each cell already has.
         names: the names of the systems.
     """
@@ -242,7 +242,7 @@ def _estimate_fans(
         counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
-    # The likelihood of all other votes, to second order: this part is the same whatever the strength of the system.
+    # The likelihood of all other votes, to second order: this part does not depend on the strength of the system.
     pulled, known = scores / spread, fisher / spread
     alike = sides + np.log(spread) / 2 - taste / 2 * scores * pulled
     for _ in range(STEPS):

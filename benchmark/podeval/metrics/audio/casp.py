@@ -102,7 +102,7 @@ def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
     """Return for every 10 s stretch whether it contains both speech and music.
 
     Raises:
-        CannotScore: no stretch contains both.
+        CannotScore: no stretch contains both speech and music.
     """
     clips = [(Span(index * CLIP_SECONDS, (index + 1) * CLIP_SECONDS),) for index in range(count)]
     speech, music = (

@@ -184,7 +184,7 @@ def integrity(
 def list_faults(
     recording: Recording, script: Script | None, *, music_asked: bool = False
 ) -> tuple[list[TimedDefect], int]:
-    """List the faults of a recording chronologically, and count the silences that are habitual for its voice."""
+    """List the faults of a recording chronologically, and count the silences that its voice makes habitually."""
     rate = recording.rate
     mono, samples = recording.mono(rate, offset=True), recording.mono(rate)
     silences = faults.find_holes(mono, rate)
@@ -248,7 +248,7 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
 
 
 def _is_written_twice(recording: Recording, script: Script, span: Span, lag: float) -> bool:
-    """Return whether a stretch and the sound `lag` seconds before have the same words, and the script contains both.
+    """Return whether a stretch and the one `lag` seconds before it have the same words, and the script contains both.
 
     If the words differ, the recogniser has skipped the loop. The words come from the speech track, which `wer` and
     others also transcribe, so no audio is transcribed twice.

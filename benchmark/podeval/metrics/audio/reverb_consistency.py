@@ -1,13 +1,13 @@
 """Reverb consistency: whether a recording sounds as if it was made in one room from beginning to end.
 
 The spread of the speech-to-reverberation modulation energy ratio (SRMR) over windows of 3 s every 2 s; 0 or more, lower
-is more consistent. `reverb_consistency` is the paper's population standard deviation. It shrinks with the mean of SRMR,
-so a system could win by adding reverberation everywhere; it is therefore shown but not used for ranking. Systems are
-ranked by `reverb_consistency_cv`, the standard deviation divided by the mean (coefficient of variation).
-`reverb_consistency_norm` is the spread of normalised SRMR, which depends less on the voice. Windows with more than 60 %
-non-speech are left out and counted in the notes. `srmr` is the mean over the same windows: higher is drier, but it also
-depends on the voice and its tempo. For the same reason a change of voice raises the spread about as much as a change of
-room.
+is more consistent. `reverb_consistency` is the paper's population standard deviation. This value shrinks with the mean
+of SRMR, so a system could win by adding reverberation everywhere; the value is therefore shown but not used for
+ranking. Systems are ranked by `reverb_consistency_cv`, the standard deviation divided by the mean (coefficient of
+variation). `reverb_consistency_norm` is the spread of normalised SRMR, which depends less on the voice. Windows that
+are more than 60 % non-speech are left out and counted in the notes. `srmr` is the mean over the same windows: higher is
+drier, but it also depends on the voice and its tempo. For the same reason a change of voice raises the spread about as
+much as a change of room.
 
 As for all predictors of listeners' ratings, a constant offset and silent ends are removed first.
 

@@ -94,8 +94,8 @@ QUESTIONS: Mapping[str, str] = {
 def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the reasons of listeners who pass the screening, by question and system, without those about music that is
-    absent.
+    """Return the reasons of listeners who pass the screening, by question and system, without those about music in
+    clips that have none.
 
     A question is included only if every system has a reason.
     """
@@ -260,7 +260,7 @@ def mos(
         raise CannotScore(f"no listener who answered about {system} passed the checks")
     spread = by_listener([answer for answer in kept if answer.system == system])
     value = sum(common) / len(common)
-    # J has no listeners, so use the interval of Q, shifted to the mean of Q and J.
+    # J does not come from listeners, so use the interval of Q, shifted to the mean of Q and J.
     low, high = (
         (None, None)
         if spread is None or spread.low is None or spread.high is None

@@ -6,7 +6,8 @@ if they place the low anchor last on more than 90 % of the pages and the high an
 
 Differs from the paper in defining how ties are handled, which the paper leaves open: the low anchor is last if nothing
 is rated below it, and a rank is one more than the number of stimuli rated above. A third rule, for listeners who rate
-everything the same, is ours: the paper's two rules already exclude its judge 20, and its box plot only confirms this.
+everything the same, is ours: the paper's two rules already exclude its judge 20, and its box plot only confirms that
+exclusion.
 """
 
 from typing import Annotated

@@ -1,9 +1,9 @@
 """Content density: the share of a dialogue system's words that is essential.
 
-For each answer, judged in the context of the dialogue so far, this is the percentage of its words in clauses that
-cannot be removed without loss; 0 to 100, higher is denser. The value of a dialogue is the mean over its turns, which
-are also reported (`turn_1` and so on). A judge divides the answer into clauses, which together must reproduce it word
-for word. MTalk-Bench, appendix D.2.
+The value of an answer, which is judged in the context of the dialogue so far, is the percentage of its words that
+belong to clauses that cannot be removed without loss; 0 to 100, higher is denser. The value of a dialogue is the mean
+over its turns; the values of the turns are also reported (`turn_1` and so on). A judge divides the answer into clauses,
+which together must reproduce it word for word. MTalk-Bench, appendix D.2.
 
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in judging transcripts.
 """

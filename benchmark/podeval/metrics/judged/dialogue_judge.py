@@ -1,9 +1,9 @@
 """Dialogue judge: whether a judge rates a script above or below a reference script.
 
 Ratings from −3 to 3 for coherence, engagingness, diversity, informativeness, difference of views between the speakers
-(excluding the host), and overall; the reference counts as 0, and a script with a value above 0 is better. The judge is
-asked in both orders and the value is half the difference, so a judge that merely prefers a position yields 0. An item
-has a value only if the judge answered in both orders. PodEval, section 4, after PodAgent.
+(excluding the host), and overall; the reference counts as 0, and a script with a value above 0 is better than the
+reference. The judge is asked in both orders and the value is half the difference, so a judge that merely prefers a
+position yields 0. An item has a value only if the judge answered in both orders. PodEval, section 4, after PodAgent.
 
 Differs from the public code, which sets neither temperature nor seed (we use temperature 0 and a fixed seed), in the
 wording of the prompt (`docs/judge-prompts.md`), and in asking again if an answer cannot be read.
@@ -89,7 +89,7 @@ class BothOrders:
 
     @property
     def ratings(self) -> Mapping[str, float]:
-        """Half the difference between the two orders by key, −3 to 3, positive if the candidate is better."""
+        """Half the difference between the two orders' ratings by key, −3 to 3, positive if the candidate is better."""
         return {key: (getattr(self.forward, key) - getattr(self.backward, key)) / 2 for key in KEYS}
 
     @property

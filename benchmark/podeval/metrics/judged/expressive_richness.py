@@ -5,8 +5,8 @@ Each segment of 10 s is rated once from 1 to 5 in half points, and the value is 
 better. A remainder of 3 s or more at the end is a segment of its own; a shorter one is added to the segment before it.
 An item has a value only if the judge answered for every segment. LFS-Bench, section 3.
 
-Differs from the paper in the wording of the prompt, and in adding a short remainder to the segment before it, which the
-paper rates by itself (`variant="lfs"`: 91.08 s are ten segments, not nine); the paper's judge is Gemini 3 Pro.
+Differs from the paper in the wording of the prompt, and in adding a short remainder to the segment before it. The paper
+rates the remainder by itself (`variant="lfs"`: 91.08 s are ten segments, not nine); its judge is Gemini 3 Pro.
 """
 
 from typing import Annotated, Literal

@@ -5,10 +5,10 @@ topic (0, 0.5 or 1), averaged over the parts, weighted by their numbers of words
 with the sources that it was made from, the judge lists up to twelve claims of each part that could be looked up, and
 decides for each whether the sources support it, contradict it, or do not mention it. `grounded` is the percentage of
 claims that they support, `contradicted` the percentage that they contradict. The judge quotes every claim from the
-part, and the decisive passage from the sources; if a quote is not found there, the judge is asked again. 0 to 100,
+part, and the decisive passage from the sources; if a quote is not found in them, the judge is asked again. 0 to 100,
 higher is better except for `contradicted`.
 
-Differs from PodEval, whose questionnaire asks listeners how much they learned, not whether it is true.
+Differs from PodEval, whose questionnaire asks listeners how much they learned, not whether the content is true.
 """
 
 from collections.abc import Mapping, Sequence
@@ -221,7 +221,7 @@ def require_quotes(answer: Any, part: Script, sources: str) -> None:
     """Refuse claims that are not in the part, and evidence that is not in the sources.
 
     Raises:
-        ValueError: some are not found; the message, which goes to the judge, names them.
+        ValueError: claims or evidence are not found; the message, which goes to the judge, names them.
     """
     quotes: Mapping[str, tuple[Script, list[str]]] = {
         "part": (part, [claim.quote for claim in answer.claims]),

@@ -189,7 +189,7 @@ def _require_all(answer: Any, ids: list[str]) -> None:
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
-    """Return the prompts; for audio, the prompt for one turn represents all lengths, which have the same wording."""
+    """Return the prompts; for audio, the prompt for one turn represents the equally worded ones for more turns."""
     no_occasion, modality = parameters["no_occasion"], parameters["modality"]
     reading, hearing = build_reading_prompt(no_occasion), build_hearing_prompt(1, no_occasion)
     return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]

@@ -13,11 +13,11 @@ up to three words in place of as many others. Every other difference is checked 
 and words that the recogniser no longer finds when it processes the stretch alone, are treated as its inventions. A
 second recogniser processes the stretch too, if the profile has one for the language (embedded: Whisper tiny.en, English
 only): an omission does not count if either of the two then finds the words, and an insertion does not count if the
-second finds little in its place. If the stretch has enough speech for them, up to three words count as omitted only if
-the second recogniser finds the words around them but not the words themselves. Single English words of one or two
+second finds little in its place. Up to three words, in a stretch that has enough speech for them, count as omitted only
+if the second recogniser finds the words around them but not the words themselves. Single English words of one or two
 letters are never counted, nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only
-one is missing. Figures and signs are compared as the words that they are read as. The errors that are still counted on
-undamaged recordings are listed in docs/defects-study.md.
+one is missing. Figures and signs are compared in their spoken form. The errors that are still counted on undamaged
+recordings are listed in docs/defects-study.md.
 
 `entities_right` is the share of the script's `entities` that are transcribed in full, in any of their readings: names
 (in English, words with a capital inside a sentence), numbers, amounts and codes, which a listener cannot guess. The

@@ -1,13 +1,14 @@
 """DistillMOS: how natural and clean speech sounds to listeners.
 
 A mean opinion score of 1 to 5, predicted by one network on windows of 7.68 s spread evenly over the recording; the
-value is the mean over windows, higher is better. Windows start at most 1 s apart until there are 32 of them, at 39 s.
-In longer recordings, the 32 windows are further apart; from two minutes on, more are added to keep an overlap of half a
-window. From ten minutes on there are 160, or more if these would leave gaps, so every part is rated at least once. The
-papers do not use DistillMOS; it was added because it distinguishes a robotic voice from a person, which DNSMOS hardly
-does. Of our samples, espeak-ng scores 2.3, LibriVox readers 4.3, hibari and piper 4.5, Kokoro 4.6. A recording shorter
-than one window is padded with silence, which costs little: 4.4 for 3 s of Kokoro. Shifting a window by one sample can
-change its value by 0.1, so ignore smaller differences between files of half a minute.
+value is the mean over windows, higher is better. Windows start at most 1 s apart in recordings of up to 39 s, which
+have up to 32 windows. In longer recordings, the 32 windows are further apart; from two minutes on, more are added to
+keep an overlap of half a window. From ten minutes on there are 160, or more if these would leave gaps, so every part is
+rated at least once. The papers do not use DistillMOS; it was added because it distinguishes a robotic voice from a
+person, which DNSMOS hardly does. Of our samples, espeak-ng scores 2.3, LibriVox readers 4.3, hibari and piper 4.5,
+Kokoro 4.6. A recording shorter than one window is padded with silence, which costs little: 4.4 for 3 s of Kokoro.
+Shifting a window by one sample can change its value by 0.1, so ignore smaller differences between files of half a
+minute.
 
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
 assessment", ICASSP 2025; package `distillmos` 0.9.1.
@@ -15,13 +16,13 @@ assessment", ICASSP 2025; package `distillmos` 0.9.1.
 Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
 without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and
 counted (since version 1.5; up to 1.4 it rated everything, and the speech stem if there was music). If there is music,
-`distillmos_stem` is the value of the separated speech, which is shown but not ranked; `source="stem"` separates the
-speech of every recording and is a different protocol.
+`distillmos_stem` is the value of the separated speech; this value is shown but not ranked. `source="stem"` separates
+the speech of every recording and is a different protocol.
 
-Differs from the package in these respects, in using fewer windows for recordings over 39 s, in averaging channels where
-the package takes the first one, and in refusing recordings without speech. The variant `windows="upstream"` rates all
-of the recording in as many windows as the package: for ten minutes of audio it takes four times as long and changes the
-mean by a few hundredths.
+Differs from the package in these respects and in using fewer windows for recordings over 39 s, in averaging channels
+where the package takes the first one, and in refusing recordings without speech. The variant `windows="upstream"` rates
+all of the recording in as many windows as the package: for ten minutes of audio it takes four times as long and changes
+the mean by a few hundredths.
 """
 
 from functools import partial

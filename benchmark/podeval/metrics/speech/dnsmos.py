@@ -5,13 +5,13 @@ overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall 
 better. Clean speech rarely exceeds 3.6, and a robotic voice scores little below a person's: read it as a measure of
 noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field recordings of
 meetings score 1 to 3. So does music under speech: the recording is scored as it is, and if there is music, `ovrl_stem`
-is the overall quality of its separated speech, which is shown but not ranked. `source="stem"` separates the speech of
-every recording and is a different protocol. The notes give the level of the speech (`speech_level`, dBov).
+is the overall quality of its separated speech; this value is shown but not ranked. `source="stem"` separates the speech
+of every recording and is a different protocol. The notes give the level of the speech (`speech_level`, dBov).
 
 As for all predictors of listeners' ratings, a constant offset is removed, ends without speech are trimmed to half a
 second, and windows that are more than 60 % silence or music alone are left out and counted (since version 1.3; up to
-1.2 everything was rated). If no window contains enough speech, those with the most are rated. So neither silence nor a
-jingle lowers the score.
+1.2 everything was rated). If no window contains enough speech, those with the most are rated. Therefore, neither
+silence nor a jingle lowers the score.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
@@ -159,7 +159,7 @@ def dnsmos(
 
 
 def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
-    """Return the quality of the windows that are rated, in the form of `rate_samples`, and the number of the others."""
+    """Return the quality of the rated windows, in the form of `rate_samples`, and the number of those left out."""
     if windows == "upstream":
         return rate_samples(track, windows, gain), 0
     part = cut_to_speech(track)

@@ -11,20 +11,20 @@ the length of the recording, the notes contain `censored`, and tables show `≥`
 the recording. Systems are ranked by the share, because a slower reading of the same script lasts longer without being
 steadier.
 
-The slopes are changes per ten minutes: the least-squares line through the minutes, with a 95 % interval in the notes
-(`stats/drift.py`). A slope whose interval contains 0 shows no trend. Level is loudness (ITU-R BS.1770-4) and rate is
-syllables (characters in Chinese) per second, both in windows of 20 s of speech every 10 s, without pauses. Timbre is
-the cosine distance of windows of 3 s from the mean of the same voice in the first two minutes (windows that are part of
-that mean are compared with the rest of it, and the slope begins after them). Quality is DNSMOS OVRL. Errors and
-attribution are those of `content_errors` and `speaker_attribution` by minute. Speakers differ in level, rate and
-quality, so the effect of changes of speaker is removed by least squares if it is known who speaks when: from the
-script, or from diarisation if `speakers` gives their number; `speakers=1` means one voice. With neither, timbre is not
-tracked, because a change of voice would be mistaken for a second person.
+The slopes are changes per ten minutes, from the least-squares line through the values of the minutes, with a 95 %
+interval in the notes (`stats/drift.py`). A slope whose interval contains 0 shows no trend. Level is loudness (ITU-R
+BS.1770-4) and rate is syllables (characters in Chinese) per second, both in windows of 20 s of speech every 10 s,
+without pauses. Timbre is the cosine distance of windows of 3 s from the mean of the same voice in the first two minutes
+(windows that contribute to that mean are compared with the mean of the others, and the slope begins after them).
+Quality is DNSMOS OVRL. Errors and attribution are those of `content_errors` and `speaker_attribution` by minute.
+Speakers differ in level, rate and quality, so the effect of changes of speaker is removed by least squares if it is
+known who speaks when: from the script, or from diarisation if `speakers` gives their number; `speakers=1` means one
+voice. With neither, timbre is not tracked, because a change of voice would be mistaken for a second person.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
-Differs from `timbre_consistency`, `loudness` and `pace`, which measure how much a recording varies, in measuring the
-direction, speed and beginning of a change.
+Differs from `timbre_consistency`, `loudness` and `pace` in measuring the direction, speed and beginning of a change;
+they measure how much a recording varies.
 """
 
 from collections.abc import Mapping, Sequence

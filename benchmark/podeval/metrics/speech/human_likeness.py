@@ -5,15 +5,15 @@ movement), `voice` (the speaker encoder), `articulation` (mean and spread of the
 and voiced stretches) and `sound` (frequency bands, their variation, the noise floor). With a reference, which is made
 from recordings of people, the features are standardised and reduced to at most 12 axes, scaled so that one person's
 recording is at a distance of 1 from the mean of people. d² is the sum of two squared 2-Wasserstein distances from
-people, each between normal distributions: (s − 1)², where s is the distance of the set's recordings from the mean, and
-that of the change from a window to the one 2 s later. One voice is as far from the mean as one person is, so the
-identity of a system's few voices has no effect. A factor is D² / (D² + d²), where D is the distance of people's
-recordings with a planted damage of that factor; `human_likeness` is the mean of the five. The interval comes from
-resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
-(docs/decisions/human-likeness.md). It is not validated: it is not known whether it orders systems as listeners do, so
-it is shown and never ranked. The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv 2407.12707), which
-compares distributions of features with those of speech and of noise; the features, the damages and the treatment of
-identity are ours.
+people, each between normal distributions: the first is (s − 1)², where s is the distance of the set's recordings from
+the mean; the second is that of the change from a window to the one 2 s later. One voice is as far from the mean as one
+person is, so the identity of a system's few voices has no effect. A factor is D² / (D² + d²), where D is the distance
+of people's recordings with a planted damage of that factor; `human_likeness` is the mean of the five. The interval
+comes from resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
+(docs/decisions/human-likeness.md). The metric is not validated: it is not known whether it orders systems as listeners
+do, so it is shown and never ranked. The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv
+2407.12707), which compares distributions of features with those of speech and of noise; the features, the damages and
+the treatment of identity are ours.
 
 Differs from the papers: LFS-Bench and PodEval have listeners or judges rate likeness to people.
 """

@@ -1,9 +1,9 @@
 """Pace: the speed, pauses, melody and dynamics of the speech, and how much they vary over the recording.
 
-Syllables (English) or characters (Chinese) are counted in the timed transcript; speech comes from voice activity
-detection. The speakers are determined by aligning the words of the script if there is one, and otherwise by
+Syllables (English) or characters (Chinese) are counted in the timed transcript; stretches of speech come from voice
+activity detection. The speakers are determined by aligning the words of the script if there is one, and otherwise by
 diarisation; the two are different protocols (since version 1.1; always diarisation before). This affects only
-`f0_range`, `energy_range` and notes. Both ranges are left out if less than half of the script's words are heard.
+`f0_range`, `energy_range` and the notes. Both ranges are left out if less than half of the script's words are heard.
 `speaking_rate` counts syllables per second from the first word to the last, `articulation_rate` per second of speech. A
 pause is at least 0.25 s without speech; `pause_share` is the share of time in pauses. `rate_cv` is the standard
 deviation of the articulation rate divided by its mean, in windows of 20 s of speech every 10 s; lower is steadier.

@@ -1,11 +1,12 @@
 """Podcast checks: whether a recording is a whole podcast, a condition for ranking systems that write their own words.
 
 Without a script there is no error rate, so four facts of the recording are checked instead: at least half of it is
-speech; at least three quarters of the words are in the requested language; at most a fifth of the words are said again;
-and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four hold, otherwise 0, and a
-benchmark ranks a system only if at least 95 % of its items pass. A word counts as said again if it is in a run of eight
-words that occurred anywhere earlier in the recording; the stretches are listed with their times. A fifth is allowed
-because a refrain, a trailer or a slogan is also said again. None of these values means that a podcast is good.
+speech; at least three quarters of the words are in the requested language; at most a fifth of the words are
+repetitions; and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four hold,
+otherwise 0, and a benchmark ranks a system only if at least 95 % of its items pass. A word counts as a repetition if it
+is in a run of eight words that occurred anywhere earlier in the recording; the stretches are listed with their times. A
+fifth is allowed because refrains, trailers and slogans are repeated too. None of these values means that a podcast is
+good.
 
 Differs from PodEval, which compares finished podcasts without any such check.
 """

@@ -53,8 +53,8 @@ class GenerationLog:
         """Parse a log: an object with `wall_seconds`, `audio_seconds` and optionally `hardware`, a list of such
         objects, or JSON.
 
-        An object may have `speech_seconds`, for streamed audio `time_to_first_audio` and `underrun`, and the `parts`
-        that it was made of, each with `wall_seconds` and `audio_seconds`.
+        An object may have `speech_seconds`; for streamed audio, `time_to_first_audio` and `underrun`; and the `parts`
+        of the piece, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
             BadInput: it has none of these forms, a time is not a positive number, a piece took no time at all, or there

@@ -7,9 +7,9 @@ speakers are matched by name and their turns come from aligning the words of the
 the speakers, and references are assigned to them so that the total similarity is largest. This favours the system, so
 it is a separate protocol. The words are transcribed in the language of the script, which the transcriber detects if it
 is neither English nor Chinese, and are aligned with their accents and vowel signs (since version 1.3). A single
-reference without a name is for a recording of one voice; a reference with a name belongs to the speaker of that name
-or, without a script, to the most similar speaker. The notes give the numbers of speakers found and expected, and the
-timeline the similarity of every window to its speaker's reference; `worst_window` is the lowest of these and
+reference without a name applies to a recording of one voice; a reference with a name belongs to the speaker of that
+name or, without a script, to the most similar speaker. The notes give the numbers of speakers found and expected, and
+the timeline the similarity of every window to its speaker's reference; `worst_window` is the lowest of these and
 `low_windows` their 10th percentile. A recording that plays back its reference is not ranked (`reference_played` in the
 notes).
 

@@ -2,12 +2,13 @@
 
 A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
 16 kHz, channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
-recording; higher is better. It was trained on single English sentences spoken by synthetic voices up to 2020 and by
-people, so it says little about turn-taking, other languages or better voices. Values may be slightly outside the range.
+recording; higher is better. The network was trained on single English sentences spoken by synthetic voices up to 2020
+and by people, so it says little about turn-taking, other languages or better voices. Values may be slightly outside the
+range.
 
-It has not been run with the real weights yet, which were not available where podeval was built. The loading code was
-run on tiny models. The network was compared with a direct evaluation of the architecture and, once, with SpeechMOS's
-code, which gave the same values.
+The metric has not been run with the real weights yet, which were not available where podeval was built. The loading
+code was run on tiny models. The network was compared with a direct evaluation of the architecture and, once, with
+SpeechMOS's code, which gave the same values.
 
 Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022; SpeechMOS 1.2.0.
 
@@ -17,8 +18,8 @@ value.
 Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
 without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and
 counted (since version 1.1; 1.0 rated the speech stem if there was music). If there is music, `utmos22_stem` is the
-value of the separated speech, which is shown but not ranked; `source="stem"` separates the speech of every recording
-and is a different protocol.
+value of the separated speech; this value is shown but not ranked. `source="stem"` separates the speech of every
+recording and is a different protocol.
 """
 
 from typing import Literal

@@ -4,13 +4,13 @@
 the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
 Both texts are normalised (`podeval.text.comparison.normalise`); the raw values are also given, or None if a language
 has no words to count. English goes through Whisper's normaliser, which unifies numbers, contractions and spelling; in
-addition, `&`, the unit of "one" (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese texts
-are stripped of punctuation and compared in simplified characters; numbers in digits and in characters are equal if one
-can be read as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the notes
-is their share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects the
-language, and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone marks
-count; the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do not
-(since version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the
+addition, `&`, the unit next to a one (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese
+texts are stripped of punctuation and compared in simplified characters; numbers in digits and in characters are equal
+if one can be read as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the
+notes is their share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects
+the language, and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone
+marks count; the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do
+not (since version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the
 language, or all languages of a text that has several. If a text is too short to identify its language, the
 transcriber's choice is used.
 
@@ -24,7 +24,7 @@ abbreviation, initialism, Roman numeral, title, sign or address is equal to it i
 two texts contains it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings are from
 podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with the normaliser `whisper`; a reading
 that leaves out a part, such as "three dollars" for `$3.50`, is an error. English words may be written together, apart
-or with a hyphen (`healthcare`, `health care`), because nobody hears the difference.
+or with a hyphen (`healthcare`, `health care`), because the difference cannot be heard.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
 "three fifty"), including the written one. The rates are then computed against the accepted text closest to the

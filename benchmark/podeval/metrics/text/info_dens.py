@@ -10,7 +10,7 @@ those without spaces between words, such as Japanese, are unscored.
 
 Source: PodEval section 4.
 
-Differs from the public code in tokenising Chinese as Chinese, and in not depending on the version of NLTK's word list.
+Differs from the public code, which tokenises Chinese as English and depends on the version of NLTK's word list.
 """
 
 from typing import Literal

@@ -9,7 +9,7 @@ unscored.
 
 Source: Covington and McFall 2010, as used by PodEval section 4.
 
-Differs from the public code in tokenising Chinese as Chinese.
+Differs from the public code, which tokenises Chinese as English.
 """
 
 from typing import Annotated, Literal

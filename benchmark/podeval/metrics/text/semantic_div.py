@@ -8,8 +8,8 @@ The tokens of a window are joined by spaces, except in Chinese. Tokens after the
 Source: PodEval section 4; the reference profile uses its encoders, BERT base (English, Chinese), with the vector of the
 first token.
 
-Differs from the public code, which drops the last whole window if the text ends with it, gives a score of 0 to a text
-of fewer than two windows, which we leave unscored (`variant="podeval"` does both; reproducing published values also
+Differs from the public code, which drops the last whole window if the text ends with it, scores a text of fewer than
+two windows as 0 instead of leaving it unscored (`variant="podeval"` does both; reproducing published values also
 requires the reference profile's BERT), and tokenises Chinese as English. Other languages are unscored.
 """
 
@@ -128,7 +128,7 @@ def semantic_div(
 
 
 def _distances(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return for each vector the mean of 1 − cosine to all others, whose mean is the mean over distinct pairs."""
+    """Return for each vector the mean of 1 − cosine to all others; the mean of these is that over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     return np.asarray(1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

@@ -7,8 +7,8 @@ clips of 10 s.
 BEATs is a transformer over patches of a log mel spectrogram (Chen et al., ICML 2023, arXiv 2212.09058), here the
 published iteration 3: Kaldi filter banks, patches of 16 frames by 16 bands, a convolution for their position, and
 layers with DeepNet's residual weights and attention that is biased by gated relative positions. Sizes are read from the
-weights. It is written from the published architecture, and its values equal those of an independent implementation
-within 1e-4 (tests/models/test_casp.py).
+weights. The code is written from the published architecture, and its values equal those of an independent
+implementation within 1e-4 (tests/models/test_casp.py).
 """
 
 import functools
@@ -120,7 +120,7 @@ class Beats:
         offset = places[None, :] - places[:, None]
         half = self._buckets // 2
         exact = half // 2
-        # Each direction has half of the buckets, of which half are exact and half logarithmic.
+        # Each direction has half of the buckets; half of these are exact and half logarithmic.
         distance = offset.abs()
         far = exact + (
             torch.log(distance.float() / exact) / math.log(self._furthest / exact) * (half - exact)

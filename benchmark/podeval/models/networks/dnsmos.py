@@ -98,7 +98,7 @@ def _split_stack(network: P835Network) -> tuple[tuple[Layer, ...], tuple[Layer, 
 
 
 def build_shared(network: P835Network, samples: int, bounds: list[int], hop: int) -> Network:
-    """Return a function that runs the shared layers over a block, and a silent block."""
+    """Return a function that runs the shared layers over a block, and a silent block as an example of its input."""
 
     def run(block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         frames = torch.tensor(bounds)
@@ -111,7 +111,7 @@ def build_shared(network: P835Network, samples: int, bounds: list[int], hop: int
 
 
 def build_per_window(network: P835Network) -> Network:
-    """Return a function that runs the layers after the shared ones, and features of two windows."""
+    """Return a function that runs the layers after the shared ones, and features of two windows as example input."""
     shared, remaining = _split_stack(network)
     last = [layer for layer in shared if isinstance(layer, Convolution)][-1]
     bins = network.transform.shape[0] // 2 // 4
@@ -139,7 +139,7 @@ class Seamed:
 
 
 def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
-    """Wrap features, (1, channels, frames, bins), which no end of a window has affected yet."""
+    """Wrap features, (1, channels, frames, bins), which the ends of windows have not affected yet."""
     _, channels, _, bins = whole.shape
     return Seamed(
         # With one channel, both layouts are the same; without a hint, torch chooses the slow one and keeps it.

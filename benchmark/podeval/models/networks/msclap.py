@@ -2,12 +2,12 @@
 
 The audio tower consists of a log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. The text tower
 consists of GPT-2, whose last token is used, and a projection. Both are transformers' own implementations, loaded with
-the weights of the published checkpoint, which have other names there.
+the weights of the published checkpoint, after renaming them.
 
 Two details follow the original code, not its configuration (microsoft/CLAP, issue 38). First, the mel filters are those
-in the checkpoint; if it has none, they are those that the code makes, 50 to 14,000 Hz on a scale of 32 kHz, which on
-its input of 44.1 kHz are 69 to 19,294 Hz, not 50 to 8000. Second, the vector of a text is taken at the position given
-by the number of tokens that are not `!` (the padding), wherever these are.
+in the checkpoint; if it has none, they are those that the code makes: 50 to 14,000 Hz at an assumed rate of 32 kHz,
+that is, 69 to 19,294 Hz at the actual 44.1 kHz, not 50 to 8000 Hz. Second, the vector of a text is taken at the
+position given by the number of tokens that are not `!` (the padding), regardless of their positions.
 """
 
 import math

@@ -21,10 +21,10 @@ from podeval.models.pretrained import Weights, build_recurrent, read_tensors, re
 # NISQA-TTS: how natural synthetic speech sounds to listeners, with the weights that its author publishes. Segments of
 # 15 frames of a mel spectrogram pass one by one through six convolutions, then in order through a bidirectional LSTM,
 # whose last steps in both directions give the mean opinion score. Mittag and Möller, "Deep Learning Based Assessment of
-# Synthetic Speech Naturalness", Interspeech 2020. It is written in torch from the published architecture, and its
-# scores equal those of the package `nisqa` 2.0 within 1e-4 (tests/models/test_nisqa.py). The spectrogram is computed at
-# the rate of the recording, as in that package, so speech that is resampled to another rate has a slightly different
-# value.
+# Synthetic Speech Naturalness", Interspeech 2020. The network is written in torch from the published architecture, and
+# its scores equal those of the package `nisqa` 2.0 within 1e-4 (tests/models/test_nisqa.py). The spectrogram is
+# computed at the rate of the recording, as in that package, so speech that is resampled to another rate has a slightly
+# different value.
 
 
 _WEIGHTS = "nisqa_tts.tar"

@@ -6,12 +6,13 @@ shares, with the phase of the mix, so they add up to it. Source: Hennequin et al
 source separation tool with pre-trained models", JOSS 2020; the U-Net is that of Jansson et al., ISMIR 2017. It was
 trained on songs.
 
-As in the original, spectra are computed at 44.1 kHz from 4096 samples every 1024 under a Hann window; the first is over
+As in the original, spectra are computed at 44.1 kHz from 4096 samples every 1024 under a Hann window; the first covers
 the 4096 zeros before the recording, and every 512 spectra (11.9 s) are one independent input. It differs from the
 original in two choices:
-- The networks receive nothing above 11 kHz. There, each spectrum is split by its mean share below (Spleeter's mask
-  extension "average"); Spleeter's default silences both stems above 11 kHz, and their sum is not the mix.
-- A single channel is passed as two equal channels, and gets the mean of their shares.
+- The networks receive nothing above 11 kHz. Above that, each spectrum is split by its mean share below 11 kHz
+  (Spleeter's mask extension "average"); Spleeter's default silences both stems above 11 kHz, and their sum is not the
+  mix.
+- A single channel is passed as two equal channels, and its shares are the means of theirs.
 """
 
 from pathlib import Path

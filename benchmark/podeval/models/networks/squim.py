@@ -1,9 +1,9 @@
 """SQUIM's estimate of wide-band PESQ: torchaudio's objective model, with the weights that its authors publish.
 
-It has a convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer layer,
-pooling over time and two dense layers. It is written in torch from the published architecture (Kumar et al., ICASSP
-2023, and torchaudio's `squim_objective_base`) rather than imported, because torchaudio cannot be loaded with a build of
-torch that it was not made for; if it is installed anyway, transformers fails too. Its values equal those of
+The network has a convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer
+layer, pooling over time and two dense layers. It is written in torch from the published architecture (Kumar et al.,
+ICASSP 2023, and torchaudio's `squim_objective_base`) rather than imported, because torchaudio cannot be loaded with a
+build of torch that it was not made for; if it is installed anyway, transformers fails too. Its values equal those of
 torchaudio's own network within 1e-5 (tests/models/test_squim.py).
 """
 
