@@ -268,7 +268,7 @@ def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[S
 
 
 def _wave(lines: Iterable[SpokenLine]) -> Iterator[SpokenLine]:
-    """Give each line the speed of a wave that starts at the reader's own pace."""
+    """Set the speed of each line according to a wave that starts at the reader's own pace."""
     start = 0.0
     for line in lines:
         yield replace(line, speed=round(_FASTEST ** math.sin(2 * math.pi * start / _WAVE), 2))
@@ -298,14 +298,15 @@ def plant_clipped(samples: Samples, rate: int, at: float) -> None:
 
 
 def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken: tuple[float, ...] = ()) -> float:
-    """Choose a moment of loud speech, in seconds, at least `_APART` away from others and a second before the end.
+    """Choose a moment of loud speech, in seconds; it is at least `_APART` from others and more than a second from the
+    end.
 
     Raises:
         BadInput: there is no such moment.
     """
     step = rate // 10
     levels = np.sqrt(np.mean(np.square(samples[: len(samples) // step * step].reshape(-1, step)), axis=1))
-    # The level stays high around it, so a fault falls within a sound.
+    # The level stays high around this moment, so a fault falls within audible speech.
     inner = np.min(np.lib.stride_tricks.sliding_window_view(levels, 5), axis=1)
     moments = (np.flatnonzero(inner >= _LOUD * np.percentile(levels, 90)) + 1) / 10
     fit = [

@@ -46,7 +46,7 @@ NAMES = tuple(SYSTEMS)
 
 
 def get(name: str) -> SpeakingSystem:
-    """Return a new instance of the system of this name; nothing is loaded before it speaks.
+    """Return a new instance of the system with this name; nothing is loaded until the system speaks.
 
     Raises:
         BadInput: there is no such system; the message names the closest.

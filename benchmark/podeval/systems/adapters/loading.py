@@ -60,7 +60,7 @@ def choose_device(requested: str | None) -> str:
 
 
 def count_fitting_copies(folder: Path, requested: str | None) -> int:
-    """Count the copies of the model that fit on separate GPUs; 1 if there is no GPU or it does not fit on any."""
+    """Count the copies of the model that fit on separate GPUs; 1 if there is no GPU or no copy fits."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
@@ -87,7 +87,7 @@ def load_model(kind: str, folder: Path, device: str) -> Any:
 
 
 def open_codec(job: Job, title: str, kind: str) -> Path:
-    """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own, or the base.
+    """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own folder, or the base.
 
     Raises:
         BadInput: neither exists, or it is not a codec of this `model_type`.

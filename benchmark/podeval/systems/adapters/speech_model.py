@@ -44,7 +44,7 @@ class SpeechModel:
         device: the device, such as `cpu`.
 
     Attributes:
-        network: the transformers class that holds its weights.
+        network: the transformers class of its network.
         reader: the transformers class that reads its texts and recordings.
         sampling: the preset settings that its generation uses.
         title: the usual name.
@@ -130,7 +130,7 @@ class SpeechModel:
             self._first.setdefault(voice, VoiceClip(samples, text))
 
     def pack_recordings(self, recordings: Sequence[Samples]) -> dict[str, Any]:
-        """Return a processor's arguments for recordings at the model's rate; empty without recordings."""
+        """Return a processor's arguments for recordings at the model's rate; empty if there are no recordings."""
         return {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
 
     def require_words(self, reference: VoiceClip) -> VoiceClip:

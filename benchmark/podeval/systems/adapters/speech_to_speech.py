@@ -26,7 +26,7 @@ from podeval.text.script import Turn
 # length requires.
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
-"""Sampling rates in Hz; the second is that of its code2wav, which no config states."""
+"""Sampling rates in Hz; the second is the rate of its code2wav, and is not stated in any config."""
 
 LONGEST = 4_096
 """Maximum number of codes in an answer: at 12.5 per second, five and a half minutes, as in transformers."""
@@ -157,7 +157,7 @@ class Qwen25Omni(QwenOmni):
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"
-    # Its makers say that it speaks well only after these words, which introduce it by name.
+    # According to its makers, it speaks well only if the conversation begins with these words, which state its name.
     system = (
         "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
         "visual inputs, as well as generating text and speech."
@@ -179,7 +179,7 @@ class Qwen25Omni(QwenOmni):
         }
 
     def _wave(self, waves: Any) -> Any:
-        return waves  # for a single conversation, it returns the audio itself
+        return waves  # for a single conversation, the model returns the audio itself
 
     def _places(self, frames: Any) -> list[int]:
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths

@@ -293,7 +293,8 @@ class LiveConversation:
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
-            # A single response lasts for the whole conversation; uninterrupted audio answers the previous turn.
+            # One response lasts for the whole conversation; audio that continues without a gap still answers the
+            # previous turn.
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")

@@ -70,7 +70,7 @@ class RealtimeEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings known to a client that change the speech."""
+        """All settings that change the speech and are known to the client."""
         about = {"server": self.connection.url, "api": "realtime", "model": self.model, "voice": self.voice}
         timing = {"pace": self.pace, "interrupt_after": self.interrupt_after, "pause": PAUSE}
         return {"system": "server", **about, **timing, "extra": dict(self.fields)}

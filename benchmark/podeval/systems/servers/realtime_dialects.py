@@ -1,4 +1,4 @@
-"""Dialects of `/v1/realtime`: the first event, which identifies a server, the opening of its session, and its errors.
+"""Dialects of `/v1/realtime`: how the first event identifies a server, how its session is opened, and its errors.
 
 | dialect | its `session.created` has | how audio is sent |
 |---|---|---|

@@ -60,7 +60,7 @@ class RequestRefused(PodevalError):
 
 
 class ServerError(Exception):
-    """The server answered with an error, by its status or in the body of a response.
+    """The server answered with an error, which its status or the body of the response reports.
 
     Args:
         error: the reported error.
@@ -72,7 +72,7 @@ class ServerError(Exception):
 
 
 class ServerBroke(SpeechFailed):
-    """The server's answer is incomplete; if another attempt does not help, it is the system's fault."""
+    """The server's answer is incomplete; if another attempt does not help, the system is at fault."""
 
 
 def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exception:
@@ -150,7 +150,7 @@ def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def fixes_seed(fields: Mapping[str, Any]) -> bool:
-    """Return whether fields set a seed at any depth, which overrides the run's own."""
+    """Return whether fields set a seed at any depth; such a seed overrides the run's own."""
     inner = [value for value in fields.values() if isinstance(value, Mapping)]
     return fields.get("seed") is not None or any(map(fixes_seed, inner))
 

@@ -136,7 +136,7 @@ class SpeechEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings known to a client that change the speech."""
+        """All settings that change the speech and are known to the client."""
         longest = self.kind.longest(self.whole)
         return {
             "system": "server",
@@ -149,7 +149,7 @@ class SpeechEndpoint(ServerSystem):
             # audio; these are different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
-            # Runs on servers with OpenAI's API have the same identity as before kinds existed.
+            # Runs on servers with OpenAI's API have the same identity as before kinds of servers were introduced.
             **({"kind": self.kind.name, "longest_request": longest} if self.kind.name != "openai" else {}),
             **({"checkpoint": self.kind.checkpoint} if self.kind.checkpoint not in ("", self.model) else {}),
             **(self._describe_whole() if self.whole else describe_chunks()),

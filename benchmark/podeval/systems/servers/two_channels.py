@@ -2,7 +2,8 @@
 
 Times are seconds since the conversation began, by this machine's clock. The system's audio plays in order as it
 arrives, and stops when the server says that the person is speaking: unplayed audio is dropped. Speech is audio within
-30 dB of its channel's level, with the pauses of `podeval.stats.turn_taking`; noise after the words counts as speech.
+30 dB of its channel's level, divided by pauses as in `podeval.stats.turn_taking`; noise after the words counts as
+speech.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -93,7 +94,9 @@ class SystemChannel:
         return int(sum(1000 * (piece.end - piece.start) for piece in self.pieces if piece.response == response))
 
     def list_answer(self, turn: PlacedSound) -> list[PlacedSound]:
-        """List the pieces that answer a turn, excluding those that ended before it did, unless there are no others."""
+        """List the pieces that answer a turn, excluding those that ended before the turn did, unless there are no
+        others.
+        """
         pieces = [piece for piece in self.pieces if piece.turn == turn.turn]
         return [piece for piece in pieces if piece.end > turn.end] or pieces
 
@@ -149,10 +152,11 @@ def measure_live_turns(
 
     Returns:
         Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning
-        of the system's next speech (negative if they overlap; None without one); `interruptions`, in which a person
-        begins while the system is speaking, with `stopping_time`, the seconds until it is silent, and `stopped`,
-        whether it was stopped rather than finished; the medians of both, the latter over those that stopped;
-        `overlap_share`, `backchannels_per_minute` and `events` as in the metric `turn_taking`.
+        of the system's next speech (negative if they overlap; None if there is no such speech); `interruptions`, in
+        which a person begins while the system is speaking, with `stopping_time`, the seconds until the system is
+        silent, and `stopped`, whether the system was stopped rather than finished; the medians of the delays and of the
+        stopping times, the latter over the cases in which it was stopped; `overlap_share`, `backchannels_per_minute`
+        and `events` as in the metric `turn_taking`.
     """
     # A silent recording counts as speech over its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}

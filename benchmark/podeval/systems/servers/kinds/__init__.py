@@ -1,4 +1,4 @@
-"""Kinds of speech servers, by name for `podeval run --server-kind`; by default, recognised from the server's answers.
+"""Kinds of speech servers, by name for `podeval run --server-kind`; by default, podeval recognises the kind.
 
 To add one, write a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and add its
 line to `KINDS`.
