@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from podeval.benchmarks import Benchmark
 
 INSTALLING = {"--install-completion", "--show-completion"}
-"""Options that write or print something for a shell to read."""
+"""Options that install or print a script for a shell."""
 _BASH = """
 %(complete_func)s() {
   local line="${COMP_LINE:0:$COMP_POINT}" current="${COMP_WORDS[COMP_CWORD]}" entry

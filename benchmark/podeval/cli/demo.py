@@ -24,7 +24,7 @@ DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "sh
 MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
 """Additional systems of `podeval demo --more`, with the weights that they need; systems in the package need none."""
 SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
-"""Controls that take long to make or to listen to, and the number of items on which the demo runs them."""
+"""Controls that take a long time to make or to listen to, and the number of items on which the demo runs them."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
 """The demo's system with several seeds, the number of its seeds, and the number of its items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1

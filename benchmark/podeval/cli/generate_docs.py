@@ -54,7 +54,7 @@ def room_of(module: str) -> str:
 
 
 def picture(checkout: Path) -> str:
-    """Draw the floors as SVG, with a line from a room to each room on the next lower floor that it imports."""
+    """Draw the floors as SVG, with lines from each room to the rooms on the next lower floor that it imports."""
     rooms = floors(checkout)
     layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
     arrows = {

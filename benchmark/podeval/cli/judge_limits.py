@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 PAUSE = 10.0
-"""Seconds between two lines about the use so far."""
+"""Seconds between two lines about the usage so far."""
 
 MaxCost = Annotated[
     float | None,
@@ -122,7 +122,7 @@ def tell_pilot(
     whole = Account()
     for account, judged in usage:
         if account.calls and judged:
-            # Without the records, the calls that they saved would have had to be made.
+            # Without the records, the calls that were answered from them would have had to be made.
             saved = (account.calls + account.from_records) / account.calls
             whole.add(account.scaled(seeds * total / judged * saved))
     if whole.calls:

@@ -256,7 +256,7 @@ def place_orders(
         lengths: minimum and maximum number of English words or Chinese characters.
         before: existing orders.
         gone: the ids of orders whose case was removed.
-        judging: the client of the language model that suggests topics.
+        judging: the client for the language model that suggests topics.
 
     Returns:
         The orders, and rows that wait because no topics were suggested for them.

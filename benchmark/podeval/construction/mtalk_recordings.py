@@ -261,7 +261,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         samples = _read_mono(sound.file)
         at = min(share * len(speech), len(speech) - 1) / RATE
         if sound.kind == "background":
-            # The sound lasts as long as the speech, and is repeated if it is shorter.
+            # The sound lasts as long as the speech; a shorter sound is repeated.
             samples, at = np.resize(samples, len(speech)), 0.0
         mixed = mixed + (put_in(speech, samples, RATE, sound.snr_db, at) - speech)
     # Attenuate a mix that would clip.

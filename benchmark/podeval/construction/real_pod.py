@@ -113,7 +113,7 @@ def search_candidates(
             continue
         line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
         append_line(record, line)
-    # Write the table of candidates, and report topics without any.
+    # Write the table of candidates, and report topics without candidates.
     candidates = _list_candidates(record, kept)
     table = workshop.folder / EPISODE_TABLE
     lay_out(table, [_make_candidate_entry(one) for one in candidates])

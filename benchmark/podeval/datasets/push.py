@@ -27,7 +27,7 @@ EVAL = "eval.yaml"
 """File that makes a dataset repo one of the Hub's benchmarks."""
 
 _NOT_TAKEN = (400, 422)
-"""HTTP statuses by which the Hub refuses the content of a file."""
+"""HTTP statuses with which the Hub refuses the content of a file."""
 
 
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:

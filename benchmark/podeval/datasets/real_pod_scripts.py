@@ -267,7 +267,7 @@ PROVENANCE = (
     "accepted readings are not shown to systems. The models of the embedded profile produce the rows of `episodes`, "
     "each of which names them, and clips are grouped as in PodEval."
 )
-"""Authors of the scripts and speakers of their voices, for the card, as a sentence that continues."""
+"""Provenance of the rows, for the card."""
 
 RESPONSIBLE_USE = ResponsibleUse(
     use_cases=(

@@ -77,7 +77,8 @@ class GenerationSettings:
 def write_task(
     entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
 ) -> Path:
-    """Write a model's tasks as a folder of items, voices and the job with its other fields; return the job file.
+    """Write a model's tasks to a folder: the items, the voices and the job, with its other fields in `job`; return the
+    job file.
 
     The model sees the folder under the path `seen_at`.
     """
@@ -128,7 +129,9 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
 
 def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
-    """Mark items as failed after a crash: the one on which it crashed, or all if no outputs came; yield them."""
+    """Mark items as failed: the one on which the model crashed, or all if it did not crash or did so too often; yield
+    them.
+    """
     if ended.failure is None:
         reason, failed = "the system ended without returning anything for it", left
     else:
@@ -193,7 +196,8 @@ class SandboxRunner:
                     running.stop(str(error))
                     break
                 new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
-                # The amount is limited each time; reading continues as long as the last part contained requested items.
+                # The size of each read is limited; reading continues as long as the last part contained requested
+                # items.
                 unread = bool(new)
                 if new:
                     batches += 1

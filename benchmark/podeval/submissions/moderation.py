@@ -61,7 +61,7 @@ class SubmissionModeration:
         queue: queue of submissions.
         board: folder of runs.
         rebuild: function that rebuilds the board's tables.
-        retired: function that is called after recordings were deleted, so that this process stops playing them.
+        retired: function that is called after recordings have been deleted, so that this process stops playing them.
         clock: function that returns the time in UTC.
     """
 

@@ -24,7 +24,7 @@ Work = Callable[[], Any]
 def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> Iterator[None]:
     """Run each task periodically while the block runs, but never twice at the same time.
 
-    Failed tasks are logged, and tried again at their next scheduled time.
+    Failed tasks are logged, and run again at their next scheduled time.
 
     Raises:
         BadInput: APScheduler is not installed.
@@ -113,7 +113,8 @@ class Dispatch:
 
         Args:
             once: function that lets a worker on the same queue process one submission.
-            wait: whether to wait for more until a signal stops it, instead of returning when nothing is announced.
+            wait: whether to wait for further submissions until a signal arrives, instead of returning when nothing is
+                announced.
         """
         import procrastinate
 

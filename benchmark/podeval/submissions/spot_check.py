@@ -34,10 +34,10 @@ from podeval.submissions.generation import GenerationSettings, SandboxRunner, ma
 from podeval.systems.submission import Model, Outputs, Submission
 
 SPOT_CHECK = "spot-"
-"""Prefix of the name of a check's folder on a worker's disk."""
+"""Prefix of the name of a spot check's folder on a worker's disk."""
 
 _SAME = 1e-6
-"""Relative difference below which figures count as equal if a model always produces the same output."""
+"""Relative difference below which figures are considered equal if a model always produces the same output."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ Figures = Mapping[tuple[str, str, str], float]
 def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
     """Compare every key that all results have, by metric and key; p-values are adjusted over all keys.
 
-    The generated figures are a mapping for each seed.
+    There is one mapping of generated figures for each seed.
     """
     both = set(supplied).intersection(*map(set, generated))
     comparisons = []

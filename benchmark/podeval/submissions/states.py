@@ -1,4 +1,4 @@
-"""The states of a submission, the only function that changes a state and its history, the queue's order and its quotas.
+"""The states of a submission, the only function that changes a state and its history, and the queue's order and quotas.
 
 The order is by priority, then by owners in turn, then by arrival; waiting times are estimated from earlier submissions.
 Quotas and duplicates are checked in the transaction that stores a submission.
@@ -143,7 +143,7 @@ def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Estimate the seconds until the submission at a position is done, from others' durations; None without any."""
+    """Estimate the seconds until the submission at a position is done; None if there are no earlier durations."""
     if not durations:
         return None
     rounds = -(-position // max(1, workers))

@@ -1,7 +1,7 @@
 """The content that a takedown deletes, how it is deleted, and the digests that identify it afterwards.
 
 A recording's digest covers its decoded samples, so a different name, system, folder, repo or lossless container does
-not change it, but a single different sample does. The digest of a script or an answer covers its words, without case
+not change it, but a single different sample does. The digest of a script or an answer covers its words, ignoring case
 and punctuation; silence has no digest, and neither do texts shorter than `LEAST_WORDS`, which anyone might say.
 """
 
@@ -177,7 +177,7 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
 
 
 def read_taken_down_marks(database: Database) -> dict[str, str]:
-    """Return the taken-down submission of each digest."""
+    """Return the taken-down submission that each digest belongs to."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     return {mark: row.name.removeprefix(_SETTING) for row in database.list_rows(query) for mark in row.value}
 

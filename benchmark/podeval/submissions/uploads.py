@@ -103,7 +103,9 @@ class Uploads:
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
-        """Remove uploads that no submission needs, and the remains of killed processes; return their names."""
+        """Remove uploads that no submission needs, and what killed processes left behind; return the names of the
+        removed files.
+        """
         now, removed = self._clock(), []
         for path in sorted(self.folder.glob("*")):
             old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING

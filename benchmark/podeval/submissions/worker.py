@@ -78,7 +78,8 @@ class Worker(Workplace):
         proposals: object that proposes results to models' own repos, for submitters who requested it; with None, none
             are proposed.
         alone: whether it makes no claims while another worker is working.
-        fault: the fault of this machine that returned the last submission to the queue; None if there was none.
+        fault: the fault of this machine because of which the last submission was returned to the queue; None if there
+            was none.
         at_work: the current submission.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it does not retry a submission that this machine could not run.
@@ -246,7 +247,7 @@ class Worker(Workplace):
         for run in runs:
             pulse.check()
             paths.append(publish(run, self.board))
-        # The arena retires outputs of an earlier version, and never plays other sound in their place.
+        # The arena retires outputs of an earlier version, and never plays other audio in their place.
         retire_changed(self.queue.database, paths, "another version of its system was published", datetime.now(UTC))
         self.refresh(self.board)
         pulse.check()

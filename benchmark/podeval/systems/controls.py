@@ -44,7 +44,7 @@ _PERIOD = 0.02
 """Length in seconds of one period of the deepest voice."""
 
 _LOUD = 0.4
-"""Level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
+"""Minimum level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
 
 
 class Silence(SpeakingSystem):

@@ -296,7 +296,7 @@ def _under_ceiling(samples: Samples) -> Samples:
 # Written text is reduced to words and punctuation that engines can speak, without input that could break them.
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
-"""Words per minute of a person reading aloud; the second value is for Chinese characters."""
+"""Pace of a person reading aloud: words per minute, and Chinese characters per minute."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}

@@ -276,7 +276,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find the output of an item and a seed; for later seeds, this is `<item>.<seed>.wav` or a line with the seed."""
+        """Find the output of an item and a seed; for later seeds, `<item>.<seed>.wav` or a line with the seed."""
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)

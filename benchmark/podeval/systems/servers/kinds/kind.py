@@ -12,7 +12,9 @@ from podeval.systems.servers.connection import RequestRefused, Send, ServerConne
 from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound, read_sound
 
 Voice = str | ReferenceClip
-"""The name of one of the server's voices, or a reference voice that is sent to it; empty for the model's own choice."""
+"""The name of one of the server's voices, or a reference voice that is sent to the server; empty if the model chooses
+the voice.
+"""
 
 
 @dataclass(frozen=True)
