@@ -59,7 +59,7 @@ def add(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Add systems, items and recordings: those that two or more systems share in runs, or those in a manifest.
+    """Add systems, items and recordings, from a manifest or from runs (the items that at least two systems share).
 
     Repeat the command to add new ones. The length and loudness of recordings are measured once. The exit code is 1 if
     outputs were left out because listeners have already heard other recordings of them.
@@ -101,7 +101,8 @@ def add(
 
 @arena.command()
 def status(database: Place = DEFAULT, runs: Runs = RUNS, recount: Recount = False, as_json: AsJson = False) -> None:
-    """Show counts, and check that the database is intact and that there is no alarm. The exit code is 1 otherwise.
+    """Show counts, and check that the database is intact and that there is no alarm. The exit code is 1 if the database
+    is damaged or there is an alarm.
 
     Example: podeval arena status --json
     """

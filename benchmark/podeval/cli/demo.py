@@ -115,7 +115,7 @@ def _install_more() -> tuple[str, ...]:
 
 
 def _show_system(numbers: Iterator[str], system: str, request: "RunRequest") -> bool:
-    """Evaluate one system, with further seeds if it is the seeded one; return whether every item was scored."""
+    """Evaluate one system, with further seeds if the demo uses several; return whether every item was scored."""
     complete = evaluate(system, request, which=next(numbers))
     if system == SEEDED:
         _show_seeds(numbers, request)

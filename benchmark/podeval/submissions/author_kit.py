@@ -46,7 +46,7 @@ def draft_document(
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
         benchmark: name of the benchmark.
-        track: a track of the benchmark; its first by default.
+        track: a track of the benchmark; by default, the first one.
         task: task of the model; by default the task on its card, otherwise text-to-speech.
         api: client of the Hub.
 

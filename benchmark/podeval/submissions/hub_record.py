@@ -198,7 +198,9 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
 
 
 def _take_in(records: list[dict[str, Any]], session: Session) -> int:
-    """Insert a submission with its history, unless it exists already or a step is missing; return the number."""
+    """Insert a submission with its history, unless it exists already or a step is missing; return 1 if it was inserted,
+    otherwise 0.
+    """
     last = records[-1]
     kept = {key: value for record in records for key, value in record["submission"].items()}
     if session.get(SubmissionRow, kept["id"]) is not None:

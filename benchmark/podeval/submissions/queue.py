@@ -127,8 +127,8 @@ class Queue:
     ) -> SubmissionRow:
         """Store a document as a new submission, which is on disk when this returns.
 
-        The document is valid plain data; its folder is needed if it names files next to it. `owner_proven` means that
-        the submitter provably owns the submission; without `quotas`, the owner's quotas do not apply.
+        The document is valid plain data; its folder is needed if it names files next to it. `owner_proven` states that
+        the submitter has proven that they own the submission; without `quotas`, the owner's quotas do not apply.
 
         Raises:
             SubmissionRefused: the document is a duplicate, or the owner has too many submissions.

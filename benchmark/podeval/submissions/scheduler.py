@@ -124,7 +124,8 @@ class Dispatch:
         def look() -> None:
             once()
 
-        # It polls instead of listening, because procrastinate ends a worker whose listener loses the server.
+        # It polls instead of listening, because procrastinate ends a worker whose listener loses its connection to the
+        # server.
         app.run_worker(
             queues=[CHANNEL],
             concurrency=1,

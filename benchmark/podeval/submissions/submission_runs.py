@@ -108,7 +108,7 @@ class Workplace:
         executor: the processes that measure.
         data: folder of built datasets.
         fetch: function that fetches files.
-        hub: the runner of models as jobs on the Hub; with None, they run on this machine.
+        hub: the runner of models as jobs on the Hub; if None, models run on this machine.
     """
 
     queue: Queue

@@ -57,7 +57,7 @@ class Upload(recordings_zip.UnpackedZip):
     """Recordings that their owner uploaded; see `UnpackedZip`.
 
     Attributes:
-        token: name of the folder of the recordings, which a submission gives as its folder.
+        token: name of the folder with the recordings; a submission gives this name as its folder.
         at: time of the upload, in ISO form.
         size: bytes of all recordings.
     """

@@ -75,8 +75,8 @@ class Worker(Workplace):
         log: function that receives the events.
         look_over: function that is called when there is nothing to do; it checks submissions that arrived while the Hub
             was down.
-        proposals: object that proposes results to models' own repos, for submitters who requested it; with None, none
-            are proposed.
+        proposals: object that proposes results to models' own repos, for submitters who requested it; if None, no
+            results are proposed.
         alone: whether it makes no claims while another worker is working.
         fault: the fault of this machine because of which the last submission was returned to the queue; None if there
             was none.

@@ -168,7 +168,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List the spoken lines of a script, without turns that contain nothing to speak.
+    """List the spoken lines of a script, omitting turns with nothing to speak.
 
     Args:
         script: the script.

@@ -83,7 +83,7 @@ def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
     """Turn any error that an engine raises on a line into a message that names the engine and the line.
 
     Raises:
-        SpeechFailed: the engine raised an error, of any kind, because it uses third-party code.
+        SpeechFailed: the engine raised an error, which can be of any kind because the engine is third-party code.
     """
     try:
         yield

@@ -119,7 +119,7 @@ class Speech:
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order, without those that contain nothing to speak; empty if their times are unknown.
+        turns: spoken turns in order, omitting those with nothing to speak; empty if the times of turns are unknown.
         wall_seconds: time of synthesis and assembly, without loading models; for items made together, each has an equal
             share.
         load_seconds: time spent on loading models and starting engines.

@@ -298,7 +298,7 @@ BLOCKS: dict[tuple[str, ...], type[DocumentPart]] = {
     ("source", "reported"): Reported,
     ("source", "reported", "results"): ReportedFigure,
 }
-"""The block at each path of field names, without list positions and with the source's kind."""
+"""The class of the block at each path of field names; paths omit list positions and include the kind of source."""
 
 
 def build_json_schema() -> dict[str, Any]:

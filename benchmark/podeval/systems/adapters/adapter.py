@@ -175,7 +175,7 @@ class Log:
         self._life = uuid.uuid4().hex
 
     def finished(self) -> dict[tuple[str, int], Generated]:
-        """Read the lines whose files all exist, by item and seed.
+        """Return the log's lines whose files all exist, by item and seed.
 
         Raises:
             BadInput: a complete line was not written by this version.
@@ -200,7 +200,7 @@ class Log:
         return {key for key, times in begun.items() if times >= TRIES}
 
     def begin(self, places: Sequence[tuple[str, int]]) -> None:
-        """Record the item that is about to be generated."""
+        """Record the items that are about to be generated."""
         self._append("begun.jsonl", [{"item": item, "seed": seed, "life": self._life} for item, seed in places])
 
     def finish(self, line: Generated) -> None:

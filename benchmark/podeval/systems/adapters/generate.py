@@ -194,7 +194,7 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 
 
 def _die_with_parent() -> None:
-    """End this copy when its launcher ends, because it must not write at the same time as the next one."""
+    """End this copy when its launcher ends, so that it does not write at the same time as a later copy."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):  # not on Linux
@@ -241,10 +241,10 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
 
 
 def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: float) -> Sequence[Product]:
-    """Process a batch within its time.
+    """Process a batch within its time limit.
 
     Raises:
-        SpeechFailed: the model failed, with any error from its library.
+        SpeechFailed: the model failed; its library may raise any kind of error.
     """
     try:
         with limit_time(seconds * len(batch)):
@@ -325,7 +325,7 @@ def _start_copies(file: Path, copies: int) -> int:
 
 
 def _without_network() -> None:
-    """Configure the libraries not to use the network, which a sandbox also prevents."""
+    """Configure the libraries not to use the network; a sandbox also prevents this."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

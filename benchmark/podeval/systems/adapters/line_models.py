@@ -150,7 +150,7 @@ class Vits(SpeechModel):
         """Open its tokenizer.
 
         Raises:
-            BadInput: the tokenizer reads texts through a package that is not installed.
+            BadInput: the tokenizer needs a package that is not installed.
         """
         tokenizer = super().open_processor(job, device)
         for flag, package in (("phonemize", "phonemizer"), ("is_uroman", "uroman")):

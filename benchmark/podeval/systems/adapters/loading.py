@@ -1,4 +1,4 @@
-"""Open a folder of files with transformers, without the network or code from the folder, and only from safetensors.
+"""Load models with transformers: without the network, without code from their folder, and only from safetensors.
 
 A copy of a model is on one device if it fits; otherwise accelerate spreads it over all GPUs.
 """

@@ -18,7 +18,7 @@ from podeval.text.json_text import parse_json
 
 VOICES_FILE = "spk_dict.pt"
 MODEL_TYPE = "qwen2_5_omni"
-"""The model class that has such a file."""
+"""The model class whose voices are in that file."""
 
 _LARGEST = 64 * 2**20
 _PROGRAM_MOST, _INSTRUCTIONS_MOST, _MEMBERS_MOST = 2**20, 20_000, 4_096

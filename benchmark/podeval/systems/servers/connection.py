@@ -65,7 +65,7 @@ SLOWEST = 10.0
 
 Answer = TypeVar("Answer")
 Send = Callable[[str, Mapping[str, Any], float, int], "ServerResponse"]
-"""Function that sends a request once: its path, body, time limit in seconds, and attempt number."""
+"""Function that sends a request once, given its path, its body, a time limit in seconds, and the attempt number."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 _REPLACED = {

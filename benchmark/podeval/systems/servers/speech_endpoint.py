@@ -46,8 +46,8 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        voices: names of voices on the server; the n-th speaker of a script without an assigned voice gets the n-th.
-        by_speaker: voices of speakers by name.
+        voices: names of voices on the server, which are assigned in order to the speakers who are not in `by_speaker`.
+        by_speaker: names of voices on the server, by the name of the speaker.
         stream: whether the audio is requested as a stream.
         kind: the kind of the server; OpenAI's API by default.
         clone: whether each speaker has the reference voice from the item.

@@ -1,9 +1,9 @@
 """A live conversation on two channels: the person's speech and the system's speech as a listener hears it, with times.
 
-Times are seconds since the conversation began, by this machine's clock. The system's audio plays in order as it
-arrives, and stops when the server says that the person is speaking: unplayed audio is dropped. Speech is audio within
-30 dB of its channel's level, divided by pauses as in `podeval.stats.turn_taking`; noise after the words counts as
-speech.
+Times are seconds since the conversation began, according to this machine's clock. The system's audio plays in order as
+it arrives, and stops when the server says that the person is speaking: unplayed audio is dropped. Speech is audio
+within 30 dB of its channel's level, divided by pauses as in `podeval.stats.turn_taking`; noise after the words counts
+as speech.
 """
 
 from collections.abc import Callable, Mapping, Sequence
