@@ -171,7 +171,7 @@ def ratings(
 
 
 def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str, list[float]]:
-    """Return the difference of A minus B in each vote, by covariate.
+    """Return the difference between A and B (A minus B) in each vote, by covariate.
 
     Raises:
         BadInput: some outputs lack a covariate.
@@ -252,7 +252,7 @@ def erase(
     if sum(value is not None for value in (name, identity, pseudonym)) != 1:
         raise BadInput("give one of --name, --identity and --pseudonym")
     if identity is not None and ":" in identity:
-        # The text after the provider may also be an account name, which is tried if it is not an id.
+        # If the text after the provider is not an id, it is tried as an account name.
         provider, _, name = identity.rpartition(":")
     issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
     with _open(database, runs, objects) as opened:

@@ -114,7 +114,7 @@ def describe(column: "ColumnComparison") -> str:
 
 
 def _describe_more(column: "ColumnComparison") -> str:
-    """Name the items that became worse, or the number of further items that would decide."""
+    """Name the items that became worse, or the number of further items needed for a decision."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
         return f"; these items are worse by their seeds alone: {items}"

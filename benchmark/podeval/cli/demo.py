@@ -82,7 +82,8 @@ def demo(
         ]
         shows = {"Rhythm": _show_rhythm, "Planted faults": _show_faults, "Podcasts": _show_podcasts}
         parts += [(title, partial(show, numbers, request)) for title, show in shows.items()]
-        # Give each process one item at a time, so that none waits for the last item of a run.
+        # Give each process one item at a time, so that no process is idle while another finishes the last item of a
+        # run.
         with Steps("Demo"), ThreadPoolExecutor(executor.processes) as pool:
             outcomes = list(pool.map(lambda part: _attempt(*part), parts))
     build(out)

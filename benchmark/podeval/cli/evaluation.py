@@ -131,12 +131,13 @@ def _repeat(
 
 
 def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
-    """Print why items are unscored, with each kind of cause once and its metrics; return True if all items are scored.
+    """Print why items are unscored, naming each kind of cause once with its metrics; return True if all items are
+    scored.
 
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason why items are left for a later run, which is not an error.
+        left: the reason why items are left for a later run; this is not an error.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds
@@ -356,7 +357,9 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
 
 
 def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
-    """Return the options with the sampling of the preset's paper as fields; the user's own fields take precedence."""
+    """Return the options with the sampling settings of the preset's paper as fields; the user's own fields take
+    precedence.
+    """
     from podeval.benchmarks.presets import get_preset
 
     sampling = get_preset(options.preset).sampling if options.preset else {}

@@ -310,7 +310,9 @@ STUDIES: dict[str, tuple[str, str]] = {
     "real raters": ("real_raters.csv", "No results of real raters are available yet."),
     "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
 }
-"""Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence for a missing file."""
+"""Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence that is shown if the file
+is missing.
+"""
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:

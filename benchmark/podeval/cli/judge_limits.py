@@ -173,7 +173,7 @@ def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
 
 
 def count_unasked(reasons: Iterable[str]) -> int:
-    """Count the questions that were not asked because the budget was used up, by the reasons for missing values."""
+    """Count, from the reasons for missing values, the questions that the budget did not allow."""
     from podeval.judges.budget import USED_UP
 
     return sum(USED_UP in reason for reason in reasons)

@@ -125,7 +125,7 @@ class Steps(AbstractContextManager["Steps"]):
     Nested instances add their bars to the outer one, because a terminal can show only one set of bars.
 
     Args:
-        label: name of the work, which is shown before each step.
+        label: name of the work; it is shown before each step.
     """
 
     _shown: "ClassVar[Progress | None]" = None

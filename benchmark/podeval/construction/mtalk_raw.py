@@ -187,7 +187,7 @@ def select(workshop: Workshop, accept_all: bool) -> None:
     A candidate whose inferred capability is not the ordered one waits until a person has decided between them.
     """
     candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")
-    # A dialogue's number is its position among its scenario's orders, which only grow.
+    # A dialogue's number is its position among its scenario's orders; orders are only ever added.
     numbers, placed = dict[str, str](), Counter[str]()
     for order in workshop.read(ORDERS, DialogueOrder):
         placed[order.scenario] += 1

@@ -252,7 +252,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         BadAudio: the recording or a sound cannot be read.
         CannotScore: the recording or a sound is silent.
     """
-    # Each sound has its own ratio to the speech alone.
+    # Each sound is mixed at its own ratio to the speech alone.
     speech = mixed = _read_mono(recording)
     for tag, share in locate_tags(text):
         sound = sounds.get(tag.casefold())
@@ -293,7 +293,7 @@ def _read_mono(path: Path) -> NDArray[np.float32]:
 Samples = NDArray[np.float32]
 
 FADE = 0.02
-"""Length of the fade at either end of a sound, seconds."""
+"""Length of the fade at either end of a sound, in seconds."""
 
 _FRAME, _RANGE_DB = 0.02, 40.0
 
@@ -314,7 +314,8 @@ def measure_active_power(speech: Samples, rate: int) -> float:
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to speech once, starting at `at` seconds and cut at the end of the speech; return shape (frames,).
+    """Add a sound to speech once, starting at `at` seconds and cut where the speech ends; the result has the shape
+    (frames,).
 
     Raises:
         CannotScore: the speech or the sound is silent.

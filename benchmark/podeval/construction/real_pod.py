@@ -24,7 +24,7 @@ from podeval.judges import Asked, Prompt
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"
 SUGGESTED, KEPT = 5, 3
-"""Number of topics per category: suggested ones, and those that people keep."""
+"""Number of topics per category that are suggested, and that people keep."""
 
 VOICES = 2
 _SHOWN = 400

@@ -118,7 +118,7 @@ def run_step(
     Raises:
         BadInput: a required input is missing, or an unused one is given.
         BrokenRules: rows break the rules of the dataset.
-        ModelMissing: a required model is not installed; raised before a judge is asked anything.
+        ModelMissing: a required model is not installed; this is raised before any question is sent to a judge.
     """
     takes = set(inspect.signature(step).parameters)
     registry.require_profile(profile)

@@ -36,7 +36,7 @@ Step = Callable[..., object]
 """A step of a construction; `podeval.construction.steps` lists its possible inputs."""
 
 Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
-"""A setting of a step that restricts it to some entries."""
+"""A setting of a step that restricts the step to some entries."""
 
 
 class StagedRow(BaseModel):
@@ -299,7 +299,7 @@ def _fold(line: str) -> str:
     return " ".join(line.split()).casefold()
 
 
-# Find near-duplicate rows by the cosine of sentence embeddings; the earliest row of each kind is kept.
+# Find near-duplicate rows by the cosine of sentence embeddings; the earliest row of each group is kept.
 
 ALIKE = "de-duplication"
 

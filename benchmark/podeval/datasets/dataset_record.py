@@ -22,7 +22,7 @@ benchmark.
 """
 
 LOCK = "podeval-build.json"
-"""File that records a build: its sources with their hashes, rows and hashes of the Parquet files."""
+"""File that records a build: its sources with their hashes, and the rows and hashes of its Parquet files."""
 
 
 CURATOR = (

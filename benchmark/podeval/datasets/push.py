@@ -126,7 +126,8 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if it does not contain part of one.
+    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if the repo contains no part of
+    one.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.

@@ -36,7 +36,7 @@ class PinnedSource:
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
-        parameters, weight_bytes: sums over both repos, from the headers of the weights.
+        parameters, weight_bytes: totals for the model and its base, from the headers of the weights.
         content: digest of the content of a supplied folder.
     """
 
@@ -63,7 +63,7 @@ class Gate:
         api: the Hub's client; by default one with the token of the logged-in user.
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.
-        uploads: folder of uploads, from which outputs may always come.
+        uploads: folder of uploads; outputs may always come from it.
         trial: runs whose outputs are checked in place of the document's entries.
     """
 

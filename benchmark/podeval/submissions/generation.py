@@ -49,7 +49,7 @@ class GenerationSettings:
 
     Attributes:
         command: the generating program, which takes a job file as its argument.
-        limits: limits of the sandbox; the time limit is the sum over the items.
+        limits: limits of the sandbox; the time limit is the sum of the items' limits.
         bounds: limits for a recording.
         item_seconds: time limit per item in seconds; an item that takes longer fails.
         trusted: whether models run without isolation; only for models that the operator vouches for.
@@ -214,7 +214,7 @@ class SandboxRunner:
             return False
         if line.error is not None and line.cause == "ours":
             raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
-        # A line may occur twice in one reading; the first one counts.
+        # If a line occurs twice in one read, the first one is used.
         return True
 
     def _prepare(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:

@@ -60,7 +60,7 @@ class FetchedResults:
         """Fetch items that have received a line since the last check, with their files in `out`.
 
         Args:
-            final: whether the job has ended, so missing files stay missing.
+            final: whether the job has ended, so missing files will not appear any more.
 
         Raises:
             Unusable: the files are larger than the limit for outputs.

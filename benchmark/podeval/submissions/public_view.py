@@ -1,6 +1,6 @@
 """The public facts about a submission, and the log in which a worker writes a line for each item and each run.
 
-It does not show secrets, people's addresses, or folders and names of the board's machines.
+Neither shows secrets, people's addresses, or folders and names of the board's machines.
 """
 
 import re

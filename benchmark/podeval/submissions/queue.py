@@ -327,7 +327,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Correct times that a fast clock has set far into the future, so that nothing waits for them."""
+        """Correct times that a fast clock has set far into the future, so that no submission waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

@@ -204,8 +204,8 @@ class SubmissionRuns:
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation of a submission.
 
-        Models run in a sandbox, and all untrusted data is read in one. The operator's own folder, which only the
-        command line accepts, is trusted; it is read without a sandbox, by a process with its own limits.
+        Models run in a sandbox, and all untrusted data is also read in a sandbox. The operator's own folder, which only
+        the command line accepts, is trusted; it is read without a sandbox, by a process with its own limits.
 
         Raises:
             MachineFault: a sandbox is needed, but not available here.

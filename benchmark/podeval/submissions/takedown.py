@@ -237,7 +237,8 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
     database.write(work)
     if database.is_sqlite:
-        # Overwritten data stays in the write-ahead log until it is written into the file, which active readers delay.
+        # Overwritten data stays in the write-ahead log until the log is written into the file; active readers delay
+        # this.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)

@@ -103,7 +103,7 @@ class Uploads:
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
-        """Remove uploads that no submission needs, and what killed processes left behind; return the names of the
+        """Remove uploads that no submission needs, and files left behind by killed processes; return the names of the
         removed files.
         """
         now, removed = self._clock(), []

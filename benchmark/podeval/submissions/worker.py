@@ -175,7 +175,7 @@ class Worker(Workplace):
                 self.log(f"{claim.id}: {state}: {reason}")
 
     def _wait(self, claim: Claim, fault: MachineFault) -> None:
-        """Give back a submission that this machine cannot run, which does not count as a failure."""
+        """Give back a submission that this machine cannot run; this does not count as a failure."""
         self.fault = fault
         self.rests[EVERYTHING if fault.everything else claim.id] = time.monotonic() + REST_SECONDS
         reason = write_sentence("ours-waits", why=str(fault))

@@ -35,7 +35,7 @@ HOLE, CLIPPED = 0.15, 0.5
 """Length in seconds of a hole and of a clipped stretch."""
 
 _FEWEST_WORDS = 5
-"""Minimum number of words of a sentence whose omission or repetition cannot be a recognition error."""
+"""Minimum number of words of a sentence whose omission or repetition cannot be mistaken for a recognition error."""
 
 _APART = 2.5
 """Minimum distance in seconds between two planted faults."""
@@ -132,7 +132,7 @@ class ShuffledVoices(ReaderControl):
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
             raise BadInput(f"{self.name} needs {people} voices, but {self._reader.name} has {count}")
-        # Exactly half are chosen, because swapping all by chance would only rename the speakers.
+        # Exactly half are chosen, because if chance swapped them all, the speakers would only be renamed.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
         for number in swapped:

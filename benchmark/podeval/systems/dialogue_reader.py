@@ -102,7 +102,7 @@ class DialogueReader(SpeakingSystem):
         return self.read(script, self.lines(script), seed=seed)
 
     def read(self, script: Script, lines: Sequence[SpokenLine], *, seed: int = 0) -> Speech:
-        """Read the given lines of a script, whose voices may differ from those of its speakers.
+        """Read the given lines of a script; the voices of the lines may differ from those of the speakers.
 
         Raises:
             ModelMissing: the engine is not installed.
@@ -343,13 +343,13 @@ def _plain_character(character: str) -> str:
 
 
 def _plain_letters(character: str) -> str:
-    """Replace mathematical bold, full-width forms, fractions and ligatures by the corresponding letters and digits."""
+    """Replace mathematical bold, full-width forms, fractions and ligatures with ordinary letters and digits."""
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 
 
 def estimate_seconds(text: str) -> float:
-    """Estimate the time that a person takes to read a text, by alphabetic words and Chinese characters per minute."""
+    """Estimate the time that a person takes to read a text, from its alphabetic words and Chinese characters."""
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
     return 60.0 * (words / PACE["words_per_minute"] + characters / PACE["characters_per_minute"])

@@ -137,7 +137,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
     Args:
         engine: the engine that speaks.
         arguments: the worker's arguments after the engine's name.
-        job: job for its standard input, as JSON.
+        job: the job, as JSON, for the worker's standard input.
         characters: number of spoken characters, for the time limit.
 
     Raises:

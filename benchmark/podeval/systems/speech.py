@@ -120,8 +120,8 @@ class Speech:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
         turns: spoken turns in order, omitting those with nothing to speak; empty if the times of turns are unknown.
-        wall_seconds: time of synthesis and assembly, without loading models; for items made together, each has an equal
-            share.
+        wall_seconds: time of synthesis and assembly, without loading models; for items made together, each item gets an
+            equal share.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, the voice of each speaker, and the turns that were not spoken.
     """

@@ -151,7 +151,7 @@ class Generated(JobPart):
 
 
 def parse_json(form: type[Any], content: bytes, where: str) -> Any:
-    """Read an object of a pydantic class from JSON.
+    """Parse JSON into an object of a pydantic class.
 
     Raises:
         BadInput: the JSON does not fit the class; the message names the field and the reason.

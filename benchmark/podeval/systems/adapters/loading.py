@@ -120,7 +120,7 @@ def draw_sound(text: str, seed: int) -> Iterator[None]:
         try:
             yield
         except (RuntimeError, ValueError, LookupError, TypeError) as error:
-            # A template is the repo's own program, so any error that it raises is its failure.
+            # A template is the repo's own program, so any error that it raises is the system's fault.
             if is_out_of_memory(error):
                 raise
             raise SpeechFailed(f"the model produced nothing that can be decoded ({error}): {text[:80]!r}") from error

@@ -96,7 +96,7 @@ class LanguageModel:
             return str(
                 self.tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
             )
-        except Exception as error:  # a template is the repo's own program, so any error that it raises is its failure
+        except Exception as error:  # a template is the repo's program, so its errors are the system's fault
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
 
     def _room(self, prompt: int) -> int:
@@ -142,7 +142,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
     """Return a config that takes the most probable token, and processors that make this a random draw per row.
 
     Args:
-        config: the generation config, whose temperature, top_k, top_p and min_p apply if it samples.
+        config: the generation config; if it samples, its temperature, top_k, top_p and min_p apply.
         seeds: one seed per row.
 
     Returns:

@@ -162,7 +162,7 @@ def read_mono(path: Path, rate: int, longest: float) -> Samples:
     """Read a recording of at most `longest` seconds as mono samples at this rate, shape (frames,).
 
     Raises:
-        BadInput: the recording cannot be read, or is longer.
+        BadInput: the recording cannot be read, or is longer than that.
     """
     recording = decode(path, limits=DecodeLimits(seconds=longest))
     return np.asarray(resample(mix_to_mono(recording.samples), recording.rate, rate), np.float32).reshape(-1)

@@ -315,7 +315,7 @@ def open_conversation(job: Job, preset: Preset) -> Conversing:
 
 
 def read_system_prompt(folder: Path) -> str:
-    """Read the language model's instruction from `cascade.json`; empty if there is no such file."""
+    """Read the language model's system prompt from `cascade.json`; empty if there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
     settings = read_config(folder, SETTINGS)

@@ -283,7 +283,7 @@ class ServerConnection:
         try:
             with end_after(longest), client.stream("POST", address, json=dict(body), headers=headers) as response:
                 if not response.is_success:
-                    # The status counts even if the body is truncated or not in the stated encoding.
+                    # The status is valid even if the body is truncated or is not in the stated encoding.
                     reason = read_refusal(response) or response.headers.get("location", "").encode()
                     raise ServerError(read_http_error(response.status_code, reason, response.headers))
                 for part in read_body(response, MOST_BYTES):

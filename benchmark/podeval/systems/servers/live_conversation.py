@@ -118,7 +118,7 @@ class LiveConversation:
         self._notes: list[str] = []
 
     async def hold(self) -> None:
-        """Open the session, send the turns, and listen at the same time.
+        """Open the session, and send the turns while listening to the server.
 
         Raises:
             ServerBusy, ServerBroke, ServerRefused, SpeechFailed: see `ServerConnection.post`.
@@ -178,7 +178,7 @@ class LiveConversation:
         return list(self._recordings)[number]
 
     def _is_answered(self, turn: PlacedSound, last: bool) -> bool:
-        """Return whether the next turn may begin, or the last turn is answered.
+        """Return whether the next turn may begin or, after the last turn, whether it has been answered.
 
         Raises:
             SpeechFailed: the answer does not end.

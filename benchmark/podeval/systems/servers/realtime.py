@@ -140,7 +140,7 @@ def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:
 
 
 async def _refuse_answer(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Read the message of a server that refuses a WebSocket, which aiohttp would discard."""
+    """Read the message of a server that refuses a WebSocket, because aiohttp would discard it."""
     response = await handler(request)
     if response.status != 101:
         body = await response.content.read(FACT_BYTES) or response.headers.get("location", "").encode()

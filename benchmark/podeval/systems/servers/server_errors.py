@@ -10,7 +10,7 @@ from podeval.models.http_errors import PASSING, HttpError
 from podeval.systems.speech import SpeechFailed
 
 KEY = "PODEVAL_SERVER_KEY"
-"""Environment variable with the server's key, which is sent in the header of the server's kind."""
+"""Environment variable with the server's key; the kind of the server determines the header that carries it."""
 
 CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
@@ -56,7 +56,7 @@ class ServerRefused(BadInput):
 
 
 class RequestRefused(PodevalError):
-    """The server refuses a parameter or a format of our request, which is our fault and never the system's."""
+    """The server refuses a parameter or a format of our request; this is our fault, and never the system's."""
 
 
 class ServerError(Exception):
@@ -119,7 +119,7 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
     return ""
 
 
-# Fields that a user adds to every request to a server: `--field KEY=JSON`, with null to omit a field.
+# Fields that a user adds to every request to a server: `--field KEY=JSON`; null omits a field.
 
 _OWN = (*CONTENT, "stream", "stream_format")
 """Fields that state the question, the model and the format, which are set by command options."""

@@ -43,7 +43,7 @@ PCM_RATE = 24_000
 
 _LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=3600.0, total_bytes=2**31)
 _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL)
-"""First bytes of audio files, with which samples practically never begin."""
+"""First bytes of audio files; samples without a header practically never begin with them."""
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}

@@ -1,4 +1,5 @@
-"""Have a server read scripts aloud: as a whole if it is of a kind that performs dialogues, otherwise turn by turn.
+"""Have a server read scripts aloud: as a whole if the server is of a kind that performs dialogues, otherwise turn by
+turn.
 
 The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
 after the other, so the times are those of one listener, unless several requests are in flight

@@ -28,7 +28,7 @@ Stretch = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedSound:
-    """Audio with its position in a conversation: a turn of the person, or system audio that arrived together.
+    """Audio with its position in a conversation: a turn of the person, or system audio that arrived at one time.
 
     Attributes:
         turn: number of the person's turn, or of the turn that is answered.
@@ -57,7 +57,7 @@ class SystemChannel:
     """The system's audio as a listener hears it.
 
     Attributes:
-        pieces: audio that was played or is waiting to be, in order, at one rate.
+        pieces: audio that was played or is waiting to be played, in order, at one rate.
         interrupted: times at which the server said that it stopped.
         stalls: whether playback stalls if a response arrives too late to continue without a gap.
     """
@@ -90,7 +90,7 @@ class SystemChannel:
         return playing
 
     def measure_played(self, response: str) -> int:
-        """Return the length in whole milliseconds of a response's audio that has been played or is waiting to be."""
+        """Return the length in whole milliseconds of a response's audio that has been or will be played."""
         return int(sum(1000 * (piece.end - piece.start) for piece in self.pieces if piece.response == response))
 
     def list_answer(self, turn: PlacedSound) -> list[PlacedSound]:

@@ -41,7 +41,7 @@ def find_kind(name: str) -> "type[ServerKind]":
 def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
     """Return the kind of a server, and the evidence for it.
 
-    Known clouds are recognised by their host, without a request; others by what they say about themselves.
+    Known clouds are recognised by their host, without a request; other servers by what they report about themselves.
     """
     import httpx
 

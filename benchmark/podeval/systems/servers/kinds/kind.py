@@ -52,7 +52,7 @@ class ServerKind(ABC):
         streams: whether it can stream audio.
         clip_seconds: minimum and maximum length of a reference voice, in seconds.
         chats: whether it also writes scripts and answers, through `/chat/completions`.
-        voice_examples: two names of voices, for the message that asks for voices.
+        voice_examples: the names of two voices, for the message that asks for voices.
     """
 
     connection: ServerConnection

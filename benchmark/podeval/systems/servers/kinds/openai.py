@@ -35,7 +35,7 @@ BRACKETED = re.compile(r"ttsd|soulx.?podcast|firered.?tts.?2|zipvoice.?dialog|(^
 MOST_TAGS = 16
 """Maximum number of speakers with tags; tokenizers have tags from 0 to 15."""
 MOST_BRACKETS = 5
-"""Maximum number of speakers in brackets, according to MOSS-TTSD."""
+"""Maximum number of speakers with brackets, according to MOSS-TTSD."""
 
 
 @dataclass(frozen=True)
