@@ -297,10 +297,10 @@ def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
 
 
 def require_name(name: str) -> str:
-    """Return a name that the user's own system can have.
+    """Return a name after checking that the user's own system can have it.
 
     Raises:
-        BadInput: the name contains other characters, or belongs to a system that comes with podeval.
+        BadInput: the name contains characters that are not allowed, or belongs to a system that comes with podeval.
     """
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 

@@ -35,7 +35,7 @@ from podeval.texts import write_sentence
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], object]
-"""Additional work in the transaction of a change."""
+"""Additional work that is done in the transaction that changes a state."""
 
 _CLOCKS_AGREE = timedelta(minutes=1)
 """Maximum difference between the clocks of workers."""

@@ -132,7 +132,7 @@ class WorkerReader(DialogueReader):
 
 
 def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], characters: int) -> bytes:
-    """Run the worker over a job, and return its output.
+    """Run the worker on a job, and return the worker's output.
 
     Args:
         engine: the engine that speaks.

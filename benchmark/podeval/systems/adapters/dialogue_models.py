@@ -98,7 +98,7 @@ class Dia(SpeechModel):
     longest_line = 250
     most_speakers = 2
     laugh = "(laughs)"
-    longest = 15.0  # a prompt of this length and as much speech again fit into its window
+    longest = 15.0  # a prompt of this length and as much new speech fit into its window
     prompt_seconds = 18.0  # its authors ask for 5 to 10 s; longer prompts leave no room in its window of 35 s
 
     def open_processor(self, job: Job, device: str) -> Any:

@@ -54,7 +54,7 @@ from podeval.text.text_file import decode_text
 MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
 LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
-"""Limits of one supplied recording, which may last at most four hours."""
+"""Limits for one supplied recording; it may last at most four hours."""
 
 _NAMED = 12
 """Maximum number of files to list if a folder has no usable files."""

@@ -56,7 +56,7 @@ class QwenOmni:
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of others."""
+        """Begin a new conversation, without any memory of earlier ones."""
         content = [{"type": "text", "text": self.system}]
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
         self._recordings: list[Samples] = []
@@ -264,7 +264,7 @@ class Cascade:
         self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of others."""
+        """Begin a new conversation, without any memory of earlier ones."""
         self._language = language
         self._messages = [{"role": "system", "content": self.system}] if self.system else []
 

@@ -16,10 +16,10 @@ CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
     *("voice", "voice_id", "speaker", "input_references", "references", "ref_audio", "ref_audio_2", "ref_text"),
 )
-"""Fields of a request that state the question and the model, which command options must not replace."""
+"""Fields of a request that state the question and the model; command options must not replace these fields."""
 
 _CLIPS = ("input_references", "references", "ref_audio", "ref_audio_2", "ref_text")
-"""Fields with reference voices, which podeval chooses."""
+"""Fields with reference voices; podeval chooses these voices."""
 _UNKNOWN_NAME = re.compile(
     r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
     r"|\b(voice|speaker|model)s?\b.{0,60}(not found|unknown|invalid|not supported|not available|does not exist)",
@@ -122,7 +122,7 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
 # Fields that a user adds to every request to a server: `--field KEY=JSON`; null omits a field.
 
 _OWN = (*CONTENT, "stream", "stream_format")
-"""Fields that state the question, the model and the format, which are set by command options."""
+"""Fields that state the question, the model and the format; command options set these fields."""
 
 
 def read_fields(assignments: Sequence[str]) -> dict[str, Any]:

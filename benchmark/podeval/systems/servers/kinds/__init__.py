@@ -83,7 +83,7 @@ def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerK
 
 
 def _list_statements(connection: "ServerConnection") -> Iterator[tuple[str, str]]:
-    """Yield what a server says about itself."""
+    """Yield the statements that a server makes about itself."""
     for model in _list_models(connection):
         yield "its /models are owned by", str(model.get("owned_by") or "")
     about = connection.get("openapi.json", at_root=True)
