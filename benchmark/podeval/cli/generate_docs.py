@@ -147,7 +147,7 @@ def render_paper_presets() -> str:
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-"""The pages of the checkout; their studies contain a picture of the effects on each measured metric."""
+"""The pages of the checkout; the studies among them contain a picture of the effects on each measured metric."""
 
 
 def _fill_tables(page: str, tables: dict[str, str]) -> str:

@@ -99,7 +99,7 @@ def run_step(
     workers: int = 4,
     budget: Budget | None = None,
 ) -> None:
-    """Run a step in its folder, which no other process may use at the same time; the report is added to `workshop`.
+    """Run a step in its folder, and add the report to `workshop`; no other process may use the folder at the same time.
 
     The judge's records are kept in the folder. Answered questions are not asked again, but questions without a usable
     answer are, so the same command resumes once the judge is fixed.

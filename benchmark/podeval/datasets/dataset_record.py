@@ -17,7 +17,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
 
 SAMPLE = "sample"
-"""Name of the source with a few rows written by podeval in the real schema, which must never be mistaken for the
+"""Name of the source with a few rows written by podeval in the real schema; these rows must never be mistaken for the
 benchmark.
 """
 

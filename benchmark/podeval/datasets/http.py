@@ -72,7 +72,8 @@ class Web:
         """
         self._client.cookies.clear()
         if not self._allow_private:
-            # The transport checks every address; this refuses private ones that httpx does not recognise as addresses.
+            # The transport checks every address; this check refuses private ones that httpx does not recognise as
+            # addresses.
             with contextlib.suppress(ValueError):
                 _refuse_private_literal(url, urlsplit(url).hostname or "")
         try:

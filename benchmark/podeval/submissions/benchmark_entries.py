@@ -98,7 +98,7 @@ def list_run_folders(row: SubmissionRow, board: Path) -> list[tuple[RunEntry, Ru
 
 
 def list_expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
-    """List the names that a file may have for each expected output, which is named by item, or by item and turn."""
+    """List the names that a file may have for each expected output; outputs are named by item, or by item and turn."""
     endings = SCRIPT if entry.track == "write" else AUDIO_ENDINGS
     names = [
         name

@@ -1,4 +1,4 @@
-"""Collect a run's outputs from the files of an untrusted process, which are checked only by name and type.
+"""Collect a run's outputs from the files of an untrusted process; the files are checked only by name and type.
 
 A second sandbox decodes audio and rewrites it as FLAC, and only this copy is kept. A line of the process's log is used
 if it is well-formed, belongs to a requested item, and names plain files next to the log.

@@ -256,7 +256,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
 def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can contain code."""
     config = repo.configs.get("config.json")
-    # One class of models has voices in a pickle of tensors, which is checked when it is fetched.
+    # One class of models has voices in a pickle of tensors; this file is checked when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
     yield from select_refusals(

@@ -205,7 +205,7 @@ class SubmissionLog:
 
 
 def delete_log(session: Session, id: str) -> None:
-    """Delete the log of a submission, which may quote its content."""
+    """Delete the log of a submission, because the log may quote the submission's content."""
     session.execute(delete(SubmissionLogLine).where(SubmissionLogLine.submission == id))
 
 

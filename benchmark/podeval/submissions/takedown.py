@@ -291,7 +291,7 @@ def delete_facts(contents: Collection[str]) -> None:
 
 
 def delete_tables(board: Path) -> None:
-    """Delete the tables of a board, which are rebuilt from its runs."""
+    """Delete the tables of a board; they are rebuilt from its runs."""
     for name in (BOARD, ITEMS, SYSTEMS):
         (board / name).unlink(missing_ok=True)
 

@@ -83,7 +83,7 @@ class Uploads:
     def take(self, archive: Path, owner: str, queue: Queue) -> Upload:
         """Unpack an archive in a separate process, and keep its recordings until they are submitted.
 
-        The archive is made readable for the process, which does not change it.
+        The archive is made readable for the process, but is not changed.
 
         Raises:
             BadInput: the whole archive is refused; the message gives the reason and the remedy.

@@ -315,8 +315,8 @@ _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 def make_speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; replace typographic forms, and shorten runs of one sign.
 
-    The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, which would
-    read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.
+    The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, because they
+    would read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)

@@ -66,7 +66,7 @@ CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (
 """Frequencies of the notes of each chord, in Hz."""
 
 RATE = 44_100
-"""Sampling rate of a mix in Hz, which is that of the separator used for measuring music."""
+"""Sampling rate of a mix in Hz; it is that of the separator used for measuring music."""
 
 CHORD_SECONDS, BELOW = 2.0, 15.0
 """Length of a chord in seconds, and how far the music is below the speech in dB."""

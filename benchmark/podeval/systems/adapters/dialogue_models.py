@@ -85,7 +85,7 @@ class Csm(SpeechModel):
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0
-"""Key of the first piece of a performance, which contains all voices."""
+"""Key of the first piece of a performance; this piece contains all voices."""
 
 
 class Dia(SpeechModel):

@@ -194,7 +194,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
 
 
 def require_type(folder: Path, types: dict[str, str], task: str) -> str:
-    """Return the `model_type` of a model, which must be a key of `types`; the values of `types` are titles.
+    """Return a model's `model_type`, which must be a key of `types`; the values of `types` are titles.
 
     Raises:
         BadInput: the type is not one of these, or the folder lacks config.json or safetensors, or contains something

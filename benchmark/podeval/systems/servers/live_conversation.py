@@ -52,7 +52,9 @@ answer."""
 LONGEST_ANSWER = 300.0
 """Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
-"""Maximum bytes of a message and of all messages of a conversation, and maximum numbers of messages and responses."""
+"""Maximum size in bytes of one message, and of all messages of a conversation together; maximum number of messages, and
+of responses.
+"""
 MOST_LATE = 2.0
 """Maximum delay in seconds of sent audio; beyond it, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"

@@ -103,7 +103,7 @@ def make_session(
         session["audio"] = {"input": detection, "output": output}
     if dialect == VLLM_OMNI:
         session |= {"model": model, "output_modalities": ["audio", "text"], "extra_body": {"auto_response": True}}
-    # SGLang-Omni's formats and turn detection are set by its deployment; it refuses others.
+    # SGLang-Omni's formats and turn detection are set by its deployment; the server refuses others.
     return {"session": add_fields(session, fields)}
 
 

@@ -60,7 +60,7 @@ class RequestRefused(PodevalError):
 
 
 class ServerError(Exception):
-    """The server answered with an error, which its status or the body of the response reports.
+    """The server answered with an error, reported by its status or in the body of a response.
 
     Args:
         error: the reported error.

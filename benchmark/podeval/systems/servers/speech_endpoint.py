@@ -47,7 +47,7 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        voices: names of voices on the server, which are assigned in order to the speakers who are not in `by_speaker`.
+        voices: names of voices on the server; they are assigned in order to the speakers who are not in `by_speaker`.
         by_speaker: names of voices on the server, by the name of the speaker.
         stream: whether the audio is requested as a stream.
         kind: the kind of the server; OpenAI's API by default.

@@ -115,7 +115,7 @@ def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
 
 
 def render_both(turns: Sequence[PlacedSound], channel: SystemChannel) -> tuple[Samples, int]:
-    """Return both channels, (frames, 2), the person's first, and their sampling rate in Hz, which is the system's."""
+    """Return both channels, (frames, 2), the person's first, and their rate in Hz, which is the system's rate."""
     rate = channel.pieces[0].rate
     spoken = [replace(turn, samples=resample(turn.samples, turn.rate, rate), rate=rate) for turn in turns]
     channels = [render(pieces, 0.0).samples for pieces in (spoken, channel.pieces)]
