@@ -26,7 +26,7 @@ from podeval.text.terminal_safe import Printable
 from podeval.version import __version__
 
 STOPPED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as in shells."""
 
 __all__ = ["app", "generate_docs", "main"]
 
@@ -74,7 +74,7 @@ _GROUPS = {
     "Serve": ("serve", "prepare-submission", "submit", "submissions", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),
 }
-"""Groups of commands in `--help`; commands in none of them come last."""
+"""Groups of commands in `--help`; commands without a group come last."""
 
 _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "run": {
@@ -89,7 +89,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "Where": ("out", "name", "workers", "executor", "address", "cpus_per_worker", "gpus_per_worker"),
     }
 }
-"""Headings of a command's options in its help; options under none of them come last."""
+"""Headings of a command's options in its help; options without a heading come last."""
 
 _LONGEST = 300
 """Maximum number of characters in a summary, which is the first sentence of a command's help."""

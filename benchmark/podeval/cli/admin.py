@@ -25,7 +25,7 @@ admin = typer.Typer(
 
 
 def _user() -> str:
-    """Return the user who runs this, according to the operating system."""
+    """Return the name of the user who runs the command, according to the operating system."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -59,7 +59,7 @@ def add(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Add systems, items and recordings: those that two or more systems share in runs, or those in a manifest.
+    """Add systems, items and recordings, from a manifest or from runs (the items that at least two systems share).
 
     Repeat the command to add new ones. The length and loudness of recordings are measured once. The exit code is 1 if
     outputs were left out because listeners have already heard other recordings of them.
@@ -101,7 +101,8 @@ def add(
 
 @arena.command()
 def status(database: Place = DEFAULT, runs: Runs = RUNS, recount: Recount = False, as_json: AsJson = False) -> None:
-    """Show counts, and check that the database is intact and that there is no alarm. The exit code is 1 otherwise.
+    """Show counts, and check that the database is intact and that there is no alarm. The exit code is 1 if the database
+    is damaged or there is an alarm.
 
     Example: podeval arena status --json
     """
@@ -170,7 +171,7 @@ def ratings(
 
 
 def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str, list[float]]:
-    """Return the difference of A minus B in each vote, by covariate.
+    """Return the difference between A and B (A minus B) in each vote, by covariate.
 
     Raises:
         BadInput: some outputs lack a covariate.
@@ -251,7 +252,7 @@ def erase(
     if sum(value is not None for value in (name, identity, pseudonym)) != 1:
         raise BadInput("give one of --name, --identity and --pseudonym")
     if identity is not None and ":" in identity:
-        # The text after the provider may also be an account name, which is tried if it is not an id.
+        # If the text after the provider is not an id, it is tried as an account name.
         provider, _, name = identity.rpartition(":")
     issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
     with _open(database, runs, objects) as opened:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 24
 """Maximum number of characters of a system's name on one line."""
 _BETWEEN = 3
-"""Characters that a column needs in addition to its text."""
+"""Number of characters that a column needs in addition to its text."""
 
 _CORRECTED = {
     "": "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "

@@ -114,7 +114,7 @@ def describe(column: "ColumnComparison") -> str:
 
 
 def _describe_more(column: "ColumnComparison") -> str:
-    """Name the items that became worse, or the number of further items that would decide."""
+    """Name the items that became worse, or the number of further items needed for a decision."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
         return f"; these items are worse by their seeds alone: {items}"
@@ -133,7 +133,7 @@ def _describe_size(column: "ColumnComparison") -> str:
 
 
 def _describe_quarantine(item: "QuarantinedItem") -> str:
-    """Describe the result of a quarantined item, which does not affect the outcome."""
+    """Describe the result of a quarantined item; it does not affect the outcome."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
     return f"In quarantine, not counted: {item.item}{reason}: {means or 'no value in both runs'}."

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from podeval.benchmarks import Benchmark
 
 INSTALLING = {"--install-completion", "--show-completion"}
-"""Options that write or print something for a shell to read."""
+"""Options that install or print a script for a shell."""
 _BASH = """
 %(complete_func)s() {
   local line="${COMP_LINE:0:$COMP_POINT}" current="${COMP_WORDS[COMP_CWORD]}" entry
@@ -43,7 +43,7 @@ fi
 
 
 def use_scripts_that_complete_everything() -> None:
-    """Give Typer scripts for bash and zsh that complete more than its own scripts.
+    """Replace Typer's completion scripts for bash and zsh with scripts that complete more.
 
     Bash ends a word at `=`, and Typer's script asks only for the part after it; this script asks for the whole word,
     and removes the part before `=` from the answers. Zsh loads the script at the first press of the tab key. Typer's

@@ -368,7 +368,7 @@ def make_likeness_reference(
 ) -> None:
     """Make a reference for the metric human_likeness from recordings of people.
 
-    The reference contains statistics of the recordings, and of damage planted in some of them, but none of their sound.
+    The reference contains statistics of the recordings, and of damage planted in some of them, but no audio.
 
     Example: podeval data likeness-reference people --out people.npz --about "talk shows, 30 people"
 

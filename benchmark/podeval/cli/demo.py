@@ -24,7 +24,7 @@ DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "sh
 MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
 """Additional systems of `podeval demo --more`, with the weights that they need; systems in the package need none."""
 SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
-"""Controls that take long to make or to listen to, and the number of items on which the demo runs them."""
+"""Controls that take a long time to make or to listen to, and the number of items on which the demo runs them."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
 """The demo's system with several seeds, the number of its seeds, and the number of its items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
@@ -82,7 +82,8 @@ def demo(
         ]
         shows = {"Rhythm": _show_rhythm, "Planted faults": _show_faults, "Podcasts": _show_podcasts}
         parts += [(title, partial(show, numbers, request)) for title, show in shows.items()]
-        # Give each process one item at a time, so that none waits for the last item of a run.
+        # Give each process one item at a time, so that no process is idle while another finishes the last item of a
+        # run.
         with Steps("Demo"), ThreadPoolExecutor(executor.processes) as pool:
             outcomes = list(pool.map(lambda part: _attempt(*part), parts))
     build(out)
@@ -115,7 +116,7 @@ def _install_more() -> tuple[str, ...]:
 
 
 def _show_system(numbers: Iterator[str], system: str, request: "RunRequest") -> bool:
-    """Evaluate one system, with further seeds if it is the seeded one; return whether every item was scored."""
+    """Evaluate one system, with further seeds if the demo uses several; return whether every item was scored."""
     complete = evaluate(system, request, which=next(numbers))
     if system == SEEDED:
         _show_seeds(numbers, request)

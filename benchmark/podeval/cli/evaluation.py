@@ -131,12 +131,13 @@ def _repeat(
 
 
 def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
-    """Print why items are unscored, with each kind of cause once and its metrics; return True if all items are scored.
+    """Print why items are unscored, naming each kind of cause once with its metrics; return True if all items are
+    scored.
 
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason why items are left for a later run, which is not an error.
+        left: the reason why items are left for a later run; this is not an error.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds
@@ -296,10 +297,10 @@ def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
 
 
 def require_name(name: str) -> str:
-    """Return a name that the user's own system can have.
+    """Return a name after checking that the user's own system can have it.
 
     Raises:
-        BadInput: the name contains other characters, or belongs to a system that comes with podeval.
+        BadInput: the name contains characters that are not allowed, or belongs to a system that comes with podeval.
     """
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
@@ -356,7 +357,9 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
 
 
 def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
-    """Return the options with the sampling of the preset's paper as fields; the user's own fields take precedence."""
+    """Return the options with the sampling settings of the preset's paper as fields; the user's own fields take
+    precedence.
+    """
     from podeval.benchmarks.presets import get_preset
 
     sampling = get_preset(options.preset).sampling if options.preset else {}

@@ -54,7 +54,7 @@ def room_of(module: str) -> str:
 
 
 def picture(checkout: Path) -> str:
-    """Draw the floors as SVG, with a line from a room to each room on the next lower floor that it imports."""
+    """Draw the floors as SVG, with lines from each room to the rooms on the next lower floor that it imports."""
     rooms = floors(checkout)
     layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
     arrows = {
@@ -147,7 +147,7 @@ def render_paper_presets() -> str:
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-"""The pages of the checkout; their studies contain a picture of the effects on each measured metric."""
+"""The pages of the checkout; the studies among them contain a picture of the effects on each measured metric."""
 
 
 def _fill_tables(page: str, tables: dict[str, str]) -> str:
@@ -310,7 +310,9 @@ STUDIES: dict[str, tuple[str, str]] = {
     "real raters": ("real_raters.csv", "No results of real raters are available yet."),
     "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
 }
-"""Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence for a missing file."""
+"""Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence that is shown if the file
+is missing.
+"""
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:

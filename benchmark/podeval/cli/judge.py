@@ -285,8 +285,8 @@ def battles(
 def write_prompts(
     out: Annotated[Path, typer.Option(help="folder to write to: a text file for each prompt")],
 ) -> None:
-    """Write the prompts of all judged metrics to files, as a starting point for other wordings, which --prompts FOLDER
-    uses.
+    """Write the prompts of all judged metrics to files, as a starting point for other wordings; --prompts FOLDER uses
+    them.
 
     Example: podeval judge prompts --out prompts
     """

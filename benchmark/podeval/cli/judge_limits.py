@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 PAUSE = 10.0
-"""Seconds between two lines about the use so far."""
+"""Seconds between two lines about the usage so far."""
 
 MaxCost = Annotated[
     float | None,
@@ -122,7 +122,7 @@ def tell_pilot(
     whole = Account()
     for account, judged in usage:
         if account.calls and judged:
-            # Without the records, the calls that they saved would have had to be made.
+            # Without the records, the calls that were answered from them would have had to be made.
             saved = (account.calls + account.from_records) / account.calls
             whole.add(account.scaled(seeds * total / judged * saved))
     if whole.calls:
@@ -173,7 +173,7 @@ def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
 
 
 def count_unasked(reasons: Iterable[str]) -> int:
-    """Count the questions that were not asked because the budget was used up, by the reasons for missing values."""
+    """Count, from the reasons for missing values, the questions that the budget did not allow."""
     from podeval.judges.budget import USED_UP
 
     return sum(USED_UP in reason for reason in reasons)

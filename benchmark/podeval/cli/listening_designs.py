@@ -30,7 +30,7 @@ def new(
     low: Annotated[Path | None, typer.Option(metavar="FOLDER", help="folder of the hidden low anchors")] = None,
     scales: Annotated[list[str] | None, typer.Option("--scale", help="scale of a MOS test; ACR by default")] = None,
 ) -> None:
-    """Write the design of a test from folders of recordings, which are matched by file name.
+    """Write the design of a test from folders of recordings; recordings are matched by file name.
 
     Example: podeval listening new mos --systems aria/ basso/ --out test.yaml
     """
@@ -97,7 +97,7 @@ def _print_design(design: "Design") -> None:
 
 
 def count_of(number: int, name: str) -> str:
-    """Return a number with a noun, which is given in the singular."""
+    """Return a number with a noun in the right form; `name` is the singular."""
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 

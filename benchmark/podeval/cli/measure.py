@@ -254,7 +254,7 @@ def gather_sources(
 def _split_texts(
     metric: "Metric", files: Sequence[Path], texts: Sequence[Path]
 ) -> "tuple[Sequence[Path], Sequence[Path]]":
-    """Separate the measured files from their texts, of which there are none, one for all, or one for each.
+    """Separate the measured files from their texts; there may be no texts, one for all files, or one for each.
 
     Raises:
         BadInput: a text is given that the metric does not use, a required text is missing, or the numbers of files do

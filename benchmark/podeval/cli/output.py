@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LOG = "PODEVAL_LOG"
-"""Set to `json`, it makes each line of the log an object."""
+"""Environment variable; if it is `json`, each line of the log is a JSON object."""
 
 _LONGEST_LINE = 8_000
-"""Number of characters of an event that are logged; it is limited because parts of an event come from strangers."""
+"""Number of characters of an event that are logged; it is limited because parts of an event come from untrusted
+sources.
+"""
 
 REQUEST: ContextVar[str] = ContextVar("request", default="")
-"""Method and path of the request that is answered; its events are logged with it."""
+"""Method and path of the current HTTP request, which are logged with each of its events."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per line")]
 
@@ -123,7 +125,7 @@ class Steps(AbstractContextManager["Steps"]):
     Nested instances add their bars to the outer one, because a terminal can show only one set of bars.
 
     Args:
-        label: name of the work, which is shown before each step.
+        label: name of the work; it is shown before each step.
     """
 
     _shown: "ClassVar[Progress | None]" = None
@@ -152,8 +154,8 @@ class Steps(AbstractContextManager["Steps"]):
         Steps._shown = self._bars
         self._bars.start()
         if self._console.is_terminal:
-            # While bars are shown, rich replaces the standard streams and interprets escape sequences; it restores the
-            # streams at the end.
+            # While bars are shown, rich replaces the standard streams and interprets escape sequences; at the end, rich
+            # restores the streams.
             sys.stdout, sys.stderr = Printable(sys.stdout), Printable(sys.stderr)
         return self
 

@@ -79,7 +79,7 @@ def spread(
         address: the address of the cluster.
         cpus: number of processors per process on the cluster.
         gpus: number of GPUs per process on the cluster.
-        profile: the profile of the measuring models, which determines the number of processes on a GPU.
+        profile: the profile of the measuring models; it determines the number of processes on a GPU.
         together: the processes that `accelerate launch` started, each of which speaks its share.
 
     Raises:

@@ -79,8 +79,9 @@ def agreement(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how well metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
-    pairs that votes distinguish, groups of voters, and every rater compared with the mean of the others.
+    """Show how well metrics and judges agree with people (SRCC, PLCC, KRCC with intervals) and how well raters agree
+    with each other: pairs that votes distinguish, groups of voters, and every rater compared with the mean of the
+    others.
 
     With --audio or --values, metrics are compared on ratings in any layout that `podeval data fetch ratings` lists.
 
@@ -289,7 +290,8 @@ def papers(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute figures in the papers from other printed figures, or compare your own runs with print (--runs).
+    """Recompute figures in the papers from other printed figures, or compare your own runs with the printed figures
+    (--runs).
 
     A run belongs to a paper's system if it has the system's name, as in `--name indextts2`. For each figure whose
     material and protocol match those of the run, the printed value, ours, the difference and a verdict are shown; the

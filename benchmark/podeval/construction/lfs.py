@@ -256,7 +256,7 @@ def place_orders(
         lengths: minimum and maximum number of English words or Chinese characters.
         before: existing orders.
         gone: the ids of orders whose case was removed.
-        judging: the client of the language model that suggests topics.
+        judging: the client for the language model that suggests topics.
 
     Returns:
         The orders, and rows that wait because no topics were suggested for them.
@@ -274,7 +274,7 @@ def place_orders(
         scenario, _, language = kind.partition("/")
         for index, (number, topic) in enumerate(zip(missing[kind], topics, strict=True), len(used[kind]) + 1):
             name = f"{scenario}-{CODES[language]}-{index:04d}"
-            # The draw depends on the order's name, so the same plan orders the same lengths.
+            # The draw depends on the order's name, so the same plan always requests the same lengths.
             length = random.Random(name).randint(*lengths)  # noqa: S311
             facts = {"scenario": scenario, "language": language, "speakers": number, "length": length}
             orders.append(CaseOrder.model_validate({"id": name, "topic": topic, **facts}))

@@ -30,7 +30,7 @@ PERSONAL = {
     "phone number": re.compile(r"(?<![\w.+])\+?\d(?:[ ()-]{0,2}\d){8,14}(?!\w)"),
     "number of an identity card": re.compile(r"(?<!\d)\d{17}[\dXx](?!\d)"),
 }
-"""Patterns of personal data, which are searched for in every text whatever the judge finds."""
+"""Patterns of personal data; every text is searched for them, regardless of what the judge finds."""
 
 
 class Digest(JudgeAnswer):

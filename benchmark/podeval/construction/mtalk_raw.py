@@ -1,11 +1,11 @@
 """Make the semantic dialogues of an MTalk-Bench dataset from scenarios and capabilities: write, label, infer and
 select.
 
-A language model that sees only the user's last turn says whether that turn can be answered alone. It then names every
-capability of the taxonomy that the dialogue requires, and a smaller model names the main one (appendix B.1, scripts 2
-and 3). If the main capability is not the ordered one, people decide. The folder contains `orders.jsonl`, `raw.jsonl`,
-`labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv` for people's decisions, and then `dialogues.jsonl`
-for the later steps.
+A language model that sees only the user's last turn says whether that turn can be answered alone. A language model then
+reads the whole dialogue and names every capability of the taxonomy that it requires, and a smaller model names the main
+one (appendix B.1, scripts 2 and 3). If the main capability is not the ordered one, people decide. The folder contains
+`orders.jsonl`, `raw.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv` for people's
+decisions, and then `dialogues.jsonl` for the later steps.
 """
 
 from collections import Counter
@@ -187,7 +187,7 @@ def select(workshop: Workshop, accept_all: bool) -> None:
     A candidate whose inferred capability is not the ordered one waits until a person has decided between them.
     """
     candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")
-    # A dialogue's number is its position among its scenario's orders, which only grow.
+    # A dialogue's number is its position among its scenario's orders; orders are only ever added.
     numbers, placed = dict[str, str](), Counter[str]()
     for order in workshop.read(ORDERS, DialogueOrder):
         placed[order.scenario] += 1

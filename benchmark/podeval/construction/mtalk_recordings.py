@@ -76,7 +76,7 @@ class State:
 
 
 def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
-    """Find the recordings, which are named by turn (`para-3-1-2.wav`, any audio format), and list the missing ones."""
+    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list the missing ones."""
     files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
     takes, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:
@@ -252,7 +252,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         BadAudio: the recording or a sound cannot be read.
         CannotScore: the recording or a sound is silent.
     """
-    # Each sound has its own ratio to the speech alone.
+    # Each sound is mixed at its own ratio to the speech alone.
     speech = mixed = _read_mono(recording)
     for tag, share in locate_tags(text):
         sound = sounds.get(tag.casefold())
@@ -261,7 +261,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         samples = _read_mono(sound.file)
         at = min(share * len(speech), len(speech) - 1) / RATE
         if sound.kind == "background":
-            # The sound lasts as long as the speech, and is repeated if it is shorter.
+            # The sound lasts as long as the speech; a shorter sound is repeated.
             samples, at = np.resize(samples, len(speech)), 0.0
         mixed = mixed + (put_in(speech, samples, RATE, sound.snr_db, at) - speech)
     # Attenuate a mix that would clip.
@@ -293,7 +293,7 @@ def _read_mono(path: Path) -> NDArray[np.float32]:
 Samples = NDArray[np.float32]
 
 FADE = 0.02
-"""Length of the fade at either end of a sound, seconds."""
+"""Length of the fade at either end of a sound, in seconds."""
 
 _FRAME, _RANGE_DB = 0.02, 40.0
 
@@ -314,7 +314,8 @@ def measure_active_power(speech: Samples, rate: int) -> float:
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to speech once, starting at `at` seconds and cut at the end of the speech; return shape (frames,).
+    """Add a sound to speech once, starting at `at` seconds and cut where the speech ends; the result has the shape
+    (frames,).
 
     Raises:
         CannotScore: the speech or the sound is silent.

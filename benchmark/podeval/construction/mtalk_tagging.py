@@ -1,4 +1,4 @@
-"""Tag dialogues of an MTalk-Bench dataset: the manner of speech, and the sounds around it.
+"""Tag dialogues of an MTalk-Bench dataset with the manner of speech and with the sounds around it.
 
 A tag is written in parentheses where it applies, as in "(anxious tone) My parcel should have come." Two annotators work
 independently (a judge asked twice, or people), and a third resolves the differences in the review (paper, section 4.1
@@ -101,7 +101,7 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
     Args:
         dialogues: the dialogues; only those of type `sem` are tagged.
         kind: kind of the tags, `para` or `amb`.
-        judging: client of the judge that acts as both annotators, with two seeds.
+        judging: the client for the judge that acts as both annotators, with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
     waiting: dict[str, WaitingRow] = {}

@@ -93,7 +93,7 @@ ARENA_PROMPTS = {
     )
     for name, capability in CAPABILITIES.items()
 }
-"""Prompts of podeval's own for judges that compare two answers, by capability of the dataset's taxonomy."""
+"""podeval's own prompts for judges that compare two answers, by capability of the dataset's taxonomy."""
 
 
 class DialogueOrder(Order):
@@ -156,7 +156,7 @@ def place_orders(
         each: the number of dialogues for every scenario and capability.
         before: existing orders.
         gone: the ids of orders whose dialogue was removed.
-        judging: the client of the language model that suggests situations.
+        judging: the client for the language model that suggests situations.
     """
     alive = Counter(order.kind for order in before if order.id not in gone)
     kinds = [f"{s}/{c}" for s, c in product(SCENES, CAPABILITIES) if s in scenarios and c in capabilities]

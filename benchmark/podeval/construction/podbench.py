@@ -269,7 +269,7 @@ $form
 """)
 
 _TEMPLATES = {"en": _ENGLISH, "zh": _CHINESE}
-"""The prompt for a podcast script: its wording is podeval's own, its substance that of PodBench's Appendix D.1."""
+"""The prompt for a podcast script; the wording is podeval's own, and the content follows PodBench, Appendix D.1."""
 
 _LABEL = {"en": "Host {}: ", "zh": "主持人{}："}
 _MATERIAL = {"en": "[Material {}]", "zh": "【材料{}】"}

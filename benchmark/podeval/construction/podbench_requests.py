@@ -86,7 +86,8 @@ QUERY = Prompt(
 
 
 def read_documents(paths: Sequence[Path]) -> list[Document]:
-    """Read documents from text files, one each, and JSON Lines with `text` and optionally `id`, `licence`, `origin`.
+    """Read documents from text files, one per file, and JSON Lines with `text` and optionally `id`, `licence`,
+    `origin`.
 
     Raises:
         BadInput: a file cannot be read, a document is empty, or two documents have the same id.

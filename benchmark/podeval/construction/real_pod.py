@@ -24,7 +24,7 @@ from podeval.judges import Asked, Prompt
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"
 SUGGESTED, KEPT = 5, 3
-"""Number of topics per category: suggested ones, and those that people keep."""
+"""Number of topics per category that are suggested, and that people keep."""
 
 VOICES = 2
 _SHOWN = 400
@@ -113,7 +113,7 @@ def search_candidates(
             continue
         line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
         append_line(record, line)
-    # Write the table of candidates, and report topics without any.
+    # Write the table of candidates, and report topics without candidates.
     candidates = _list_candidates(record, kept)
     table = workshop.folder / EPISODE_TABLE
     lay_out(table, [_make_candidate_entry(one) for one in candidates])

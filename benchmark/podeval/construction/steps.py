@@ -1,8 +1,8 @@
 """List the steps of every construction with their inputs, and run a step in its folder.
 
-A step is a function of a workshop and of inputs by name: `files`, `judging` (a judge), `encode` (a sentence encoder),
-`read` (fetches documents), `accept_all`. Its keyword-only parameters are its settings, and their annotations describe
-each setting and its values.
+A step is a function that takes a workshop and, by name, some of these inputs: `files`, `judging` (a judge), `encode` (a
+sentence encoder), `read` (fetches documents), `accept_all`. Its keyword-only parameters are its settings, and their
+annotations describe each setting and its values.
 """
 
 import inspect
@@ -99,7 +99,7 @@ def run_step(
     workers: int = 4,
     budget: Budget | None = None,
 ) -> None:
-    """Run a step in its folder, which no other process may use at the same time; the workshop contains the report.
+    """Run a step in its folder, and add the report to `workshop`; no other process may use the folder at the same time.
 
     The judge's records are kept in the folder. Answered questions are not asked again, but questions without a usable
     answer are, so the same command resumes once the judge is fixed.
@@ -118,7 +118,7 @@ def run_step(
     Raises:
         BadInput: a required input is missing, or an unused one is given.
         BrokenRules: rows break the rules of the dataset.
-        ModelMissing: a required model is not installed; raised before a judge is asked anything.
+        ModelMissing: a required model is not installed; this is raised before any question is sent to a judge.
     """
     takes = set(inspect.signature(step).parameters)
     registry.require_profile(profile)

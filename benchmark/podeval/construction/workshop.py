@@ -36,7 +36,7 @@ Step = Callable[..., object]
 """A step of a construction; `podeval.construction.steps` lists its possible inputs."""
 
 Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
-"""A setting of a step that restricts it to some entries."""
+"""A setting of a step that restricts the step to some entries."""
 
 
 class StagedRow(BaseModel):
@@ -191,7 +191,7 @@ def ask_each(
     """Ask a judge about all rows at the same time; rows without a usable answer wait.
 
     Args:
-        judging: the client of the judge.
+        judging: the judge's client.
         rows: the rows, in this order.
         request: function that makes the request for a row.
         keep: function that makes the result from a row and its answer, or returns the reason for removing the row.
@@ -238,7 +238,7 @@ def suggest(
     """Have a language model suggest lines; a kind without usable suggestions waits.
 
     Args:
-        judging: the client of the language model.
+        judging: the language model's client.
         counts: requested number of lines by kind.
         used: lines that must not occur again, by kind.
         make_prompt: function that makes the prompt for a kind and a number of lines, with the placeholder `{used}`.
@@ -299,12 +299,12 @@ def _fold(line: str) -> str:
     return " ".join(line.split()).casefold()
 
 
-# Find near-duplicate rows by the cosine of sentence embeddings; the earliest row of each kind is kept.
+# Find near-duplicate rows by the cosine of sentence embeddings; the earliest row of each group is kept.
 
 ALIKE = "de-duplication"
 
 THRESHOLD = 0.8
-"""Cosine from which two texts are near-duplicates; LFS-Bench, appendix A.3."""
+"""Minimum cosine at which two texts are near-duplicates; LFS-Bench, appendix A.3."""
 
 
 def drop_near_duplicates(

@@ -17,10 +17,12 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
 
 SAMPLE = "sample"
-"""Name of the source with a few rows written by podeval in the real schema, which must never pass for the benchmark."""
+"""Name of the source with a few rows written by podeval in the real schema; these rows must never be mistaken for the
+benchmark.
+"""
 
 LOCK = "podeval-build.json"
-"""File that records a build: its sources with their hashes, rows and hashes of the Parquet files."""
+"""File that records a build: its sources with their hashes, and the rows and hashes of its Parquet files."""
 
 
 CURATOR = (

@@ -101,7 +101,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
         read: function that fetches a document.
 
     Raises:
-        BadInput: the link is not a link to an episode.
+        BadInput: the link does not lead to an episode.
     """
     target = EpisodeLink.parse(link)
     feed = guid = ""

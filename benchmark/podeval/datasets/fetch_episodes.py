@@ -56,7 +56,7 @@ class Attempt:
         reason: the reason if the episode was not found; otherwise None.
         via: the directory that gave the address of the audio, `lookup` or `feed`.
         title: the title in that directory, which is also the source of `guid` and `published`.
-        enclosure: address of the audio without user, query and fragment, which may contain secrets.
+        enclosure: address of the audio without user, query and fragment, because these may contain secrets.
         file: name of the file in the folder.
         bytes: size of the file.
         sha256: hash of the file.

@@ -27,7 +27,7 @@ from podeval.errors import BadInput
 from podeval.models.downloading import Watch, download, end_reads, make_client
 
 LOOKUP_HOST, LOOKUP_PAUSE = "itunes.apple.com", 3.0
-"""Seconds between lookups: Apple asks for no more than about 20 a minute."""
+"""Host of Apple's lookups, and seconds between two lookups; Apple asks for no more than about 20 per minute."""
 
 
 class AddressRefused(BadInput):
@@ -72,7 +72,8 @@ class Web:
         """
         self._client.cookies.clear()
         if not self._allow_private:
-            # The transport checks every address; this refuses private ones that httpx does not recognise as addresses.
+            # The transport checks every address; this check refuses private ones that httpx does not recognise as
+            # addresses.
             with contextlib.suppress(ValueError):
                 _refuse_private_literal(url, urlsplit(url).hostname or "")
         try:
@@ -221,9 +222,8 @@ def is_public_address(address: str) -> bool:
     if isinstance(literal, ipaddress.IPv6Address):
         if literal.ipv4_mapped:
             return is_public_address(str(literal.ipv4_mapped))
-        # All assigned addresses are in this range. Because they may lead into a private network, the addresses in it
-        # that tunnel to IPv4 (6to4, Teredo) are in the list below, and translators (64:ff9b::/96) are outside the
-        # range.
+        # All assigned addresses are in this range. Addresses that tunnel to IPv4 (6to4, Teredo) may lead into a private
+        # network; those in the range are in the list below, and translators (64:ff9b::/96) are outside the range.
         if literal not in _GLOBAL_UNICAST:
             return False
     if any(literal in network for network in _NOT_PUBLIC if network.version == literal.version):
@@ -239,9 +239,9 @@ _NOT_PUBLIC = tuple(
             # Special addresses in IANA's registries (RFC 6890 and later) that safehttpx and some versions of Python
             # from 3.11 on treat as public: shared, assigned to protocols, anycast relays, documentation.
             *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
-            # Metadata addresses of clouds outside these ranges: Azure's. (Oracle's 192.0.0.192, Alibaba's
-            # 100.100.100.200, Amazon's fd00:ec2::254 and Google's fd20:ce::254 are inside them or are not global
-            # unicast.)
+            # The only metadata address of a cloud that is outside these ranges is Azure's. (Oracle's 192.0.0.192,
+            # Alibaba's 100.100.100.200, Amazon's fd00:ec2::254 and Google's fd20:ce::254 are inside them or are not
+            # global unicast.)
             "168.63.129.16/32",
         ),
     )

@@ -58,7 +58,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
             turns.setdefault(turn["dialogue"], []).append(turn)
         for row in rows:
             row["user"] = [turn for turn in turns.get(row["id"], []) if turn["id"] in row["turn_ids"]]
-    # The digest is the same for equal content; bytes are replaced with their SHA-256.
+    # The digest is the same for identical content; bytes are replaced with their SHA-256.
     content = json.dumps(
         rows, ensure_ascii=False, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest()
     )

@@ -33,7 +33,7 @@ class Taxonomy:
         content = json.loads(path.read_text(encoding="utf-8"))
         self.version: str = content["version"]
         self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
-        """The scenarios in the paper's order: the first number of a dialogue counts from 1."""
+        """The scenarios in the paper's order; a dialogue's first number is the position of its scenario, from 1."""
         self.capabilities = {str(capability["name"]): str(capability["type"]) for capability in content["capabilities"]}
         """Dimension of each capability."""
         prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])

@@ -27,7 +27,7 @@ def read_facts() -> Facts:
 
 
 def find_bucket(kind: str, number: int | None) -> str | None:
-    """Return the name of the bucket into which a number falls; None without a number, or outside the paper's buckets.
+    """Return the name of the bucket into which a number falls; None if there is no number or no such bucket.
 
     Args:
         kind: `input_buckets` (tokens, K = 1024) or `speaker_buckets`.

@@ -27,7 +27,7 @@ EVAL = "eval.yaml"
 """File that makes a dataset repo one of the Hub's benchmarks."""
 
 _NOT_TAKEN = (400, 422)
-"""HTTP statuses by which the Hub refuses the content of a file."""
+"""HTTP statuses with which the Hub refuses the content of a file."""
 
 
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:
@@ -126,7 +126,8 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if it does not contain part of one.
+    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if the repo contains no part of
+    one.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.

@@ -218,7 +218,7 @@ def read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
 
 
 def read_topic_id(item: Mapping[str, Any]) -> int | None:
-    """Return the paper's number of a topic, which is at the end of its id."""
+    """Return the paper's number of a topic, which is at the end of the topic's id."""
     number = str(item.get("id")).rpartition("_")[2]
     return int(number) if number.isdecimal() else None
 
@@ -267,7 +267,7 @@ PROVENANCE = (
     "accepted readings are not shown to systems. The models of the embedded profile produce the rows of `episodes`, "
     "each of which names them, and clips are grouped as in PodEval."
 )
-"""Authors of the scripts and speakers of their voices, for the card, as a sentence that continues."""
+"""Provenance of the rows, for the card."""
 
 RESPONSIBLE_USE = ResponsibleUse(
     use_cases=(

@@ -32,7 +32,7 @@ from podeval.texts import write_sentence
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
 )
-"""Pattern of a model's page on the Hub, or of a page below it."""
+"""Pattern of the address of a model's page on the Hub, or of a page below it."""
 
 _DESCRIPTION = 600
 """Number of characters of the card that serve as the description if the submitter writes none."""
@@ -46,7 +46,7 @@ def draft_document(
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
         benchmark: name of the benchmark.
-        track: a track of the benchmark; its first by default.
+        track: a track of the benchmark; by default, the first one.
         task: task of the model; by default the task on its card, otherwise text-to-speech.
         api: client of the Hub.
 
@@ -251,7 +251,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
     Args:
         desk: the desk that accepts submissions.
         plain: the document as filled in so far.
-        jobs: machines of the Hub that run models here, if any.
+        jobs: machines of the Hub that run models for this board, if any.
 
     Raises:
         HubUnavailable: the Hub does not answer.

@@ -54,7 +54,7 @@ def list_entries(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def list_runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ...]:
-    """List the runs of tracks, each given as a benchmark and one of its tracks; unknown tracks have none."""
+    """List the runs of tracks, each given as a benchmark and one of its tracks; unknown tracks have no runs."""
     runs = []
     for name, track in tracks:
         splits = benchmarks.get(name).splits if name in benchmarks.list_benchmarks() else ()
@@ -76,7 +76,7 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def find_trial(document: Submission, folder: Path) -> tuple[RunEntry, ...]:
-    """Find the runs for which a folder has outputs, if it has none for the document's own entries."""
+    """Find the runs for which a folder has outputs, if it has no outputs for the document's own entries."""
     supplied = [run for run in list_possible_runs(document) if (folder / run.folder).is_dir()]
     return () if set(supplied) & set(list_entries(document)) else tuple(supplied)
 
@@ -98,7 +98,7 @@ def list_run_folders(row: SubmissionRow, board: Path) -> list[tuple[RunEntry, Ru
 
 
 def list_expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
-    """List the names that a file may have for each expected output, which is named by item, or by item and turn."""
+    """List the names that a file may have for each expected output; outputs are named by item, or by item and turn."""
     endings = SCRIPT if entry.track == "write" else AUDIO_ENDINGS
     names = [
         name

@@ -1,4 +1,4 @@
-"""Collect a run's outputs from the files of an untrusted process, which are checked only by name and type.
+"""Collect a run's outputs from the files of an untrusted process; the files are checked only by name and type.
 
 A second sandbox decodes audio and rewrites it as FLAC, and only this copy is kept. A line of the process's log is used
 if it is well-formed, belongs to a requested item, and names plain files next to the log.
@@ -67,7 +67,8 @@ class Intake:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """Read new complete lines of a folder's log; return them and the position of the next line. More may follow.
+        """Read new complete lines of a folder's log; return them and the position of the next line. Call it again until
+        there are no new lines.
 
         Raises:
             BadInput: the log is not a plain file, or it or one of its lines is larger than allowed.
@@ -190,7 +191,7 @@ class Intake:
 
 @contextlib.contextmanager
 def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
-    """Open a sandbox; when the block ends, every process in it is dead.
+    """Open a sandbox; when the block ends, every process in the sandbox has been killed.
 
     Raises:
         MachineFault: the sandbox cannot be started on this machine, or this machine is at fault for how it ended.

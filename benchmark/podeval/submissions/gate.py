@@ -36,7 +36,7 @@ class PinnedSource:
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
-        parameters, weight_bytes: sums over both repos, from the headers of the weights.
+        parameters, weight_bytes: totals for the model and its base, from the headers of the weights.
         content: digest of the content of a supplied folder.
     """
 
@@ -63,7 +63,7 @@ class Gate:
         api: the Hub's client; by default one with the token of the logged-in user.
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.
-        uploads: folder of uploads, from which outputs may always come.
+        uploads: folder of uploads; outputs may always come from it.
         trial: runs whose outputs are checked in place of the document's entries.
     """
 
@@ -111,7 +111,7 @@ class Gate:
                 (source.base is not None, "base", "no-adapter-repo", {"repo": source.repo}),
                 ("config.json" not in repo.files, "task", "no-config", {"repo": source.repo}),
             )
-        # Add up both.
+        # Add up the weights of the model and its base.
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
         refusals += _check_size(size, count, self.limits)
@@ -240,7 +240,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
         yield write_refusal("licence", "card-without-licence", repo=repo.repo)
         return
     licence_name = repo.card.get("license_name")
-    # Text only: a YAML list of lists of the same lists is short in the file but endless when written out.
+    # Text only: a YAML list of lists of the same lists is short in the file but huge when it is converted to text.
     licence_name = licence_name if isinstance(licence_name, str) else ""
     names = {stated.casefold(), licence_name.casefold()}
     if (
@@ -256,7 +256,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
 def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can contain code."""
     config = repo.configs.get("config.json")
-    # One class of models has voices in a pickle of tensors, which is checked when it is fetched.
+    # One class of models has voices in a pickle of tensors; this file is checked when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
     yield from select_refusals(
@@ -306,7 +306,9 @@ def list_placeholders(document: Submission) -> Iterator[Refusal]:
 
 
 def check_task(document: Submission) -> Iterator[Refusal]:
-    """Check that there is an adapter for the model's task, that it fits the tracks, and that each split has one."""
+    """Check that there is an adapter for the model's task, that the task fits the tracks, and that no two tracks share
+    a split.
+    """
     runs: dict[str, list[str]] = {}
     for run in list_entries(document):
         runs.setdefault(run.folder, []).append(run.track)

@@ -49,7 +49,7 @@ class GenerationSettings:
 
     Attributes:
         command: the generating program, which takes a job file as its argument.
-        limits: limits of the sandbox; the time limit is the sum over the items.
+        limits: limits of the sandbox; the time limit is the sum of the items' limits.
         bounds: limits for a recording.
         item_seconds: time limit per item in seconds; an item that takes longer fails.
         trusted: whether models run without isolation; only for models that the operator vouches for.
@@ -77,7 +77,8 @@ class GenerationSettings:
 def write_task(
     entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
 ) -> Path:
-    """Write a model's tasks as a folder of items, voices and the job with its other fields; return the job file.
+    """Write a model's tasks to a folder: the items, the voices and the job, with its other fields in `job`; return the
+    job file.
 
     The model sees the folder under the path `seen_at`.
     """
@@ -128,7 +129,9 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
 
 def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
-    """Mark items as failed after a crash: the one on which it crashed, or all if no outputs came; yield them."""
+    """Mark items as failed: the one on which the model crashed, or all if it did not crash or did so too often; yield
+    them.
+    """
     if ended.failure is None:
         reason, failed = "the system ended without returning anything for it", left
     else:
@@ -193,7 +196,8 @@ class SandboxRunner:
                     running.stop(str(error))
                     break
                 new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
-                # The amount is limited each time; reading continues as long as the last part contained requested items.
+                # The size of each read is limited; reading continues as long as the last part contained requested
+                # items.
                 unread = bool(new)
                 if new:
                     batches += 1
@@ -210,7 +214,7 @@ class SandboxRunner:
             return False
         if line.error is not None and line.cause == "ours":
             raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
-        # A line may occur twice in one reading; the first one counts.
+        # If a line occurs twice in one read, the first one is used.
         return True
 
     def _prepare(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:
@@ -246,7 +250,7 @@ class SandboxRunner:
             with contextlib.suppress(ValueError, RecursionError):
                 refusal = json.loads(path.read_bytes())
         if not isinstance(refusal, dict) or "reason" not in refusal:
-            # Once it has read the request, the program writes its reason to the requested file.
+            # Once the program has read its job, it writes its reason for a refusal to this file.
             last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
             raise OursFailed(f"the program that runs models could not start the model: {redact_line(last[0])[:1_000]}")
         reason = redact_line(str(refusal["reason"]))[:1_000]

@@ -1,7 +1,7 @@
 """Generation with an untrusted model as a job on the Hub, in its own container; outputs are fetched as they appear.
 
-A job belongs to a round of a submission's run, which the ledger records: a restarted worker finds the open round and
-continues to watch its job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same
+The ledger records each job with its round of a submission's run, so a restarted worker finds the open round and
+continues to watch the job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same
 intake.
 """
 
@@ -60,7 +60,7 @@ class FetchedResults:
         """Fetch items that have received a line since the last check, with their files in `out`.
 
         Args:
-            final: whether the job has ended, so missing files stay missing.
+            final: whether the job has ended, so missing files will not appear any more.
 
         Raises:
             Unusable: the files are larger than the limit for outputs.
@@ -310,7 +310,7 @@ class HubRounds:
             self.check()
 
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> JobInfo:
-        """Return the job of a round, which is found or newly started."""
+        """Find the job of a round, or start it, and return it."""
         jobs = self.hub.jobs
         job = self.hub.find_job(row)
         if job is None:

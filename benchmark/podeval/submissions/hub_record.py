@@ -37,14 +37,14 @@ from podeval.systems.submission import Model, Submission
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
-"""Final states, in which the figures no longer change and which only a withdrawal can follow."""
+"""Columns that are recorded only with the final states `published` and `refused`, because they change until then."""
 
 _MOST = 200
 """Maximum number of files in one commit."""
 
 FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
-"""Address of the board, unless `PODEVAL_BOARD_URL` gives another."""
+"""Address of the board, unless `PODEVAL_BOARD_URL` gives another one."""
 _APART = timedelta(minutes=10)
 """Time between two attempts at a proposal, during which a single worker holds it."""
 
@@ -58,7 +58,7 @@ class HubRecord:
     results: AppendOnly
 
     def push(self) -> int:
-        """Send every change of state that is not on the Hub; return their number.
+        """Send every change of state that is not on the Hub; return how many were sent.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends the rest.
@@ -75,7 +75,7 @@ class HubRecord:
         return len(new)
 
     def push_results(self, board: Path) -> int:
-        """Send every finished run of the board that is not on the Hub; return their number.
+        """Send every finished run of the board that is not on the Hub; return how many were sent.
 
         A run is sent under its submission's id, so a later submission of the same system is separate. Results of
         taken-down submissions are deleted first.
@@ -95,11 +95,11 @@ class HubRecord:
         return sent
 
     def push_all(self, board: Path) -> tuple[int, int]:
-        """Send the board's changes of state and runs; return their numbers."""
+        """Send the board's changes of state and runs; return how many changes and how many runs were sent."""
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
-        """Delete the results of taken-down submissions, also from the repo's history; return the number of files."""
+        """Delete the results of taken-down submissions from the repo and its history; return the number of files."""
         taken_down = set(self.queue.database.list_rows(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0
@@ -110,7 +110,7 @@ class HubRecord:
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
-        """Insert the submissions that this database lacks; return their number.
+        """Insert the submissions that this database lacks; return how many were inserted.
 
         A submission that a worker held is queued, because that worker's folder is not available on this machine.
 
@@ -132,7 +132,9 @@ class HubRecord:
         return count
 
     def read_back_results(self, board: Path) -> int:
-        """Write the latest results of each system that the board's folder lacks; return the number of files."""
+        """Write each system's latest results to the board's folder, except existing files; return how many were
+        written.
+        """
         # Choose the latest published submission for each system's run.
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
@@ -196,7 +198,9 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
 
 
 def _take_in(records: list[dict[str, Any]], session: Session) -> int:
-    """Insert a submission with its history, unless it exists already or a step is missing; return the number."""
+    """Insert a submission with its history, unless it exists already or a step is missing; return 1 if it was inserted,
+    otherwise 0.
+    """
     last = records[-1]
     kept = {key: value for record in records for key, value in record["submission"].items()}
     if session.get(SubmissionRow, kept["id"]) is not None:

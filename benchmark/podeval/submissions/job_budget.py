@@ -1,6 +1,7 @@
 """The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
-The amounts are in the database, so a restarted worker, or another one, finds the spent amount and the running job.
+The amounts are in the database, so a restarted worker, or another one, knows how much has been spent and finds the
+running job.
 """
 
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ class Ledger:
         self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=datetime.now(UTC))
 
     def settle_lost(self, row: HubJob) -> None:
-        """Settle a round whose job is lost at the reserved amount."""
+        """Settle a round at the reserved amount, because its job is lost."""
         self._change(row, stage="GONE", spent=row.reserved, ended_at=datetime.now(UTC))
 
     def rounds(self, submission: str, run: str) -> list[HubJob]:
@@ -156,7 +157,7 @@ def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
 
 
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
-    """Compute the cost of an ended job in US dollars from its running time; if unknown, it is the reserved amount."""
+    """Compute the cost of an ended job in US dollars from its running time; if unknown, return the reserved amount."""
     ran = info.durations.running_secs if info.durations else None
     return row.reserved if ran is None else min(row.reserved, row.per_minute * ran / 60)
 

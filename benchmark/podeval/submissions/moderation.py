@@ -61,7 +61,7 @@ class SubmissionModeration:
         queue: queue of submissions.
         board: folder of runs.
         rebuild: function that rebuilds the board's tables.
-        retired: function that is called after recordings were deleted, so that this process stops playing them.
+        retired: function that is called after recordings have been deleted, so that this process stops playing them.
         clock: function that returns the time in UTC.
     """
 
@@ -122,7 +122,7 @@ class SubmissionModeration:
         self._rebuild(self._board)
 
     def _note(self, action: str, subject: str, reason: str, by: str) -> tuple[str, Also]:
-        """Return the reason, and a function that notes a decision, for the transaction that carries it out."""
+        """Return the reason, and a function that records a decision in the transaction that carries it out."""
         now, reason = self._clock(), validate_reason(reason)
         return reason, lambda session: note(session, action, subject, reason, by, now)
 
@@ -156,7 +156,7 @@ def take_down(
 
 
 def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> None:
-    """Carry out a decision, which may come from a board that a restore replaces."""
+    """Carry out a decision; it may come from a board that is being replaced by a restore."""
     try:
         row = queue.get(decision.submission)
     except BadInput:

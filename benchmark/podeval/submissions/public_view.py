@@ -1,6 +1,6 @@
 """The public facts about a submission, and the log in which a worker writes a line for each item and each run.
 
-It does not show secrets, people's addresses, or folders and names of the board's machines.
+Neither shows secrets, people's addresses, or folders and names of the board's machines.
 """
 
 import re
@@ -35,7 +35,7 @@ _WORKER = re.compile(r"[^\s:]+:\d+")
 
 
 def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
-    """Return the public facts of a submission, with its position in the queue if it has one, as plain data."""
+    """Return the public facts about a submission, with its position in the queue if it has one, as plain data."""
     document = row.document
     pinned = row.pinned or {}
     source = document["source"]
@@ -69,7 +69,7 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
 
 
 def list_public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-    """Return the public view of submissions, with their places in the queue."""
+    """Return the public view of submissions, with their positions in the queue."""
     standings = queue.standings()
     return [describe_publicly(row, standings.get(row.id)) for row in rows]
 
@@ -89,7 +89,7 @@ def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
 
 
 def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
-    """Return the public facts of changes of state as plain data, without workers' names."""
+    """Return the public facts about state changes as plain data, without workers' names."""
     return [
         {
             "state": step.after,
@@ -132,7 +132,7 @@ def sum_cost(jobs: Sequence[HubJob]) -> dict[str, float]:
 
 
 def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) -> dict[str, Any]:
-    """Return the public facts of a submission's jobs, with their cost, and of its pull requests as plain data.
+    """Return the public facts about a submission's jobs (including their cost) and its pull requests as plain data.
 
     `at_most` and `spent` are US dollars; `spent` is None while a job runs.
     """
@@ -157,7 +157,7 @@ def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) 
 
 
 class SubmissionLog:
-    """The log of the submissions of a database."""
+    """The log of the submissions in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -188,7 +188,7 @@ class SubmissionLog:
         self._database.write(write)
 
     def note_output(self, submission: SubmissionRow, item: str, output: Output | None) -> None:
-        """Report that an item, `<benchmark>/<split>/<item>`, exists, or the reason why it does not."""
+        """Report that the output of an item, `<benchmark>/<split>/<item>`, exists, or why it does not."""
         if output is None:
             return
         if output.failed:
@@ -205,7 +205,7 @@ class SubmissionLog:
 
 
 def delete_log(session: Session, id: str) -> None:
-    """Delete the log of a submission, which may quote its content."""
+    """Delete the log of a submission, because the log may quote the submission's content."""
     session.execute(delete(SubmissionLogLine).where(SubmissionLogLine.submission == id))
 
 

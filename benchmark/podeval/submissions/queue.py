@@ -35,7 +35,7 @@ from podeval.texts import write_sentence
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], object]
-"""Additional work in the transaction of a change."""
+"""Additional work that is done in the transaction that changes a state."""
 
 _CLOCKS_AGREE = timedelta(minutes=1)
 """Maximum difference between the clocks of workers."""
@@ -127,8 +127,8 @@ class Queue:
     ) -> SubmissionRow:
         """Store a document as a new submission, which is on disk when this returns.
 
-        The document is valid plain data; its folder is needed if it names files next to it. `owner_proven` means that
-        the submitter provably owns the submission; without `quotas`, the owner's quotas do not apply.
+        The document is valid plain data; its folder is needed if it names files next to it. `owner_proven` states that
+        the submitter has proven that they own the submission; without `quotas`, the owner's quotas do not apply.
 
         Raises:
             SubmissionRefused: the document is a duplicate, or the owner has too many submissions.
@@ -327,7 +327,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Correct times that a fast clock has set far into the future, so that nothing waits for them."""
+        """Correct times that a fast clock has set far into the future, so that no submission waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

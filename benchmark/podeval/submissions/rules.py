@@ -56,7 +56,7 @@ def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
 
 
 def select_refusals(*faults: tuple[object, str, str, Mapping[str, object]]) -> list[Refusal]:
-    """Write a refusal for each fault, which is given as a rule, the code of its sentence, and its values."""
+    """Write a refusal for each fault; a fault is given as a rule, the code of its sentence, and its values."""
     return [write_refusal(rule, code, **values) for is_there, rule, code, values in faults if is_there]
 
 
@@ -106,7 +106,7 @@ class OursFailed(PodevalError):
 
 @dataclass(frozen=True)
 class GateLimits:
-    """The limits of this board on running and storing.
+    """The limits of this board on running models and storing files.
 
     Attributes:
         weight_bytes: total size of the weights of a model and its base.

@@ -2,8 +2,8 @@
 
 APScheduler runs in one process and stores nothing, so everything is due again after a restart. Procrastinate wakes
 workers on PostgreSQL and stores nothing about submissions: a job only means "check the queue", and there is exactly one
-for each waiting submission. A woken worker claims the next submission, which may differ from the one that woke it; the
-next `announce` replaces a lost job. Only the queue assigns submissions to workers.
+for each waiting submission. A woken worker claims the next submission, which may differ from the one for which it was
+woken; the next `announce` replaces a lost job. Only the queue assigns submissions to workers.
 """
 
 import logging
@@ -24,7 +24,7 @@ Work = Callable[[], Any]
 def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> Iterator[None]:
     """Run each task periodically while the block runs, but never twice at the same time.
 
-    Failed tasks are logged, and tried again at their next scheduled time.
+    Failed tasks are logged, and run again at their next scheduled time.
 
     Raises:
         BadInput: APScheduler is not installed.
@@ -36,7 +36,7 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
         from apscheduler.schedulers.background import BackgroundScheduler
     except ModuleNotFoundError:
         raise BadInput("the scheduler needs APScheduler; run `pip install 'podeval[space]'`") from None
-    # Work that takes longer than its interval is not started twice, which is intended and needs no warning.
+    # Work that takes longer than its interval is not started twice; this is intended and needs no warning.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():
@@ -91,7 +91,7 @@ class Dispatch:
                     self._sender.schema_manager.apply_schema()
 
     def announce(self) -> int:
-        """Wake a worker for every waiting submission that is not announced; return their number."""
+        """Wake a worker for every waiting submission that has not been announced; return how many there were."""
         from procrastinate.exceptions import AlreadyEnqueued
 
         count = 0
@@ -113,7 +113,8 @@ class Dispatch:
 
         Args:
             once: function that lets a worker on the same queue process one submission.
-            wait: whether to wait for more until a signal stops it, instead of returning when nothing is announced.
+            wait: whether to wait for further submissions until a signal arrives, instead of returning when nothing is
+                announced.
         """
         import procrastinate
 
@@ -123,7 +124,8 @@ class Dispatch:
         def look() -> None:
             once()
 
-        # It polls instead of listening, because procrastinate ends a worker whose listener loses the server.
+        # It polls instead of listening, because procrastinate ends a worker whose listener loses its connection to the
+        # server.
         app.run_worker(
             queues=[CHANNEL],
             concurrency=1,

@@ -40,7 +40,7 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Submitter:
-    """The submitter: a name on the Hub, and the organisations of which they are proven members."""
+    """The submitter: a name on the Hub, and the organisations to which this person provably belongs."""
 
     name: str
     organisations: tuple[str, ...] = ()
@@ -228,7 +228,7 @@ class SubmissionService:
             except HubUnavailable:
                 break
             except Exception:
-                # An error of any kind does not delay other submissions; this one is tried again next time.
+                # An error of any kind does not delay other submissions; this one is checked again next time.
                 _LOG.exception("%s could not be checked", row.id)
                 continue
             done.append(self.queue.get(row.id))

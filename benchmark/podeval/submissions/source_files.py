@@ -90,7 +90,7 @@ def list_refusals(
             size=f"{files[large[0]] / 1e9:.1f}",
             most=f"{limits.output_file_bytes / 1e9:.0f}",
         )
-    # Check that each run has a file for every item, by a manifest or by names.
+    # Check that each run has a file for every item, named in a manifest or after the item.
     for entry in entered:
         try:
             choices = list_expected_names(entry, entry.items(data))

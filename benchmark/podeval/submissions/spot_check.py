@@ -5,7 +5,7 @@ way. If the supplied outputs are another draw from the same model, their figures
 much as those differ from each other: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)),
 where d is an item's supplied figure minus the mean of its generated ones, and s the standard deviation between seeds,
 pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below
-`store.spot_checks.LEVEL` the outputs differ.
+`store.spot_checks.LEVEL`, the outputs are considered different.
 """
 
 import math
@@ -34,10 +34,10 @@ from podeval.submissions.generation import GenerationSettings, SandboxRunner, ma
 from podeval.systems.submission import Model, Outputs, Submission
 
 SPOT_CHECK = "spot-"
-"""Prefix of the name of a check's folder on a worker's disk."""
+"""Prefix of the name of a spot check's folder on a worker's disk."""
 
 _SAME = 1e-6
-"""Relative difference below which figures count as equal if a model always produces the same output."""
+"""Relative difference below which figures are considered equal if a model always produces the same output."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SpotCheck:
     Attributes:
         board: folder of the runs on the board.
         work: folder for generated outputs, on a local disk.
-        fetch: function that fetches the files of a model: document, the gate's pins, folder.
+        fetch: function that fetches the files of a model, given the document, the gate's pins and the folder.
         gate: the gate that the named model must pass.
         making: settings for running models here.
         data: folder of built datasets.
@@ -67,13 +67,13 @@ class SpotCheck:
     def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[SpotCheckReport]:
         """Check a published submission on some items of each run, drawn with a seed.
 
-        Return a report for each of its runs, which is stored in the run's folder.
+        Return a report for each of its runs; each report is also stored in the run's folder.
 
         Raises:
             BadInput: it is not a published submission of outputs, or does not name a model for them.
             SubmissionRefused: the named model does not pass the gate.
             Unusable: the model cannot be run.
-            OursFailed: an item could not be generated because memory or a library is missing on this machine.
+            OursFailed: an item could not be generated because this machine lacks memory or a library.
             MachineFault: this machine cannot run the model; the message names the missing part.
         """
         document = Submission.model_validate(row.document)
@@ -171,7 +171,7 @@ Figures = Mapping[tuple[str, str, str], float]
 def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
     """Compare every key that all results have, by metric and key; p-values are adjusted over all keys.
 
-    The generated figures are a mapping for each seed.
+    There is one mapping of generated figures for each seed.
     """
     both = set(supplied).intersection(*map(set, generated))
     comparisons = []
@@ -227,7 +227,7 @@ def _measure(
 
 
 _OF_THE_MACHINE = ("rtf",)
-"""Figures that measure the speed of a machine rather than the outputs."""
+"""Metrics that measure the speed of a machine rather than the outputs."""
 
 
 def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:

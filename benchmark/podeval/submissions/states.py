@@ -1,4 +1,4 @@
-"""The states of a submission, the only function that changes a state and its history, the queue's order and its quotas.
+"""The states of a submission, the only function that changes a state and its history, and the queue's order and quotas.
 
 The order is by priority, then by owners in turn, then by arrival; waiting times are estimated from earlier submissions.
 Quotas and duplicates are checked in the transaction that stores a submission.
@@ -115,7 +115,7 @@ def get_row(session: Session, id: str) -> SubmissionRow:
 def note_step(
     session: Session, id: str, before: str, after: str, attempt: int, by: str, reason: str, now: datetime
 ) -> None:
-    """Write a change of state into the history of a submission."""
+    """Write a change of state to the history of a submission."""
     count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
     step = (session.scalar(count) or 0) + 1
     change = {"before": before, "after": after, "attempt": attempt, "made_by": by, "reason": reason, "at": now}
@@ -129,7 +129,7 @@ def is_waiting_for_operator(row: SubmissionRow) -> bool:
 
 
 def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -> list[SubmissionRow]:
-    """Sort submissions into the order in which they will be claimed, considering each owner's unfinished ones.
+    """Sort submissions into the order in which they will be claimed, considering each owner's unfinished submissions.
 
     An owner's second submission comes after everyone's first: owners with more submissions running or ahead come later.
     """
@@ -143,7 +143,7 @@ def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Estimate the seconds until the submission at a position is done, from others' durations; None without any."""
+    """Estimate the seconds until the submission at a position is done; None if there are no earlier durations."""
     if not durations:
         return None
     rounds = -(-position // max(1, workers))

@@ -108,7 +108,7 @@ class Workplace:
         executor: the processes that measure.
         data: folder of built datasets.
         fetch: function that fetches files.
-        hub: the runner of models as jobs on the Hub; with None, they run on this machine.
+        hub: the runner of models as jobs on the Hub; if None, models run on this machine.
     """
 
     queue: Queue
@@ -204,8 +204,8 @@ class SubmissionRuns:
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation of a submission.
 
-        Models run in a sandbox, and all untrusted data is read in one. The operator's own folder, which only the
-        command line accepts, is trusted; it is read without a sandbox, by a process with its own limits.
+        Models run in a sandbox, and all untrusted data is also read in a sandbox. The operator's own folder, which only
+        the command line accepts, is trusted; it is read without a sandbox, by a process with its own limits.
 
         Raises:
             MachineFault: a sandbox is needed, but not available here.

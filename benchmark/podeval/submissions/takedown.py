@@ -1,7 +1,7 @@
 """The content that a takedown deletes, how it is deleted, and the digests that identify it afterwards.
 
 A recording's digest covers its decoded samples, so a different name, system, folder, repo or lossless container does
-not change it, but a single different sample does. The digest of a script or an answer covers its words, without case
+not change it, but a single different sample does. The digest of a script or an answer covers its words, ignoring case
 and punctuation; silence has no digest, and neither do texts shorter than `LEAST_WORDS`, which anyone might say.
 """
 
@@ -177,7 +177,7 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
 
 
 def read_taken_down_marks(database: Database) -> dict[str, str]:
-    """Return the taken-down submission of each digest."""
+    """Return the taken-down submission that each digest belongs to."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     return {mark: row.name.removeprefix(_SETTING) for row in database.list_rows(query) for mark in row.value}
 
@@ -237,7 +237,8 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
     database.write(work)
     if database.is_sqlite:
-        # Overwritten data stays in the write-ahead log until it is written into the file, which active readers delay.
+        # Overwritten data stays in the write-ahead log until the log is written into the file; active readers delay
+        # this.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)
@@ -290,7 +291,7 @@ def delete_facts(contents: Collection[str]) -> None:
 
 
 def delete_tables(board: Path) -> None:
-    """Delete the tables of a board, which are rebuilt from its runs."""
+    """Delete the tables of a board; they are rebuilt from its runs."""
     for name in (BOARD, ITEMS, SYSTEMS):
         (board / name).unlink(missing_ok=True)
 

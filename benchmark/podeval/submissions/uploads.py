@@ -57,7 +57,7 @@ class Upload(recordings_zip.UnpackedZip):
     """Recordings that their owner uploaded; see `UnpackedZip`.
 
     Attributes:
-        token: name of the folder of the recordings, which a submission gives as its folder.
+        token: name of the folder with the recordings; a submission gives this name as its folder.
         at: time of the upload, in ISO form.
         size: bytes of all recordings.
     """
@@ -83,7 +83,7 @@ class Uploads:
     def take(self, archive: Path, owner: str, queue: Queue) -> Upload:
         """Unpack an archive in a separate process, and keep its recordings until they are submitted.
 
-        The archive is made readable for the process, which does not change it.
+        The archive is made readable for the process, but is not changed.
 
         Raises:
             BadInput: the whole archive is refused; the message gives the reason and the remedy.
@@ -103,7 +103,9 @@ class Uploads:
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
-        """Remove uploads that no submission needs, and the remains of killed processes; return their names."""
+        """Remove uploads that no submission needs, and files left behind by killed processes; return the names of the
+        removed files.
+        """
         now, removed = self._clock(), []
         for path in sorted(self.folder.glob("*")):
             old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING

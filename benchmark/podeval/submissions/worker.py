@@ -75,10 +75,11 @@ class Worker(Workplace):
         log: function that receives the events.
         look_over: function that is called when there is nothing to do; it checks submissions that arrived while the Hub
             was down.
-        proposals: object that proposes results to models' own repos, for submitters who requested it; with None, none
-            are proposed.
+        proposals: object that proposes results to models' own repos, for submitters who requested it; if None, no
+            results are proposed.
         alone: whether it makes no claims while another worker is working.
-        fault: the fault of this machine that returned the last submission to the queue; None if there was none.
+        fault: the fault of this machine because of which the last submission was returned to the queue; None if there
+            was none.
         at_work: the current submission.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it does not retry a submission that this machine could not run.
@@ -174,7 +175,7 @@ class Worker(Workplace):
                 self.log(f"{claim.id}: {state}: {reason}")
 
     def _wait(self, claim: Claim, fault: MachineFault) -> None:
-        """Give back a submission that this machine cannot run, which does not count as a failure."""
+        """Give back a submission that this machine cannot run; this does not count as a failure."""
         self.fault = fault
         self.rests[EVERYTHING if fault.everything else claim.id] = time.monotonic() + REST_SECONDS
         reason = write_sentence("ours-waits", why=str(fault))
@@ -246,7 +247,7 @@ class Worker(Workplace):
         for run in runs:
             pulse.check()
             paths.append(publish(run, self.board))
-        # The arena retires outputs of an earlier version, and never plays other sound in their place.
+        # The arena retires outputs of an earlier version, and never plays other audio in their place.
         retire_changed(self.queue.database, paths, "another version of its system was published", datetime.now(UTC))
         self.refresh(self.board)
         pulse.check()

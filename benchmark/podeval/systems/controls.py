@@ -35,7 +35,7 @@ HOLE, CLIPPED = 0.15, 0.5
 """Length in seconds of a hole and of a clipped stretch."""
 
 _FEWEST_WORDS = 5
-"""Minimum number of words of a sentence whose omission or repetition cannot be a recognition error."""
+"""Minimum number of words of a sentence whose omission or repetition cannot be mistaken for a recognition error."""
 
 _APART = 2.5
 """Minimum distance in seconds between two planted faults."""
@@ -44,7 +44,7 @@ _PERIOD = 0.02
 """Length in seconds of one period of the deepest voice."""
 
 _LOUD = 0.4
-"""Level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
+"""Minimum level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
 
 
 class Silence(SpeakingSystem):
@@ -132,7 +132,7 @@ class ShuffledVoices(ReaderControl):
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
             raise BadInput(f"{self.name} needs {people} voices, but {self._reader.name} has {count}")
-        # Exactly half are chosen, because swapping all by chance would only rename the speakers.
+        # Exactly half are chosen, because if chance swapped them all, the speakers would only be renamed.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
         for number in swapped:
@@ -268,7 +268,7 @@ def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[S
 
 
 def _wave(lines: Iterable[SpokenLine]) -> Iterator[SpokenLine]:
-    """Give each line the speed of a wave that starts at the reader's own pace."""
+    """Set the speed of each line according to a wave that starts at the reader's own pace."""
     start = 0.0
     for line in lines:
         yield replace(line, speed=round(_FASTEST ** math.sin(2 * math.pi * start / _WAVE), 2))
@@ -298,14 +298,15 @@ def plant_clipped(samples: Samples, rate: int, at: float) -> None:
 
 
 def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken: tuple[float, ...] = ()) -> float:
-    """Choose a moment of loud speech, in seconds, at least `_APART` away from others and a second before the end.
+    """Choose a moment of loud speech, in seconds; it is at least `_APART` from others and more than a second from the
+    end.
 
     Raises:
         BadInput: there is no such moment.
     """
     step = rate // 10
     levels = np.sqrt(np.mean(np.square(samples[: len(samples) // step * step].reshape(-1, step)), axis=1))
-    # The level stays high around it, so a fault falls within a sound.
+    # The level stays high around this moment, so a fault falls within audible speech.
     inner = np.min(np.lib.stride_tricks.sliding_window_view(levels, 5), axis=1)
     moments = (np.flatnonzero(inner >= _LOUD * np.percentile(levels, 90)) + 1) / 10
     fit = [

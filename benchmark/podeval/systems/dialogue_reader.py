@@ -102,7 +102,7 @@ class DialogueReader(SpeakingSystem):
         return self.read(script, self.lines(script), seed=seed)
 
     def read(self, script: Script, lines: Sequence[SpokenLine], *, seed: int = 0) -> Speech:
-        """Read the given lines of a script, whose voices may differ from those of its speakers.
+        """Read the given lines of a script; the voices of the lines may differ from those of the speakers.
 
         Raises:
             ModelMissing: the engine is not installed.
@@ -168,7 +168,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List the spoken lines of a script, without turns that contain nothing to speak.
+    """List the spoken lines of a script, omitting turns with nothing to speak.
 
     Args:
         script: the script.
@@ -296,7 +296,7 @@ def _under_ceiling(samples: Samples) -> Samples:
 # Written text is reduced to words and punctuation that engines can speak, without input that could break them.
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
-"""Words per minute of a person reading aloud; the second value is for Chinese characters."""
+"""Pace of a person reading aloud: words per minute, and Chinese characters per minute."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
@@ -315,8 +315,8 @@ _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 def make_speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; replace typographic forms, and shorten runs of one sign.
 
-    The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, which would
-    read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.
+    The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, because they
+    would read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)
@@ -343,13 +343,13 @@ def _plain_character(character: str) -> str:
 
 
 def _plain_letters(character: str) -> str:
-    """Replace mathematical bold, full-width forms, fractions and ligatures by the corresponding letters and digits."""
+    """Replace mathematical bold, full-width forms, fractions and ligatures with ordinary letters and digits."""
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 
 
 def estimate_seconds(text: str) -> float:
-    """Estimate the time that a person takes to read a text, by alphabetic words and Chinese characters per minute."""
+    """Estimate the time that a person takes to read a text, from its alphabetic words and Chinese characters."""
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
     return 60.0 * (words / PACE["words_per_minute"] + characters / PACE["characters_per_minute"])

@@ -83,7 +83,7 @@ def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
     """Turn any error that an engine raises on a line into a message that names the engine and the line.
 
     Raises:
-        SpeechFailed: the engine raised an error, of any kind, because it uses third-party code.
+        SpeechFailed: the engine raised an error, which can be of any kind because the engine is third-party code.
     """
     try:
         yield
@@ -132,12 +132,12 @@ class WorkerReader(DialogueReader):
 
 
 def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], characters: int) -> bytes:
-    """Run the worker over a job, and return its output.
+    """Run the worker on a job, and return the worker's output.
 
     Args:
         engine: the engine that speaks.
         arguments: the worker's arguments after the engine's name.
-        job: job for its standard input, as JSON.
+        job: the job, as JSON, for the worker's standard input.
         characters: number of spoken characters, for the time limit.
 
     Raises:

@@ -1,7 +1,7 @@
 """espeak-ng, the formant synthesiser that PodEval uses as its low anchor: intelligible, but clearly a machine.
 
 It does not need weights: the package `espeakng-loader` contains the library and its data. The library is C with global
-state, so each script is spoken in a child process, whose crash affects nothing else.
+state, so each script is spoken in a child process; if that process crashes, nothing else is affected.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper on its own.
 
-Both are deterministic. Hibari draws its noise from a given generator, and every line gets its own, derived from the
-seed and its position. Piper draws inside the ONNX graph, from a generator that continues from call to call and cannot
-be seeded; it therefore speaks without noise, and its speech does not depend on earlier speech.
+Both are deterministic. Hibari draws its noise from a given generator; every line gets its own generator, derived from
+the seed and the line's position. Piper draws inside the ONNX graph, from a generator that continues from call to call
+and cannot be seeded; it therefore speaks without noise, and its speech does not depend on earlier speech.
 """
 
 import json
@@ -53,7 +53,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
     """
     from piper import SynthesisConfig
 
-    # Its own normalisation would raise every sentence to full scale, whispers and shouts alike.
+    # Piper's own normalisation would raise every sentence to full scale, whispers and shouts alike.
     manner = SynthesisConfig(
         noise_scale=MANNER["noise_scale"],
         length_scale=MANNER["length_scale"] / line.speed,

@@ -1,7 +1,7 @@
 """Kokoro, a neural voice with 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Only its five Japanese voices come in packages, so it reads English with their accent. The espeak-ng in Piper's package
-converts words to sounds. Nothing is random: identical words give identical samples, whatever the seed.
+Only its five Japanese voices come in packages, so it reads English with a Japanese accent. The espeak-ng in Piper's
+package converts words to sounds. Nothing is random: identical words give identical samples, whatever the seed.
 """
 
 import json
@@ -73,13 +73,15 @@ class _Network:
         self._phonemizer = EspeakPhonemizer()
 
     def spell(self, text: str) -> list[int]:
-        """Return the numbers of a text's sounds, leaving out sounds that the network does not know."""
+        """Return the numbers of a text's sounds, leaving out sounds that the network does not support."""
         sentences = self._phonemizer.phonemize("en-us", text)
         sounds = " ".join("".join(sentence) for sentence in sentences)
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]
 
     def speak(self, sounds: Sequence[int], voice: str, speed: float) -> Samples:
-        """Speak sounds in a voice, which has a style for each number of sounds; the result has the shape (frames,)."""
+        """Speak sounds in a voice; each voice has a style for every number of sounds. The result has the shape
+        (frames,).
+        """
         style = self._voices[voice][len(sounds)].reshape(1, -1)
         tokens = np.array([[0, *sounds, 0]], np.int64)
         inputs = {"tokens": tokens, "style": style, "speed": np.full(1, speed, np.float32)}

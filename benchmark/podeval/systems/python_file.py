@@ -75,7 +75,7 @@ class PythonSystem(OwnMaker[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The file and the function that speak; an edited file is a different system."""
+        """The file and the function; an edited file is a different system."""
         return {"system": "python", "file": self._path.name, "function": self._name, "sha256": self.sha256}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
@@ -188,7 +188,7 @@ def open_python(reference: str) -> PythonSystem:
 def _load(path: Path, function: str) -> Callable[..., Any]:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # as for `python FILE.py`, it may import its neighbours
+        sys.path.insert(0, folder)  # as with `python FILE.py`, the file may import modules from its own folder
     try:
         module = import_file(path, f"podeval_own_{path.stem}")
     except Exception as error:

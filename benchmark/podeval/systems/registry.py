@@ -46,7 +46,7 @@ NAMES = tuple(SYSTEMS)
 
 
 def get(name: str) -> SpeakingSystem:
-    """Return a new instance of the system of this name; nothing is loaded before it speaks.
+    """Return a new instance of the system with this name; nothing is loaded until the system speaks.
 
     Raises:
         BadInput: there is no such system; the message names the closest.
@@ -66,7 +66,7 @@ CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (
 """Frequencies of the notes of each chord, in Hz."""
 
 RATE = 44_100
-"""Sampling rate of a mix in Hz, which is that of the separator used for measuring music."""
+"""Sampling rate of a mix in Hz; it is that of the separator used for measuring music."""
 
 CHORD_SECONDS, BELOW = 2.0, 15.0
 """Length of a chord in seconds, and how far the music is below the speech in dB."""

@@ -70,7 +70,7 @@ class RecordedUserTurn(JobPart):
 class Ask(JobPart):
     """An item: a script to speak, a prompt for a script, the topic of a whole podcast, or a person's turns to answer.
 
-    `voices` are reference recordings by speaker; a preset's voices are used only for speakers without one here.
+    `voices` are reference recordings by speaker; a preset's voices are used only for the other speakers.
     """
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
@@ -100,7 +100,7 @@ class Ask(JobPart):
 
 
 class SpeechFailed(PodevalError):
-    """A system was ready and accepted the script, but returned no usable speech, which is its fault and not ours."""
+    """A system was ready and accepted the script, but returned no usable speech; this is the system's fault."""
 
 
 class SpokenTurn(JobPart):
@@ -119,9 +119,9 @@ class Speech:
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order, without those that contain nothing to speak; empty if their times are unknown.
-        wall_seconds: time of synthesis and assembly, without loading models; an equal share of it for items made
-            together.
+        turns: spoken turns in order, omitting those with nothing to speak; empty if the times of turns are unknown.
+        wall_seconds: time of synthesis and assembly, without loading models; for items made together, each item gets an
+            equal share.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, the voice of each speaker, and the turns that were not spoken.
     """
@@ -251,7 +251,7 @@ class OwnMaker(OneByOne[P]):
         """Every parameter that changes its outputs, as plain JSON data; the seed is passed with each call."""
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
-        """Raise an error, before the first item, if it cannot do a single one of the items.
+        """Raise an error, before the first item is made, if it cannot do any of the items.
 
         Raises:
             BadInput: it can do none of them; the message says what is missing.

@@ -38,17 +38,17 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
             samples_of_line.extend(ctypes.string_at(samples, 2 * count))
         return 0
 
-    callback = _CALLBACK(keep)  # referenced by a name, because it would be garbage-collected while C still calls it
+    callback = _CALLBACK(keep)  # kept in a variable, or it would be garbage-collected while C still calls it
     library.espeak_SetSynthCallback(callback)
     # Breathy voices draw noise, which would otherwise be seeded with the time of day.
     library.espeak_ng_SetRandSeed(ctypes.c_long(job["seed"]))
     yield rate
     for voice, pitch, words_per_minute, text in job["lines"]:
         samples_of_line.clear()
-        # With an unknown name, the previous voice silently stays.
+        # If the name is unknown, espeak-ng silently keeps the previous voice.
         if library.espeak_SetVoiceByName(voice.encode()):
             sys.exit(f"this espeak-ng has no voice {voice!r}")
-        for parameter, value in ([RATE, words_per_minute], *job["parameters"], [PITCH, pitch]):  # voices reset them
+        for parameter, value in ([RATE, words_per_minute], *job["parameters"], [PITCH, pitch]):  # a voice resets them
             library.espeak_SetParameter(parameter, value, 0)
         content = text.encode()
         if library.espeak_Synth(content, ctypes.c_size_t(len(content) + 1), 0, 1, 0, _UTF8, None, None):

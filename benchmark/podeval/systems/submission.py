@@ -23,8 +23,8 @@ HTTPS = r"^https://[^\s\x00-\x1f\x7f<>\"']{3,400}$"
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+() -]{1,79}$"
 RESULTS_FILE = r"^[A-Za-z0-9_-]{1,64}\.csv$"
-# No control characters (including non-ASCII ones, which terminals obey), no line breaks except one kind, and no
-# characters that change the direction of the surrounding text.
+# No control characters (including non-ASCII ones, which terminals interpret), no line breaks (except \n in paragraphs),
+# and no characters that change the direction of the surrounding text.
 ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,200}$"
 PARAGRAPH = r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,2000}$"
 
@@ -298,7 +298,7 @@ BLOCKS: dict[tuple[str, ...], type[DocumentPart]] = {
     ("source", "reported"): Reported,
     ("source", "reported", "results"): ReportedFigure,
 }
-"""The block at each path of field names, without list positions and with the source's kind."""
+"""The class of the block at each path of field names; paths omit list positions and include the kind of source."""
 
 
 def build_json_schema() -> dict[str, Any]:

@@ -32,7 +32,7 @@ _RESULTS: Location = ("source", "results")
 
 @dataclass(frozen=True)
 class DocumentProblem:
-    """One mistake: its file, its place (line and column, from 1), its field, and the remedy.
+    """One mistake: its file, its position (line and column, from 1), its field, and the remedy.
 
     The column is 0 if a line has no useful columns, as in a table.
     """
@@ -192,7 +192,7 @@ def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Lo
 
 
 def _put_results_in_place(document: _Located, folder: Path | None) -> None:
-    """Replace the name of a results file by its rows, so figures are checked in the same way wherever they are
+    """Replace the name of a results file with its rows, so figures are checked in the same way wherever they are
     written.
     """
     source = document.data.get("source")
@@ -240,7 +240,7 @@ def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
 
 
 def _drop_consequences(error: ValidationError) -> list[ErrorDetails]:
-    """Drop errors that only follow from other errors: a list counts as empty if all its entries are wrong."""
+    """Drop errors that only follow from other errors: a list is reported as empty if all its entries are wrong."""
     details = error.errors()
     return [
         detail

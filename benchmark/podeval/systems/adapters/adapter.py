@@ -1,11 +1,11 @@
-"""Adapters: their interface, their list, their inputs and their outputs.
+"""The interface of adapters, the list of all adapters, and the inputs and outputs of their jobs.
 
 An adapter runs the models of one task: it declares the model classes that it can open, opens a folder of files without
 running any code in it, and turns items into audio, scripts or answers. Heavy libraries are imported only when a model
 is opened.
 
 A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to the folder of the
-items' file, so a sandbox only needs to mount these together.
+items' file, so a sandbox only needs to mount that folder.
 """
 
 import fcntl
@@ -37,7 +37,7 @@ Cause = Literal["system", "ours"]
 
 
 class NotPrepared(BadInput):
-    """An input of a job is missing or unreadable, which is the fault of the job's author and not of a model."""
+    """An input of a job is missing or unreadable; the job's author is at fault, not the model."""
 
 
 class Job(JobPart):
@@ -113,7 +113,7 @@ class Job(JobPart):
 
 
 class GeneratedAnswer(JobPart):
-    """A system's answer to one turn of a person: a file next to the log, and its words if the system provides them."""
+    """A system's answer to one turn of a person: a file next to the log, and the words if the system provides them."""
 
     turn: str
     audio: str
@@ -124,8 +124,8 @@ class GeneratedAnswer(JobPart):
 class Generated(JobPart):
     """A line of `generated.jsonl`: an item generated with a seed, or the reason for a missing output.
 
-    `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is their
-    ratio. `error` describes the fault, `cause` names the party at fault. `details` is the provenance.
+    `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is the
+    ratio of the two times. `error` describes the fault, `cause` names the party at fault. `details` is the provenance.
     """
 
     schema_version: Literal[1] = 1
@@ -151,7 +151,7 @@ class Generated(JobPart):
 
 
 def parse_json(form: type[Any], content: bytes, where: str) -> Any:
-    """Read an object of a pydantic class from JSON.
+    """Parse JSON into an object of a pydantic class.
 
     Raises:
         BadInput: the JSON does not fit the class; the message names the field and the reason.
@@ -163,8 +163,7 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
 
 
 class Log:
-    """The log of an output folder: a complete, synced line for each item in `generated.jsonl`, next to the item's
-    files.
+    """The log of an output folder: `generated.jsonl`, with a complete, synced line for each item, next to its files.
 
     Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that is repeatedly
     begun but never finished is eventually abandoned.
@@ -176,7 +175,7 @@ class Log:
         self._life = uuid.uuid4().hex
 
     def finished(self) -> dict[tuple[str, int], Generated]:
-        """Read the lines whose files all exist, by item and seed.
+        """Return the log's lines whose files all exist, by item and seed.
 
         Raises:
             BadInput: a complete line was not written by this version.
@@ -201,11 +200,11 @@ class Log:
         return {key for key, times in begun.items() if times >= TRIES}
 
     def begin(self, places: Sequence[tuple[str, int]]) -> None:
-        """Record the item that is about to be generated."""
+        """Record the items that are about to be generated."""
         self._append("begun.jsonl", [{"item": item, "seed": seed, "life": self._life} for item, seed in places])
 
     def finish(self, line: Generated) -> None:
-        """Store a line; after this returns, a kill does not lose it."""
+        """Store a line; once this has returned, the line survives even if the process is killed."""
         self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
 
     def _append(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
@@ -218,7 +217,7 @@ class Log:
 
 @dataclass(frozen=True)
 class ModelClass:
-    """A class of models that an adapter opens; only tiny models with random weights have been run with this code.
+    """A class of models that an adapter opens; this code has only been run with random weights.
 
     Args:
         type: the `model_type` in config.json.
@@ -244,7 +243,7 @@ class Adapter:
             folder and that of its base); raises `BadInput` for an unsupported class of model, weights in an unsupported
             form, or code in the folder.
         open: function that loads the model of a job; raises `BadInput` like `check`, or with the reason why the model
-            cannot be loaded, and `ModelMissing` for a library that this model needs.
+            cannot be loaded, and `ModelMissing` if a library that this model needs is not installed.
         packages: the libraries for all its models.
     """
 

@@ -13,9 +13,9 @@ from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-# CSM in transformers speaks the lines of a conversation, each with the earlier ones as context. A speaker is a number
-# in the text. The recordings before a line keep its voice consistent: the reference voices with their words (otherwise
-# the speakers' first lines) and the latest lines.
+# CSM in transformers speaks the lines of a conversation, each with the earlier ones as context. In the text, each
+# speaker is identified by a number. The recordings before a line keep its voice consistent: the reference voices with
+# their words (otherwise the speakers' first lines) and the latest lines.
 
 
 _LATEST = 3
@@ -80,12 +80,12 @@ class Csm(SpeechModel):
 
 
 # Dia in transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one. Each call draws a
-# new voice; to keep one, the model is prompted with a recording of it and its words. Speakers without a reference
-# recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under `audio_tokenizer/`
-# in the model's folder, or is given as the base.
+# new voice; to keep one, the model is prompted with a recording of that voice and the words spoken in it. Speakers
+# without a reference recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under
+# `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0
-"""Key of the first piece of a performance, which contains all voices."""
+"""Key of the first piece of a performance; this piece contains all voices."""
 
 
 class Dia(SpeechModel):
@@ -98,8 +98,8 @@ class Dia(SpeechModel):
     longest_line = 250
     most_speakers = 2
     laugh = "(laughs)"
-    longest = 15.0  # a prompt of this length and as much speech again fit into its window
-    prompt_seconds = 18.0  # its authors ask for five to ten; longer prompts leave no room in its window of 35 s
+    longest = 15.0  # a prompt of this length and as much new speech fit into its window
+    prompt_seconds = 18.0  # its authors ask for 5 to 10 s; longer prompts leave no room in its window of 35 s
 
     def open_processor(self, job: Job, device: str) -> Any:
         """Build the processor by hand, because its own loader follows a repo name in its config."""
@@ -135,7 +135,7 @@ class Dia(SpeechModel):
         return VoiceClip(reference.samples, f"[S{number}] {self.require_words(reference).text}")
 
     def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
-        """Generate the speech that follows the prompts, whose texts are tagged."""
+        """Generate the speech that follows the prompts; the texts of the prompts are tagged."""
         seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
         if seconds > 2 * self.prompt_seconds:
             raise BadInput(
@@ -163,7 +163,7 @@ class Dia(SpeechModel):
 
 # VibeVoice in transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
 #
-# A diffusion head draws the speech frame by frame; transformers takes its scheduler from diffusers.
+# A diffusion head draws the speech frame by frame; transformers takes the head's scheduler from diffusers.
 
 
 class VibeVoice(SpeechModel):
@@ -175,7 +175,7 @@ class VibeVoice(SpeechModel):
     title = "VibeVoice"
     languages = ("en", "zh")
     most_speakers = 4
-    longest = 2_400.0  # its window covers about 45 minutes, part of which the voices take up
+    longest = 2_400.0  # its window covers about 45 minutes, including the recordings of the voices
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:

@@ -2,8 +2,8 @@
 
 The process does not use the network. It may be killed at any time; another run generates the items that are not in its
 log. With several GPUs, it starts a copy of itself on each through accelerate. It exits with 0 when every item has a
-line, including failures; with 2 and a sentence if the model or the job cannot be used (also in `refused.json`, with the
-party at fault); with 3 if a copy died.
+line, including failures; with 2 and a sentence if the model or the job cannot be used (`refused.json` also contains the
+sentence, and names the party at fault); with 3 if a copy died.
 """
 
 import contextlib
@@ -124,7 +124,7 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    # This is outside the except block, because the error's frames keep the tensors that did not fit alive.
+    # This is outside the except block, because the error's frames keep alive the tensors that did not fit.
     free_memory()
     return OutOfMemory("a single item does not fit into memory; use a larger machine or a smaller model")
 
@@ -194,7 +194,7 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 
 
 def _die_with_parent() -> None:
-    """End this copy when its launcher ends, because it must not write at the same time as the next one."""
+    """End this copy when its launcher ends, so that it does not write at the same time as a later copy."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):  # not on Linux
@@ -241,10 +241,10 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
 
 
 def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: float) -> Sequence[Product]:
-    """Process a batch within its time.
+    """Process a batch within its time limit.
 
     Raises:
-        SpeechFailed: the model failed, with any error from its library.
+        SpeechFailed: the model failed; its library may raise any kind of error.
     """
     try:
         with limit_time(seconds * len(batch)):
@@ -260,7 +260,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
     """Build the line of an item whose files have been written."""
     if isinstance(result, Exception):
-        # Insufficient memory and missing libraries are our fault; everything else is the system's.
+        # Insufficient memory and missing libraries are our fault; every other failure is the system's.
         cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"
         return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=cause)
     speeches = list_speeches(result)
@@ -325,7 +325,7 @@ def _start_copies(file: Path, copies: int) -> int:
 
 
 def _without_network() -> None:
-    """Configure the libraries not to use the network, which a sandbox also prevents."""
+    """Configure the libraries not to use the network; a sandbox also prevents this."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

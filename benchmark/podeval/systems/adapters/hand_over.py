@@ -1,4 +1,4 @@
-"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, handing over finished items.
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand over finished items.
 
 For containers with a results folder in object storage: only complete files are written to it, each once, and files are
 never appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` an item's line of the

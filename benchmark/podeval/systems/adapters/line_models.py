@@ -150,7 +150,7 @@ class Vits(SpeechModel):
         """Open its tokenizer.
 
         Raises:
-            BadInput: the tokenizer reads texts through a package that is not installed.
+            BadInput: the tokenizer needs a package that is not installed.
         """
         tokenizer = super().open_processor(job, device)
         for flag, package in (("phonemize", "phonemizer"), ("is_uroman", "uroman")):
@@ -164,7 +164,9 @@ class Vits(SpeechModel):
         return int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return the number in its config; a model speaks its training language, which it does not state."""
+        """Return the number of voices in its config; the config does not state the language, which is that of the
+        training data.
+        """
         return max(1, int(self._model.config.num_speakers))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
@@ -187,7 +189,7 @@ class Vits(SpeechModel):
 # Higgs Audio v2 in transformers generates lines as codes from eight codebooks, which its own codec turns into sound. A
 # voice is kept consistent by earlier speech: a line in that voice, with its recording, precedes the line to be spoken.
 # The codec is under `audio_tokenizer/` in the model's folder, or is given as the base. For this model, transformers
-# imports torchaudio, which resamples the recordings of voices; the extra `podeval[higgs]` installs it.
+# imports torchaudio to resample the recordings of voices; the extra `podeval[higgs]` installs torchaudio.
 
 _LONGEST_LINE_SECONDS = 60.0
 _INSTRUCTION, _SCENE = "Generate audio following instruction.", "Audio is recorded from a quiet room."
@@ -253,7 +255,7 @@ class HiggsAudio(SpeechModel):
     def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
         processor = self._processor
         rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        # This mark is the start of the audio to generate; a template may leave it to the caller to add it.
+        # This token marks the start of the audio to generate; some templates leave it to the caller to add the token.
         if not rendered.rstrip().endswith(processor.audio_bos_token):
             rendered += processor.audio_bos_token
         return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))
@@ -282,8 +284,9 @@ def _require_torchaudio() -> None:
 # Pocket TTS and Gradium Phonon in transformers generate lines as continuous latents, which a codec decodes. Pocket TTS
 # keeps a voice by prompting with a recording of it: the reference or, without one, the speaker's own first line. Phonon
 # encodes voices with a codec that is not in transformers, so it can only use the voices that its repo ships as latents:
-# files `voices/<name>.safetensors` with one tensor (frames, audio_prompt_dim) each. Without any, a new voice is drawn
-# for every line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the base.
+# files `voices/<name>.safetensors` with one tensor (frames, audio_prompt_dim) each. If a repo has no such files, a new
+# voice is drawn for every line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the
+# base.
 
 LATENTS = "voices"
 _SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")
@@ -353,7 +356,7 @@ class GradiumPhonon(PocketTts):
         self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
 
     def voices(self, language: str) -> int | None:
-        """Return the number of voices in its repo; 1 if there are none, because a voice is then drawn."""
+        """Return the number of voices in its repo; 1 if the repo has none, because a voice is then drawn."""
         return max(1, len(self._voices))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:

@@ -1,4 +1,4 @@
-"""Open a folder of files with transformers, without the network or code from the folder, and only from safetensors.
+"""Load models with transformers: without the network, without code from their folder, and only from safetensors.
 
 A copy of a model is on one device if it fits; otherwise accelerate spreads it over all GPUs.
 """
@@ -60,7 +60,7 @@ def choose_device(requested: str | None) -> str:
 
 
 def count_fitting_copies(folder: Path, requested: str | None) -> int:
-    """Count the copies of the model that fit on separate GPUs; 1 if there is no GPU or it does not fit on any."""
+    """Count the copies of the model that fit on separate GPUs; 1 if there is no GPU or no copy fits."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
@@ -87,7 +87,7 @@ def load_model(kind: str, folder: Path, device: str) -> Any:
 
 
 def open_codec(job: Job, title: str, kind: str) -> Path:
-    """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own, or the base.
+    """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own folder, or the base.
 
     Raises:
         BadInput: neither exists, or it is not a codec of this `model_type`.
@@ -120,7 +120,7 @@ def draw_sound(text: str, seed: int) -> Iterator[None]:
         try:
             yield
         except (RuntimeError, ValueError, LookupError, TypeError) as error:
-            # A template is the repo's own program, so any error that it raises is its failure.
+            # A template is the repo's own program, so any error that it raises is the system's fault.
             if is_out_of_memory(error):
                 raise
             raise SpeechFailed(f"the model produced nothing that can be decoded ({error}): {text[:80]!r}") from error

@@ -5,8 +5,8 @@ There is one file per item, named after the item's id (`ep_01.wav`, `ep_01.flac`
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` if
 known, and with facts about how the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
 `given`), as in `podeval.runs.conditions`. A podcast may be named after its topic, and its source text may be next to it
-(`ep_01.sources.txt`, or `"sources": [files]` in its line). Names of recordings are compared without regard to case or
-the difference between space, hyphen and underscore; in a manifest, either slash may be used.
+(`ep_01.sources.txt`, or `"sources": [files]` in its line). When names of recordings are compared, case and the
+difference between a space, a hyphen and an underscore are ignored; a manifest may use forward slashes or backslashes.
 
 Files are decoded here, so measuring reads only files written by podeval. `OwnOutputs` reads the user's own folder: the
 SHA-256 of its files identifies each output, so files can be added later, and a file that changes after a run has
@@ -54,7 +54,7 @@ from podeval.text.text_file import decode_text
 MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
 LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
-"""Limits of one supplied recording, which may last at most four hours."""
+"""Limits for one supplied recording; it may last at most four hours."""
 
 _NAMED = 12
 """Maximum number of files to list if a folder has no usable files."""
@@ -178,7 +178,7 @@ class Supplied(OneByOne[Product]):
         return SpokenAnswer(turn, speech, entry.texts.get(turn))
 
     def _decode(self, name: str, details: dict[str, Any]) -> tuple[Samples, int]:
-        """Decode a file, and keep the decoder's notes, which the measured copy does not show."""
+        """Decode a file, and keep the decoder's notes, because they cannot be recovered from the measured copy."""
         try:
             audio = decode(resolve_plain(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
@@ -243,7 +243,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
         if not line.strip():
             continue
-        # Parsed JSON takes up to sixty times its size, and an entry half a kilobyte.
+        # Parsed JSON takes up to sixty times the memory of its text, and each entry takes half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
             raise BadInput(f"{MANIFEST}, line {number}: the limit is {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes")
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
@@ -272,11 +272,11 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How the outputs were made, as far as it is known."""
+        """How the outputs were made, as far as this is known."""
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find the output of an item and a seed; after the first seed, `<item>.<seed>.wav` or a line with that seed."""
+        """Find the output of an item and a seed; for later seeds, `<item>.<seed>.wav` or a line with the seed."""
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)

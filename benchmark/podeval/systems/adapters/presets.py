@@ -106,7 +106,7 @@ def get_preset(name: str) -> Preset:
 
 @dataclass(frozen=True)
 class LfsVoice:
-    """One of the voices of LFS-Bench, Table 7; recordings of them are not published."""
+    """One of the voices in LFS-Bench, Table 7; recordings of these voices have not been published."""
 
     number: int
     gender: Literal["female", "male"]

@@ -54,7 +54,8 @@ class LanguageModel:
         self.window: int | None = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
 
     def answers(self, chats: Sequence[Sequence[Message]], seeds: Sequence[int]) -> list[dict[str, Any]]:
-        """Answer each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and `whole` if the answer is complete.
+        """Answer each chat with `text` (without thoughts), `tokens`, `prompt_tokens`, and `whole` (whether it is
+        complete).
 
         Raises:
             BadInput: a chat does not fit into the window.
@@ -69,7 +70,7 @@ class LanguageModel:
         )
         longest = int(batch["input_ids"].shape[1])
         if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
-            # Near the end of the window, a neighbour's length would truncate an answer.
+            # Near the end of the window, a longer request in the same batch would cause an answer to be truncated.
             return [self.answers([chat], [seed])[0] for chat, seed in zip(chats, seeds, strict=True)]
         config, processors = draw_row_by_row(self.config, seeds)
         config.max_new_tokens = self._room(longest)
@@ -95,7 +96,7 @@ class LanguageModel:
             return str(
                 self.tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
             )
-        except Exception as error:  # a template is the repo's own program, so any error that it raises is its failure
+        except Exception as error:  # a template is the repo's program, so its errors are the system's fault
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
 
     def _room(self, prompt: int) -> int:
@@ -141,7 +142,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
     """Return a config that takes the most probable token, and processors that make this a random draw per row.
 
     Args:
-        config: the generation config, whose temperature, top_k, top_p and min_p apply if it samples.
+        config: the generation config; if it samples, its temperature, top_k, top_p and min_p apply.
         seeds: one seed per row.
 
     Returns:
@@ -174,7 +175,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
 
 
 class _GumbelByRow:
-    """Adds noise from each row's own generator to its log-probabilities; it is drawn on the CPU for any device."""
+    """Adds noise from each row's own generator to its log-probabilities; the noise is always drawn on the CPU."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch

@@ -1,4 +1,4 @@
-"""Fetch a submitted model's files at a pinned commit into a new folder, and check them before any is opened.
+"""Fetch a submitted model's files at a pinned commit into a new folder, and check them before opening any of them.
 
 Weights must be safetensors; code, pickles (except one that contains only tensors, `spk_dict.pt`) and links are refused,
 as is `auto_map`, with which a config requests code from its repo. Files are checked when they are opened, whether or
@@ -18,11 +18,12 @@ from podeval.text.json_text import parse_json
 
 VOICES_FILE = "spk_dict.pt"
 MODEL_TYPE = "qwen2_5_omni"
-"""The model class that has such a file."""
+"""The model class whose voices are in that file."""
 
 _LARGEST = 64 * 2**20
 _PROGRAM_MOST, _INSTRUCTIONS_MOST, _MEMBERS_MOST = 2**20, 20_000, 4_096
-"""Maximum bytes, instructions and neighbouring files of a pickle; a voice dictionary has about a hundred instructions.
+"""Maximum number of bytes and instructions of a pickle, and of files in its archive; a voice dictionary has about a
+hundred instructions.
 """
 _NAMES = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_tensor_v2|torch (Float|Half|BFloat16|Double|Long|Int)Storage"
@@ -42,8 +43,8 @@ _PLAIN = frozenset(
 def check_voices_file(path: Path) -> None:
     """Refuse a file that contains more than tensors, numbers and names in dictionaries.
 
-    A pickle is a program that names what it calls. This one may name only tensors, and every instruction is checked
-    before any of them runs. transformers then opens it with `weights_only`, which also refuses other names.
+    A pickle is a program that names what it calls. This pickle may name only tensors, and every instruction is checked
+    before any of them runs. transformers then opens the file with `weights_only`, which also refuses other names.
 
     Raises:
         BadInput: the file contains more, is too large or damaged, or is in the format used before torch 1.6.
@@ -101,7 +102,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
 _VALUES_MOST = 4_000_000
 """Maximum number of values in a JSON file, at about 60 bytes each; the largest tokenizers have two million."""
-_VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are words
+_VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are the words of a vocabulary
 _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
 
@@ -193,7 +194,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
 
 
 def require_type(folder: Path, types: dict[str, str], task: str) -> str:
-    """Return the `model_type` of a model, which must be one of `types` (type to title).
+    """Return a model's `model_type`, which must be a key of `types`; the values of `types` are titles.
 
     Raises:
         BadInput: the type is not one of these, or the folder lacks config.json or safetensors, or contains something
@@ -255,7 +256,7 @@ def check_safetensors(path: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """List everything below a folder except the metadata that `huggingface_hub` stores about its download."""
+    """List everything below a folder except the metadata that `huggingface_hub` stores about the download."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if inside[:2] == (".cache", "huggingface") or (path.is_dir() and not path.is_symlink()):

@@ -44,7 +44,7 @@ class SpeechModel:
         device: the device, such as `cpu`.
 
     Attributes:
-        network: the transformers class that holds its weights.
+        network: the transformers class of its network.
         reader: the transformers class that reads its texts and recordings.
         sampling: the preset settings that its generation uses.
         title: the usual name.
@@ -130,7 +130,7 @@ class SpeechModel:
             self._first.setdefault(voice, VoiceClip(samples, text))
 
     def pack_recordings(self, recordings: Sequence[Samples]) -> dict[str, Any]:
-        """Return a processor's arguments for recordings at the model's rate; empty without recordings."""
+        """Return a processor's arguments for recordings at the model's rate; empty if there are no recordings."""
         return {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
 
     def require_words(self, reference: VoiceClip) -> VoiceClip:
@@ -162,7 +162,7 @@ def read_mono(path: Path, rate: int, longest: float) -> Samples:
     """Read a recording of at most `longest` seconds as mono samples at this rate, shape (frames,).
 
     Raises:
-        BadInput: the recording cannot be read, or is longer.
+        BadInput: the recording cannot be read, or is longer than that.
     """
     recording = decode(path, limits=DecodeLimits(seconds=longest))
     return np.asarray(resample(mix_to_mono(recording.samples), recording.rate, rate), np.float32).reshape(-1)

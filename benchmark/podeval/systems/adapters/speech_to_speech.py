@@ -26,7 +26,7 @@ from podeval.text.script import Turn
 # length requires.
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
-"""Sampling rates in Hz; the second is that of its code2wav, which no config states."""
+"""Sampling rates in Hz; the second is the rate of its code2wav, and is not stated in any config."""
 
 LONGEST = 4_096
 """Maximum number of codes in an answer: at 12.5 per second, five and a half minutes, as in transformers."""
@@ -56,7 +56,7 @@ class QwenOmni:
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of others."""
+        """Begin a new conversation, without any memory of earlier ones."""
         content = [{"type": "text", "text": self.system}]
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
         self._recordings: list[Samples] = []
@@ -157,7 +157,7 @@ class Qwen25Omni(QwenOmni):
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"
-    # Its makers say that it speaks well only after these words, which introduce it by name.
+    # According to its makers, it speaks well only if the conversation begins with these words, which state its name.
     system = (
         "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
         "visual inputs, as well as generating text and speech."
@@ -179,7 +179,7 @@ class Qwen25Omni(QwenOmni):
         }
 
     def _wave(self, waves: Any) -> Any:
-        return waves  # for a single conversation, it returns the audio itself
+        return waves  # for a single conversation, the model returns the audio itself
 
     def _places(self, frames: Any) -> list[int]:
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths
@@ -264,7 +264,7 @@ class Cascade:
         self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of others."""
+        """Begin a new conversation, without any memory of earlier ones."""
         self._language = language
         self._messages = [{"role": "system", "content": self.system}] if self.system else []
 
@@ -315,7 +315,7 @@ def open_conversation(job: Job, preset: Preset) -> Conversing:
 
 
 def read_system_prompt(folder: Path) -> str:
-    """Read the language model's instruction from `cascade.json`; empty if there is no such file."""
+    """Read the language model's system prompt from `cascade.json`; empty if there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
     settings = read_config(folder, SETTINGS)

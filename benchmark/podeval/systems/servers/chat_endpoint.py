@@ -69,7 +69,7 @@ class ChatEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings known to a client that change the output."""
+        """All settings that change the output and are known to the client."""
         about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.fields)}
         return {"system": "server", **about}
 

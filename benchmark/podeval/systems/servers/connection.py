@@ -1,5 +1,5 @@
-"""Requests to a measured server, which are retried while it reports a temporary failure, timed chunk by chunk, and
-never reveal a secret.
+"""Send requests to a measured server: retry them while the server reports a temporary failure, time the responses chunk
+by chunk, and never reveal a secret.
 
 tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a truncated body); a pause requested
 with `Retry-After` is respected up to a minute. The key is read only from the environment.
@@ -65,7 +65,7 @@ SLOWEST = 10.0
 
 Answer = TypeVar("Answer")
 Send = Callable[[str, Mapping[str, Any], float, int], "ServerResponse"]
-"""Function that sends a request once: its path, body, time limit in seconds, and attempt number."""
+"""Function that sends a request once, given its path, its body, a time limit in seconds, and the attempt number."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 _REPLACED = {
@@ -111,8 +111,8 @@ class ServerConnection:
 
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
-        timeout: seconds without a byte after which a request has failed; a request that keeps receiving ends after
-            another ten times the audio's length.
+        timeout: seconds without a byte after which a request has failed; a response that keeps arriving is abandoned
+            after this time plus ten times the length of the audio.
         pace: the limits on the rate of requests and on the number in flight.
         tries: maximum number of attempts for a request.
         sleep: function that waits between attempts.
@@ -181,8 +181,8 @@ class ServerConnection:
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return the result of a request, retried while the server reports a temporary failure; `ask` gets the attempt
-        number.
+        """Return the result of a request, retrying it while the server reports a temporary failure; `ask` gets the
+        attempt number.
         """
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
@@ -271,19 +271,19 @@ class ServerConnection:
                     raise self.explain(raised.error, path, fitted) from None
 
     def explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
-        """Return what an error means for the run, given the path below the base URL and the fields sent."""
+        """Explain what an error means for the run, given the path below the base URL and the fields that were sent."""
         return explain_error(error, self.hide_key(error.describe(f"{self.url.rstrip('/')}/{path}")), sent)
 
     def _post_once(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:
         address = f"{self.url.rstrip('/')}/{path}"
         arrivals: list[tuple[float, int]] = []
         content = bytearray()
-        client, headers = self._client, self.headers  # not timed: loading certificates is not the server's work
+        client, headers = self._client, self.headers  # not timed, because loading certificates is not the server's work
         begin = time.perf_counter()
         try:
             with end_after(longest), client.stream("POST", address, json=dict(body), headers=headers) as response:
                 if not response.is_success:
-                    # The status counts even if the body is truncated or not in the stated encoding.
+                    # The status is valid even if the body is truncated or is not in the stated encoding.
                     reason = read_refusal(response) or response.headers.get("location", "").encode()
                     raise ServerError(read_http_error(response.status_code, reason, response.headers))
                 for part in read_body(response, MOST_BYTES):

@@ -52,7 +52,9 @@ answer."""
 LONGEST_ANSWER = 300.0
 """Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
-"""Maximum bytes of a message and of all messages of a conversation, and maximum numbers of messages and responses."""
+"""Maximum size in bytes of one message, and of all messages of a conversation together; maximum number of messages, and
+of responses.
+"""
 MOST_LATE = 2.0
 """Maximum delay in seconds of sent audio; beyond it, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
@@ -118,7 +120,7 @@ class LiveConversation:
         self._notes: list[str] = []
 
     async def hold(self) -> None:
-        """Open the session, send the turns, and listen at the same time.
+        """Open the session, and send the turns while listening to the server.
 
         Raises:
             ServerBusy, ServerBroke, ServerRefused, SpeechFailed: see `ServerConnection.post`.
@@ -178,7 +180,7 @@ class LiveConversation:
         return list(self._recordings)[number]
 
     def _is_answered(self, turn: PlacedSound, last: bool) -> bool:
-        """Return whether the next turn may begin, or the last turn is answered.
+        """Return whether the next turn may begin or, after the last turn, whether it has been answered.
 
         Raises:
             SpeechFailed: the answer does not end.
@@ -293,7 +295,8 @@ class LiveConversation:
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
-            # A single response lasts for the whole conversation; uninterrupted audio answers the previous turn.
+            # One response lasts for the whole conversation; audio that continues without a gap still answers the
+            # previous turn.
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")

@@ -70,7 +70,7 @@ class RealtimeEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings known to a client that change the speech."""
+        """All settings that change the speech and are known to the client."""
         about = {"server": self.connection.url, "api": "realtime", "model": self.model, "voice": self.voice}
         timing = {"pace": self.pace, "interrupt_after": self.interrupt_after, "pause": PAUSE}
         return {"system": "server", **about, **timing, "extra": dict(self.fields)}
@@ -140,7 +140,7 @@ def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:
 
 
 async def _refuse_answer(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Read the message of a server that refuses a WebSocket, which aiohttp would discard."""
+    """Read the message of a server that refuses a WebSocket, because aiohttp would discard it."""
     response = await handler(request)
     if response.status != 101:
         body = await response.content.read(FACT_BYTES) or response.headers.get("location", "").encode()

@@ -1,4 +1,4 @@
-"""Dialects of `/v1/realtime`: the first event, which identifies a server, the opening of its session, and its errors.
+"""Dialects of `/v1/realtime`: how the first event identifies a server, how its session is opened, and its errors.
 
 | dialect | its `session.created` has | how audio is sent |
 |---|---|---|
@@ -103,7 +103,7 @@ def make_session(
         session["audio"] = {"input": detection, "output": output}
     if dialect == VLLM_OMNI:
         session |= {"model": model, "output_modalities": ["audio", "text"], "extra_body": {"auto_response": True}}
-    # SGLang-Omni's formats and turn detection are set by its deployment; it refuses others.
+    # SGLang-Omni's formats and turn detection are set by its deployment; the server refuses others.
     return {"session": add_fields(session, fields)}
 
 

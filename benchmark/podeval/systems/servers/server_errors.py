@@ -10,16 +10,16 @@ from podeval.models.http_errors import PASSING, HttpError
 from podeval.systems.speech import SpeechFailed
 
 KEY = "PODEVAL_SERVER_KEY"
-"""Environment variable with the server's key, which is sent in the header of the server's kind."""
+"""Environment variable with the server's key; the kind of the server determines the header that carries it."""
 
 CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
     *("voice", "voice_id", "speaker", "input_references", "references", "ref_audio", "ref_audio_2", "ref_text"),
 )
-"""Fields of a request that state the question and the model, which command options must not replace."""
+"""Fields of a request that state the question and the model; command options must not replace these fields."""
 
 _CLIPS = ("input_references", "references", "ref_audio", "ref_audio_2", "ref_text")
-"""Fields with reference voices, which podeval chooses."""
+"""Fields with reference voices; podeval chooses these voices."""
 _UNKNOWN_NAME = re.compile(
     r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
     r"|\b(voice|speaker|model)s?\b.{0,60}(not found|unknown|invalid|not supported|not available|does not exist)",
@@ -56,11 +56,11 @@ class ServerRefused(BadInput):
 
 
 class RequestRefused(PodevalError):
-    """The server refuses a parameter or a format of our request, which is our fault and never the system's."""
+    """The server refuses a parameter or a format of our request; this is our fault, and never the system's."""
 
 
 class ServerError(Exception):
-    """The server answered with an error, by its status or in the body of a response.
+    """The server answered with an error, reported by its status or in the body of a response.
 
     Args:
         error: the reported error.
@@ -72,7 +72,7 @@ class ServerError(Exception):
 
 
 class ServerBroke(SpeechFailed):
-    """The server's answer is incomplete; if another attempt does not help, it is the system's fault."""
+    """The server's answer is incomplete; if another attempt does not help, the system is at fault."""
 
 
 def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exception:
@@ -119,10 +119,10 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
     return ""
 
 
-# Fields that a user adds to every request to a server: `--field KEY=JSON`, with null to omit a field.
+# Fields that a user adds to every request to a server: `--field KEY=JSON`; null omits a field.
 
 _OWN = (*CONTENT, "stream", "stream_format")
-"""Fields that state the question, the model and the format, which are set by command options."""
+"""Fields that state the question, the model and the format; command options set these fields."""
 
 
 def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def fixes_seed(fields: Mapping[str, Any]) -> bool:
-    """Return whether fields set a seed at any depth, which overrides the run's own."""
+    """Return whether fields set a seed at any depth; such a seed overrides the run's own."""
     inner = [value for value in fields.values() if isinstance(value, Mapping)]
     return fields.get("seed") is not None or any(map(fixes_seed, inner))
 

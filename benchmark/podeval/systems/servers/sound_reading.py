@@ -1,8 +1,8 @@
 """The audio of a response: a file, samples without a header, or server-sent events that carry either.
 
-The bytes decide the format of the audio, not their label. A label that does not denote audio is refused by name, as is
-text under any label; if the label is not informative (`application/octet-stream`, or none), samples without a header
-must look like audio. The sampling rate comes from the file or from a header.
+The bytes decide the format of the audio, not their label. A response is refused if its label does not denote audio (the
+message names the label) or if it is text under any label; if the label is not informative (`application/octet-stream`,
+or none), samples without a header must look like audio. The sampling rate comes from the file or from a header.
 """
 
 import base64
@@ -43,11 +43,11 @@ PCM_RATE = 24_000
 
 _LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=3600.0, total_bytes=2**31)
 _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL)
-"""First bytes of audio files, with which samples practically never begin."""
+"""First bytes of audio files; samples without a header practically never begin with them."""
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
-"""Kinds of samples under the labels below, with their full scale; the first kind matches the label."""
+"""Kinds of samples that the labels below may stand for, with their full scale; the first kind matches the label."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE

@@ -1,4 +1,5 @@
-"""Have a server read scripts aloud: as a whole if it is of a kind that performs dialogues, otherwise turn by turn.
+"""Have a server read scripts aloud: as a whole if the server is of a kind that performs dialogues, otherwise turn by
+turn.
 
 The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
 after the other, so the times are those of one listener, unless several requests are in flight
@@ -46,8 +47,8 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        voices: names of voices on the server; the n-th speaker of a script without an assigned voice gets the n-th.
-        by_speaker: voices of speakers by name.
+        voices: names of voices on the server; they are assigned in order to the speakers who are not in `by_speaker`.
+        by_speaker: names of voices on the server, by the name of the speaker.
         stream: whether the audio is requested as a stream.
         kind: the kind of the server; OpenAI's API by default.
         clone: whether each speaker has the reference voice from the item.
@@ -136,7 +137,7 @@ class SpeechEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings known to a client that change the speech."""
+        """All settings that change the speech and are known to the client."""
         longest = self.kind.longest(self.whole)
         return {
             "system": "server",
@@ -149,7 +150,7 @@ class SpeechEndpoint(ServerSystem):
             # audio; these are different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
-            # Runs on servers with OpenAI's API have the same identity as before kinds existed.
+            # Runs on servers with OpenAI's API have the same identity as before kinds of servers were introduced.
             **({"kind": self.kind.name, "longest_request": longest} if self.kind.name != "openai" else {}),
             **({"checkpoint": self.kind.checkpoint} if self.kind.checkpoint not in ("", self.model) else {}),
             **(self._describe_whole() if self.whole else describe_chunks()),

@@ -100,8 +100,8 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
     }
 
 
-# Limits on the requests to a server: the number per minute, and the number in flight. All threads that query one
-# server share one `RequestPace`. If the server asks one of them to pause, all do.
+# Limits on the requests to a server: the number per minute, and the number in flight. All threads that query one server
+# share one `RequestPace`. If the server asks one of them to pause, all of them pause.
 
 MOST_AT_ONCE = 64
 """Maximum number of requests in flight."""
@@ -150,12 +150,12 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for this many seconds from now; with one request at a time, the sender itself already pauses."""
+        """Send no requests for this many seconds; a sender of one request at a time already pauses itself."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 
     def stop(self) -> None:
-        """Send nothing more; requests in flight finish."""
+        """Stop sending requests; those in flight finish."""
         self._stopped = True
 
     def ask_each(self, ask: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:

@@ -1,8 +1,9 @@
 """A live conversation on two channels: the person's speech and the system's speech as a listener hears it, with times.
 
-Times are seconds since the conversation began, by this machine's clock. The system's audio plays in order as it
-arrives, and stops when the server says that the person is speaking: unplayed audio is dropped. Speech is audio within
-30 dB of its channel's level, with the pauses of `podeval.stats.turn_taking`; noise after the words counts as speech.
+Times are seconds since the conversation began, according to this machine's clock. The system's audio plays in order as
+it arrives, and stops when the server says that the person is speaking: unplayed audio is dropped. Speech is audio
+within 30 dB of its channel's level, divided by pauses as in `podeval.stats.turn_taking`; noise after the words counts
+as speech.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ Stretch = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedSound:
-    """Audio with its position in a conversation: a turn of the person, or system audio that arrived together.
+    """Audio with its position in a conversation: a turn of the person, or system audio that arrived at one time.
 
     Attributes:
         turn: number of the person's turn, or of the turn that is answered.
@@ -56,7 +57,7 @@ class SystemChannel:
     """The system's audio as a listener hears it.
 
     Attributes:
-        pieces: audio that was played or is waiting to be, in order, at one rate.
+        pieces: audio that was played or is waiting to be played, in order, at one rate.
         interrupted: times at which the server said that it stopped.
         stalls: whether playback stalls if a response arrives too late to continue without a gap.
     """
@@ -89,11 +90,13 @@ class SystemChannel:
         return playing
 
     def measure_played(self, response: str) -> int:
-        """Return the length in whole milliseconds of a response's audio that has been played or is waiting to be."""
+        """Return the length in whole milliseconds of a response's audio that has been or will be played."""
         return int(sum(1000 * (piece.end - piece.start) for piece in self.pieces if piece.response == response))
 
     def list_answer(self, turn: PlacedSound) -> list[PlacedSound]:
-        """List the pieces that answer a turn, excluding those that ended before it did, unless there are no others."""
+        """List the pieces that answer a turn, excluding those that ended before the turn did, unless there are no
+        others.
+        """
         pieces = [piece for piece in self.pieces if piece.turn == turn.turn]
         return [piece for piece in pieces if piece.end > turn.end] or pieces
 
@@ -112,7 +115,7 @@ def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
 
 
 def render_both(turns: Sequence[PlacedSound], channel: SystemChannel) -> tuple[Samples, int]:
-    """Return both channels, (frames, 2), the person's first, and their sampling rate in Hz, which is the system's."""
+    """Return both channels, (frames, 2), the person's first, and their rate in Hz, which is the system's rate."""
     rate = channel.pieces[0].rate
     spoken = [replace(turn, samples=resample(turn.samples, turn.rate, rate), rate=rate) for turn in turns]
     channels = [render(pieces, 0.0).samples for pieces in (spoken, channel.pieces)]
@@ -149,10 +152,11 @@ def measure_live_turns(
 
     Returns:
         Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning
-        of the system's next speech (negative if they overlap; None without one); `interruptions`, in which a person
-        begins while the system is speaking, with `stopping_time`, the seconds until it is silent, and `stopped`,
-        whether it was stopped rather than finished; the medians of both, the latter over those that stopped;
-        `overlap_share`, `backchannels_per_minute` and `events` as in the metric `turn_taking`.
+        of the system's next speech (negative if they overlap; None if there is no such speech); `interruptions`, in
+        which a person begins while the system is speaking, with `stopping_time`, the seconds until the system is
+        silent, and `stopped`, whether the system was stopped rather than finished; the medians of the delays and of the
+        stopping times, the latter over the cases in which it was stopped; `overlap_share`, `backchannels_per_minute`
+        and `events` as in the metric `turn_taking`.
     """
     # A silent recording counts as speech over its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}

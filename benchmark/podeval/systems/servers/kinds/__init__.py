@@ -1,4 +1,4 @@
-"""Kinds of speech servers, by name for `podeval run --server-kind`; by default, recognised from the server's answers.
+"""Kinds of speech servers, by name for `podeval run --server-kind`; by default, podeval recognises the kind.
 
 To add one, write a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and add its
 line to `KINDS`.
@@ -41,7 +41,7 @@ def find_kind(name: str) -> "type[ServerKind]":
 def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
     """Return the kind of a server, and the evidence for it.
 
-    Known clouds are recognised by their host, without a request; others by what they say about themselves.
+    Known clouds are recognised by their host, without a request; other servers by what they report about themselves.
     """
     import httpx
 
@@ -83,7 +83,7 @@ def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerK
 
 
 def _list_statements(connection: "ServerConnection") -> Iterator[tuple[str, str]]:
-    """Yield what a server says about itself."""
+    """Yield the statements that a server makes about itself."""
     for model in _list_models(connection):
         yield "its /models are owned by", str(model.get("owned_by") or "")
     about = connection.get("openapi.json", at_root=True)

@@ -54,7 +54,7 @@ class ElevenLabs(ServerKind):
         return self._write("text-to-dialogue", {"inputs": inputs}, seed, stream)
 
     def _write(self, path: str, content: Mapping[str, Any], seed: int, stream: bool) -> SpeechRequest:
-        # A WAV stream would have unknown sizes.
+        # The header of a streamed WAV file would not state the size of the audio.
         form = {"output_format": "pcm_24000" if stream else "wav_24000"}
         body = {**content, "model_id": self.model, "seed": seed, **form}
         return SpeechRequest(f"{path}/stream" if stream else path, body)

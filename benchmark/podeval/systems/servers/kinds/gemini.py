@@ -3,7 +3,7 @@ two.
 
 From model 3.8 on, turns of a dialogue are parts with their speaker in `speechMetadata`; for earlier models, they are
 lines that begin with the speaker's name. The answer is JSON with samples in base64, or a stream of events. A reference
-voice would need a recording of the person's consent, which items do not have.
+voice would need a recording in which the person consents, and items do not contain any.
 """
 
 import re

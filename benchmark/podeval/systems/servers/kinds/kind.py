@@ -12,7 +12,9 @@ from podeval.systems.servers.connection import RequestRefused, Send, ServerConne
 from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound, read_sound
 
 Voice = str | ReferenceClip
-"""The name of one of the server's voices, or a reference voice that is sent to it; empty for the model's own choice."""
+"""The name of one of the server's voices, or a reference voice that is sent to the server; empty if the model chooses
+the voice.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class ServerKind(ABC):
         streams: whether it can stream audio.
         clip_seconds: minimum and maximum length of a reference voice, in seconds.
         chats: whether it also writes scripts and answers, through `/chat/completions`.
-        voice_examples: two names of voices, for the message that asks for voices.
+        voice_examples: the names of two voices, for the message that asks for voices.
     """
 
     connection: ServerConnection

@@ -1,6 +1,6 @@
 """`POST /audio/speech` of the OpenAI API, which most servers support: a text, a named voice, and WAV if available.
 
-Models behind such a server that perform dialogues read speaker marks in the text; their names show which marks.
+Models behind such a server that perform dialogues read speaker marks in the text; the model's name shows which marks.
 """
 
 import re
@@ -35,7 +35,7 @@ BRACKETED = re.compile(r"ttsd|soulx.?podcast|firered.?tts.?2|zipvoice.?dialog|(^
 MOST_TAGS = 16
 """Maximum number of speakers with tags; tokenizers have tags from 0 to 15."""
 MOST_BRACKETS = 5
-"""Maximum number of speakers in brackets, according to MOSS-TTSD."""
+"""Maximum number of speakers with brackets, according to MOSS-TTSD."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class OpenAi(ServerKind):
 
 # OpenRouter, as implemented in its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform
 # dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Audio comes as samples or MP3; there is no
-# seed. A reference voice is a part of `input_references` and its words are the next part; a request can have one voice.
+# seed. A reference voice is a part of `input_references`, and the next part contains the words spoken in it; a request
+# can have only one reference voice.
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class VllmOmni(OpenAi):
 
 
 # SGLang-Omni, as implemented in its wheel 0.1.9: OpenAI's route with reference voices in a list, `references`. For most
-# models, a text has at most 4,096 characters; a reference lasts between 1 and 30 seconds. Drama 3 so far refuses the
+# models, a text has at most 4,096 characters; a reference lasts between 1 and 30 seconds. So far, Drama 3 refuses the
 # tags of speakers other than the first, and any field that a model does not declare is refused as well, so whole
 # dialogues are requested only with `--dialogue whole`.
 
