@@ -1,8 +1,8 @@
-"""Keep the public log on the Hub; files are added and never changed, and each record is in exactly one file.
+"""Keep the public log on the Hub; files are added but never changed, and each record is in exactly one file.
 
 A file's name and records are fixed before it is sent. After a crash or a missing response, the sender finds the file on
 the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database lacks are
-read back; this also recovers the list of sent records if the database was restored from an old backup.
+imported from the log; this also recovers the list of sent records if the database was restored from an old backup.
 (`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
 """
 
@@ -34,7 +34,7 @@ from podeval.store.tables import Erasure, Flag, Mirrored, MirrorFile, Vote
 
 FOLDER = "log"
 MOST_RECORDS = 2_000
-"""Most records in one file."""
+"""Maximum number of records in one file."""
 
 _README = "README.md"
 _CARD = """---
@@ -57,15 +57,15 @@ class Pushed:
     records: int = 0
     files: list[str] = field(default_factory=list)
     others: TakenIn = field(default_factory=TakenIn)
-    """Records in the log that this database lacked: from another deployment, or from this one before a restore."""
+    """Records of the log that this database lacked: from another deployment, or from this one before a restore."""
 
 
 class PublicLog:
-    """The public log of a database in one dataset repo.
+    """A database's public log in a dataset repo.
 
     Args:
         database: database whose votes are published.
-        repo: `owner/name`; it is created if it does not exist.
+        repo: the repo as `owner/name`; it is created if it does not exist.
         private: whether a new repo is private.
         token: token for the Hub; by default the logged-in user's token.
         clock: function that returns the current time in UTC.
@@ -95,7 +95,7 @@ class PublicLog:
         return self._read_back(*self._log.files())
 
     def push(self) -> Pushed:
-        """Import other databases' records, then send the local ones that are not in the log yet.
+        """Import other databases' records, then send the local records that are not in the log yet.
 
         Raises:
             HubUnavailable: the Hub does not respond; the next push sends the planned files.
@@ -131,9 +131,10 @@ class PublicLog:
         return done
 
     def _send(self, path: str, records: list[Record]) -> str:
-        """Add a file and return a commit that contains it."""
+        """Add a file to the repo, and return a commit that contains it."""
         added = None
-        # A conflict means that another process of this database was first and a voter has been erased since.
+        # A conflict means that another process of this database sent the file first, and that a voter has been erased
+        # since.
         with contextlib.suppress(Conflict):
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]
