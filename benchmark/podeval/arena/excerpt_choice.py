@@ -29,7 +29,7 @@ SECONDS = 30.0
 """Default maximum length of an excerpt, in seconds."""
 
 SHORTEST_SHARE = 2 / 3
-"""Minimum share of the longest excerpt that whole turns must fill; otherwise, part of the next turn is added."""
+"""Minimum share of an excerpt's maximum length that whole turns must fill; otherwise, part of the next is added."""
 
 _TIMES_HEARD = 3
 """A battle stays open long enough to play both sides this many times."""

@@ -28,7 +28,7 @@ from podeval.stats.battles import INITIAL, Battles, elo
 Pairing = Literal["all", "mtalk"]
 
 PER_DIMENSION = 500
-"""Battles of the paper's judges in each dimension."""
+"""Number of battles per dimension that the paper's judges decided."""
 ROUND = 4
 """Number of battles per dimension that are judged together."""
 

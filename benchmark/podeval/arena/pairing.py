@@ -209,7 +209,7 @@ class PairingField:
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
-        """Return the closest of the pairs, which are sorted by their difference, and all that tie with the last."""
+        """Return the first `count` of these pairs, sorted by difference, and all that tie with the last of them."""
         gaps = self.gaps[positions]
         return positions[: np.searchsorted(gaps, gaps[min(count, len(gaps)) - 1], side="right")]
 

@@ -292,7 +292,7 @@ class Rankings:
             self._renewing = None
 
     def _count(self, session: Session) -> tuple[object, ...]:
-        """Return a key that changes if a vote is added or removed or changes standing, or a system's title changes."""
+        """Return a key that changes if a vote is added or removed, or a vote's standing or a system's title changes."""
         decided, erased = select(func.max(Flag.number)), select(func.count()).select_from(Erasure)
         systems = select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
         logs = sorted(self._runs.glob(f"{JUDGES}/*/{BATTLES}")) if self._runs else []

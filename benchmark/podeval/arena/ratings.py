@@ -68,7 +68,7 @@ SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 
 @dataclass(frozen=True)
 class Undecided:
-    """Neighbours in the ranking that the votes do not separate; `votes` more would separate them (None: unknown)."""
+    """Neighbours in the ranking that the votes do not separate, and how many more votes would (None if unknown)."""
 
     better: str
     worse: str
@@ -151,7 +151,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes whose heard part, in seconds of an excerpt or as a share of a whole, is in [`least`, `most`)."""
+    """The votes whose heard part, in seconds or as a share of a whole recording, is in [`least`, `most`)."""
 
     least: float
     most: float

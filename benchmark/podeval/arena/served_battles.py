@@ -130,7 +130,7 @@ class AudioTokens:
         return a, b
 
     def keep_fetched(self) -> None:
-        """Save all counts with their battles, where every process can read them; call it from one thread at a time."""
+        """Save all counts with their battles, where every process can read them; call from one thread at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]

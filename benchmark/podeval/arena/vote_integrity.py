@@ -81,7 +81,7 @@ def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find voters who choose one side too often; sides are random, so a listener chooses each about half the time."""
+    """Find voters who choose one side too often; sides are random, so listeners choose each about half the time."""
     from scipy.stats import binomtest
 
     details: dict[str, str] = {}

@@ -145,7 +145,7 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """The changes of one review: the ids of votes to exclude or restore, and signals as rows of the rules' findings."""
+    """The changes of one review: ids of the votes to exclude or restore, and signals as rows of the rules' findings."""
 
     votes: int
     excluded: list[str]
@@ -165,7 +165,7 @@ class ReviewPlan:
 
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
-    """Plan the standings that follow from the rules' findings, without changing anything, so no other request waits."""
+    """Plan the standings that follow from the rules' findings; nothing is changed, so no other request has to wait."""
     # Find the votes that change; people's decisions stay.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}

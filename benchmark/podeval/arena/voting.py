@@ -39,7 +39,7 @@ _HAIR = 1e-6
 """Rounding tolerance in the comparison of shares."""
 
 _BYTES_A_SECOND = 0.5
-"""Lowest ratio of the share of a file's bytes to that of its seconds: FLAC needs fewer bytes for quiet parts."""
+"""Lowest ratio of the share of a file's bytes to that of its seconds; FLAC uses fewer bytes for quiet parts."""
 
 
 @dataclass(frozen=True)

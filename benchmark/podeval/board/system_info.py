@@ -1,8 +1,8 @@
 """The facts about systems in submission documents: organisation, openness, size, licence and languages.
 
-A run made from a submission has its document next to the results; the documents that ship with podeval describe the
-baselines and the systems in papers. A fact that no document states is not guessed: it is `not stated`, which can be
-used as a filter.
+A run made from a submission has the submission's document next to its results; the documents that ship with podeval
+describe the baselines and the systems in papers. A fact that no document states is never guessed; it is `not stated`,
+which can be used as a filter.
 """
 
 import contextlib

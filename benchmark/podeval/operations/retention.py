@@ -36,7 +36,7 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """The outcome: the size of all recordings before, by run the items that lost theirs, and why others keep them."""
+    """The outcome: the total size before, each run's items without recordings now, and why other runs kept theirs."""
 
     budget: int
     bytes: int
@@ -183,7 +183,7 @@ def fetch_recordings(run: RunFolder) -> int:
 
 
 def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: str, moment: datetime) -> None:
-    """Remove recordings after marking their outputs, so that a kill in between leaves no unmarked loss."""
+    """Remove recordings after marking their outputs, so that an interruption in between leaves no loss unmarked."""
     if store := os.environ.get(STORE):
         recordings = [path for _, files in outputs for path in files]
         names = "\n".join(path.name for path in recordings).encode()

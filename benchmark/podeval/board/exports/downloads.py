@@ -34,13 +34,13 @@ from podeval.texts import write_sentence
 
 
 def render_badge(index: Index, system: str, wish: BoardView) -> str:
-    """Return the badge of a system as SVG: its rank range, `provisional` without a rank, `reported`, or `unscored`.
+    """Return a system's badge as SVG: its rank range, `provisional` if it has no rank, `reported`, or `unscored`.
 
     Args:
         index: the board.
         system: id of the system.
         wish: the board, the profile and the dimension; `sort` is the column whose rank the badge shows, by default the
-            system's first column, preferably of the overview.
+            system's first column, preferably one in the overview.
 
     Raises:
         BadInput: the system is not on this board.
@@ -82,10 +82,10 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     )
 
 
-# Results on long-form speech and dialogue in the columns of Hugging Face's Open TTS Leaderboard. Its maintainers named
-# model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and therefore the exact
-# names, are not public. `--preset open-tts` measures as it does. Columns that it lacks follow: language, items,
-# interval and protocol, without which rows cannot be compared.
+# Results on long-form speech and dialogue in the columns of Hugging Face's Open TTS Leaderboard. In September 2026, its
+# maintainers named these columns: model, dataset, cloned or fixed voice, WER, SIM and RTFx; its scripts, and therefore
+# the exact names, are not public. `--preset open-tts` measures in the same way. The other columns are ours: language,
+# items, interval and protocol, without which rows cannot be compared.
 
 _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
 
@@ -137,7 +137,7 @@ EXCERPT = 20.0
 MOST_EXCERPTS = 60
 """Maximum number of excerpts on a site, about 320 kB each."""
 SHARED = {"board.css": ("podeval.css", "board.css"), "board.js": ("page.js", "server.js", "board.js")}
-"""Files of the folder, and the files of the Space that they are made from."""
+"""Files of the folder, each with the Space's files from which it is made."""
 README = """---
 title: podeval leaderboard
 emoji: 🎙
@@ -222,7 +222,7 @@ def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """Describe all columns of a place, marking those of the overview, and every possible picture of it."""
+    """Describe all columns of a place, marking those in the overview, and every available picture of the place."""
     overview = describe_board(wish, index, folder, words, to)
     everything = BoardView(board=wish.board, profile=wish.profile, dimension=EVERYTHING)
     data = describe_board(everything, index, folder, words, to)
@@ -263,7 +263,7 @@ def _write_badges(index: Index, places: list[tuple[str, str, str, str]], out: Pa
 
 
 class _Excerpts:
-    """Writes the beginnings of recordings, each once, up to a limit.
+    """Writes excerpts from the beginning of recordings, each only once, up to a maximum number.
 
     Args:
         folder: the folder of runs.
