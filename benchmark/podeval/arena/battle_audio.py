@@ -84,7 +84,7 @@ class BattleAudio:
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gains(self, audio: Audio) -> tuple[float, float]:
-        """Return the gains in dB of a sound and of the other side's sound; 0 if their loudness is not matched."""
+        """Return the gains in dB for a sound and for the other side's sound; 0 if their loudness is not matched."""
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
             return 0.0, 0.0

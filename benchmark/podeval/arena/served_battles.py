@@ -290,8 +290,8 @@ _STANDING_OF_VOTER = select(
     .scalar_subquery()
     .label("unjudged"),
 )
-"""Whether a voter was erased, the number of their battles in this hour, whether they already had this battle, and the
-number of their battles without a vote."""
+"""Whether a voter was erased, how many battles they were served in the last hour, whether they already had this battle,
+and how many of their battles are open."""
 
 _UNJUDGED_OF_VOTER = (
     select(Battle)

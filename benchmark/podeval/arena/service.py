@@ -117,7 +117,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def why_frozen(self) -> str | None:
-        """Return the operator's explanation, at most a second old, of why no votes are accepted; None if they are."""
+        """Return the operator's explanation, at most a second old, of why votes are frozen; None if they are not."""
         with self.database.reading(one_state=False) as session:
             sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:
@@ -248,7 +248,7 @@ class Arena:
         return self.database.read(operator_settings.read_votes_goal)
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
-        """Return the open dimensions that can be judged under each protocol; a protocol without any is left out."""
+        """Return the open dimensions that can be judged, by protocol; protocols without any dimension are left out."""
         return self.database.read(list_open_dimensions)
 
     def erase(

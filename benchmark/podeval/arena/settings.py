@@ -83,7 +83,7 @@ class ArenaSettings:
     """Maximum number of battles per voter and hour."""
     loudness: float | None = -18.0
     """Loudness of both excerpts in LUFS (-18: speech, AES TD1008), or less if one would clip; None plays both
-    unchanged, which an arena about loudness itself needs."""
+    unchanged, as needed in an arena about loudness itself."""
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
 
     @classmethod

@@ -59,7 +59,7 @@ class VoteObjects:
         self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
-        """Write people's decisions next to the votes they concern; a sweep makes the rules' decisions again."""
+        """Write people's decisions next to the votes that they concern; the next sweep repeats the rules' decisions."""
         rows = session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes))))
         voters = {vote: voter for vote, voter in rows}
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))

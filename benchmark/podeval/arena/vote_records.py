@@ -368,7 +368,7 @@ def _tabulate(model: type[Record], records: Iterable[Record]) -> _Table:
 
 
 def _find_type(annotation: Any) -> type:
-    """Return the plain type of an annotation: that of a literal's values, or that of an optional without None."""
+    """Return the plain type of an annotation: for a literal, that of its values; for an optional, that without None."""
     while parts := [part for part in get_args(annotation) if part is not type(None)]:
         annotation = parts[0]
     return annotation if isinstance(annotation, type) else type(annotation)

@@ -241,7 +241,7 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
 def list_scores(
     results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
 ) -> list[ShownValue]:
-    """Return every value of an item in a language of the site, in metric order; `words` contains the reasons."""
+    """Return every value of an item in a language of the site, in metric order; `words` has the texts of reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]

@@ -196,7 +196,7 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; name pinned systems, and all systems if there are few and space allows."""
+    """Draw the figure against other values; name the pinned systems, or all systems if few enough to fit."""
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(

@@ -16,8 +16,8 @@ from podeval.recording.playback import Playback, Stretch, match_gains
 from podeval.runs.run_folder import Output
 
 Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
-"""Reason why there is nothing to play: no output, an unreadable one, a failed system, audio that was removed to free
-the disk, an output without audio."""
+"""Reason why there is nothing to play: no output, an unreadable output, a failed system, audio removed to free disk
+space, or an output without audio."""
 
 LOUDNESS = -19.0
 """Loudness in LUFS of two recordings if a listener asks for equal loudness; lower if one of them would clip."""

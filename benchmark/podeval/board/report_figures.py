@@ -14,8 +14,8 @@ from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
-"""Position of one value relative to another: `higher` and `lower` if no direction is better, `in range` if both are in
-the ideal range, `unclear` if the interval covers both, empty if one of them is missing."""
+"""Position of one value relative to another: `higher` or `lower` if neither direction is better, `in range` if both
+values are in the ideal range, `unclear` if the interval covers both, empty if one value is missing."""
 
 
 @dataclass(frozen=True)

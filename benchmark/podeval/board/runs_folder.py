@@ -302,7 +302,7 @@ class Index:
 
 
 def choose_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the display names of systems: the title, with the id if two systems share it, and the mark of the kind."""
+    """Return the systems' display names: the title, with the id if two systems share the title, and the kind's mark."""
     latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]].astype(str)
     shared = Counter(latest["system_title"])
     return {
@@ -318,7 +318,7 @@ def _names(board: str) -> tuple[str, ...]:
 
 
 class RunsFolder:
-    """The tables in a folder, from the runs in it or in `runs`, and values derived from them; cached, thread-safe."""
+    """The tables in a folder, made from the runs in it or in `runs`, and values derived from them; thread-safe."""
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path

@@ -184,7 +184,7 @@ def locate(settled: ResolvedView, axis: RadarAxis, key: Key) -> tuple[float | No
 
 
 def format_share(value: float | None, span: Span | None) -> str:
-    """Format a position on an axis, with its interval, such as `62 %`."""
+    """Format a position on an axis as a percentage, followed by its interval if there is one."""
     if value is None:
         return MISSING
     return f"{value:.0%}" if span is None else f"{value:.0%} [{min(span):.0%}, {max(span):.0%}]"

@@ -161,7 +161,7 @@ def find_standings(
 
 
 _Column = tuple[dict[str, Standing], dict[str, dict[str, float]], bool, Mapping[str, str]]
-"""The standings in a column before any rank, the values that may be ranked, whether higher values are better, and the
+"""A column before ranking: its standings, the values that may be ranked, whether higher values are better, and the
 cluster of each item."""
 
 

@@ -339,7 +339,7 @@ def format_scored(rows: Iterable[Row]) -> str:
 
 
 def order(settled: ResolvedView) -> list[Key]:
-    """Return the sorted rows of a view: pinned rows on top, then best first by the view's sort column."""
+    """Return the sorted rows of a view: pinned rows at the top, then the others by the sort column, best first."""
     wish = settled.view.sort
     by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
     names, systems = settled.board.names, settled.board.systems

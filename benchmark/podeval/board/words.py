@@ -85,9 +85,9 @@ def explain(of: Column, language: str = "en") -> dict[str, str]:
     """Return the facts about a column in a language of the site; missing texts are empty.
 
     The keys are `metric` (with a card), `about` (the value), `of_metric` (the purpose of the metric), `range`, `ideal`
-    (the ideal range, if there is one), `people` and `systems` (their typical values), `source` (the origin of these
-    values), `unreached` (the reason why there are no comparable values), and `agreement` (the metric's agreement with
-    people, or a note that it was never measured).
+    (the ideal range, if there is one), `people` and `systems` (the values that they reach), `source` (the origin of
+    these values), `unreached` (the reason why there are no comparable values), and `agreement` (the metric's agreement
+    with people, or a note that it was never measured).
     """
     key, declared = find_declared_key(of, language), find_declaration(of.metric)
     metric = declared if declared and declared.name in catalogue.NAMES else None

@@ -233,7 +233,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Describe the judge and the question; None without a judge, or with a prompt from another version of podeval."""
+    """Describe the judge and the question; None if there is no judge or the prompt is of another podeval version."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]
