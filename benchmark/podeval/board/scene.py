@@ -72,7 +72,7 @@ class Scene:
         return [(key, row, value) for key, row in existing if (value := to_number(row["value"])) is not None]
 
     def points(self) -> list[Point]:
-        """Return the rows to draw, without controls far from all others, which would dominate the axis."""
+        """Return the rows to draw, without controls so far from all other rows that they would dominate the axis."""
         others = [
             end
             for _, row, value in self.every_point

@@ -24,7 +24,7 @@ class Words:
         return self.texts[name]
 
     def dimension(self, name: str) -> str:
-        """Return the name of a dimension such as `speech.quality`, a group of them, the overview or all columns."""
+        """Return the name of a dimension such as `speech.quality`, of a group of dimensions, the overview, or all."""
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
     def title(self, column: Column) -> str:

@@ -24,9 +24,11 @@ from podeval.texts import write_sentence
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """The progress of a listener: the session's name, the number of saved pages, and the code once it is finished.
+    """The progress of a listener: the session's name, the number of saved pages, and, once the session is finished, the
+    code.
 
-    In that case, `return_to` is the address of their panel, to which they return after `return_seconds`.
+    In a finished session, `return_to` is the address of the listener's panel, to which they return after
+    `return_seconds`.
     """
 
     session: str
@@ -38,7 +40,7 @@ class SessionProgress:
 
     @property
     def next_page(self) -> int | None:
-        """Number of the first page that is not saved, from 0; None if all are saved."""
+        """Number of the first page that is not saved, counted from 0; None if all pages are saved."""
         return next((number for number in range(self.pages) if number not in self.saved), None)
 
 
@@ -76,7 +78,7 @@ class Shown:
 class StimulusSource:
     """The sound behind a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
 
-    `blind` means that a picture of the sound must not be shown, because it would reveal the answer.
+    `blind` means that no picture of the sound may be shown, because it would reveal the answer.
     """
 
     audio: Path | None
@@ -105,7 +107,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
 
 
 def find_longest(design: Design, page: Page) -> float:
-    """Return the length in seconds of a page's longest stimulus, as far as the design states lengths."""
+    """Return the length in seconds of a page's longest stimulus, considering only lengths that the design states."""
     return max(find_stimulus(design, page.item, name).duration for name in page.stimuli)
 
 
@@ -149,12 +151,12 @@ def show_demographics(design: Design, page: Page, number: int, of: int) -> Shown
 
 
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
-    """Return the saved answer to a page, without the names of systems; None if there is none."""
+    """Return the saved answer to a page, without the names of systems; None if no answer is saved."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
         return None
-    # Translate systems to letters, because only the tables name systems.
+    # Translate systems to letters, because only the database may name systems.
     reasons = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
     letter = dict(zip(page.stimuli, page.letters, strict=True))
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
@@ -223,7 +225,7 @@ def read_progress(session: Session, row: ListeningSession, design: Design) -> Se
 
 
 def end_session(row: ListeningSession, now: datetime) -> None:
-    """End a session with its own code."""
+    """End a session, and give it its own code."""
     row.completion_code = secrets.token_hex(5).upper()
     row.finished_at = now
 
@@ -231,7 +233,7 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and the effect of failing it; only the first answers count.
+    """Record the answers to the headphone check, and apply the effect of failing it; only the first answers count.
 
     Raises:
         BadInput: the data is not a valid answer to the check.
@@ -301,7 +303,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
 
 
 def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
-    """Record the failed attention checks of a page, replacing those of an earlier answer to it."""
+    """Record the failed attention checks of a page, replacing those of an earlier answer to the page."""
     about = f"page {page.id}: "
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))

@@ -264,7 +264,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if a correlation without one is undefined."""
+    """Return the jackknife variance of Fisher's z over clusters; None if it is undefined with some cluster left out."""
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):
@@ -339,7 +339,7 @@ def read_printed_audits() -> tuple[Row, ...]:
 
 
 def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Return the mean over items of the SRCC of the systems' outputs; its count is the number of items with an SRCC."""
+    """Return the mean over items of the SRCC over systems' outputs; its count is the number of items with an SRCC."""
     by_item = _group((item, (mine, liked)) for item, mine, liked in zip(items, ours, theirs, strict=True))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
     return average_figures([value for value in figures if value is not None], None, (-1, 1))

@@ -61,7 +61,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """The repeatability of a measure over seeds: questions with equal repeats, and Krippendorff's alpha."""
+    """The repeatability of a measure over seeds: the share of equal repeats, and Krippendorff's alpha."""
 
     prompt: str
     measure: str
@@ -192,7 +192,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
 
 @dataclass
 class _Pair:
-    """A comparison in its orders: the preference (1 first, -1 second, 0 tie) by the side that was shown first."""
+    """A comparison in one or both orders: the preference (1 first, -1 second, 0 tie), by the side shown first."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)

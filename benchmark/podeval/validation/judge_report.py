@@ -1,4 +1,4 @@
-"""An audit of a judge for readers: its figures as text next to the papers' figures, and as parts of a report."""
+"""An audit of a judge for readers: its figures as text, next to those of the papers, and as parts of a report."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -223,7 +223,7 @@ def _duration(of: str, seconds: Mapping[str, float], values: Mapping[str, float]
 def _split_gaps(
     of: str, unit: str, verb: str, things: str, gaps: Sequence[tuple[float, float]]
 ) -> Iterator[AnalysisLine]:
-    """Yield how often the better system is preferred, in the closer half of the pairs and in the other half."""
+    """Yield how often the better system is preferred: in the half of the pairs with closer ratings, and in the rest."""
     if len(gaps) < 2:
         return
     middle = median(gap for gap, _ in gaps)
@@ -252,7 +252,7 @@ def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLi
 
 
 def _common_tasks(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
-    """Yield how often raters agree on tasks that both judged: raters of two logs, or of one."""
+    """Yield how often two raters, from two logs or the same log, agree on the tasks that both judged."""
     pairs = itertools.combinations(one.winners, 2) if one is other else itertools.product(one.winners, other.winners)
     alike = [
         one.winners[first][task] == other.winners[second][task]

@@ -126,7 +126,7 @@ def _explain_material(row: Row, folder: RunFolder) -> str:
 
 
 def _measure_as_printed(row: Row, folder: RunFolder, preset: PaperPreset) -> Aggregate | None:
-    """Aggregate a run's results under the paper's protocol over the items of a figure; None without that protocol."""
+    """Aggregate a run's results under the paper's protocol over a figure's items; None if it lacks that protocol."""
     benchmark, metric = benchmarks.get(row["benchmark"]), catalogue.get(row["module"])
     groups = [ITEMS_OF_VARIANT[row["variant"]]] if row["variant"] in ITEMS_OF_VARIANT else []
     groups += [(row["breakdown"], row["group"])] if row["breakdown"] else []
@@ -189,7 +189,7 @@ def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
     for name, values in _read_values().items():
         metric, _, key_name = name.partition(".")
         key = catalogue.get(metric).key(key_name)
-        # This key is never ranked, because it is easy to game; by its formula, people have the value 1.
+        # This key is never ranked, because it is easy to win; by its formula, people have the value 1.
         key = replace(key, better="higher") if metric == "dialogue_naturalness" else key
         if has_direction(key):
             keys.append((metric, "embedded, no script", key, values))

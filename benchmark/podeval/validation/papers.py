@@ -151,7 +151,7 @@ def halve_last_digit(text: str) -> float:
 def _split(
     rows: Iterable[Row], breakdown: str, tables: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield each row without a breakdown with its values by group; `tables` maps tables to those they continue."""
+    """Yield each row without a breakdown, with its values by group; `tables` maps tables to those they continue."""
     parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     whole: dict[tuple[str, ...], Row] = {}
     for row in rows:
@@ -353,7 +353,7 @@ def _podbench_totals(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute MTalk-Bench's overall figures: ratings are means of three, rubric scores shares of all criteria."""
+    """Recompute MTalk-Bench's overall figures: means of three ratings, and rubric scores as shares of all criteria."""
     for row, values in _split(rows, "dimension"):
         name = f"{row['printed']}, {row['variant']}"
         if values.keys() != CRITERIA.keys():

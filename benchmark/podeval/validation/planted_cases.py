@@ -155,7 +155,7 @@ def _inject(script: Script, number: int) -> Script:
 
 
 def _credit(script: Script, number: int, names: tuple[str, str]) -> Script:
-    """Credit the authors of the words and of the cover in a last turn, which has the same length for every author."""
+    """Credit the authors of the words and of the cover in a last turn, whose length is the same for every author."""
     credits = _choose_text(script, _CREDITS, number).format(*names)
     return Script((*script.turns, Turn(script.turns[-1].speaker, credits)))
 

@@ -269,7 +269,7 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
 
 
 def _read_votes(path: Path) -> RatingFile:
-    """Read votes in any form that `raters.read_votes` accepts; a vote's item, if any, is that of both outputs."""
+    """Read votes in any form that `raters.read_votes` accepts; if a vote has an item, both outputs are for it."""
     votes, preferences = read_votes(path), []
     for number, vote in enumerate(votes):
         row = read_log_record(f"vote {number + 1}", vote)
