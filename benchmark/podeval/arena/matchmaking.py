@@ -274,7 +274,7 @@ class Matchmaker:
 
 @dataclass(frozen=True)
 class _BattleWish:
-    """What a voter wants to judge: the seed of the choices, and the protocol and dimension; None for any."""
+    """A voter's wish for a battle: the protocol and the dimension (None for any), and the seed of the choices."""
 
     voter: str
     seed: int

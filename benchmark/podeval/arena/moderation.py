@@ -70,7 +70,7 @@ class BoardModeration:
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: public explanation of the reason and, if known, the end.
+            sentence: public explanation, with the reason and, if known, the expected end.
             by: name of the operator.
 
         Raises:

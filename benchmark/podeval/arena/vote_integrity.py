@@ -7,8 +7,8 @@ listens could have voted that way.
 
 Voters who push a system cast votes that differ from what all votes together predict. The expected result of each battle
 comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a
-system is the sum of result minus expectation over their battles, in standard deviations; taste changes it by one or
-two, a ring by many.
+system is the sum of result minus expectation over their battles, in standard deviations; taste explains one or two, but
+a ring causes many.
 
 An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
 because its bot check did not respond), so a share above `IntegrityLimits.alarm_share` always raises an alarm.

@@ -224,7 +224,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """Return the dimension of a figure for which we have no metric: the benchmark's composite's, or the paper's."""
+    """Return the dimension of a figure for which we have no metric: from the benchmark's composite, or the paper."""
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
             return f"{composite.track}.{composite.name}"

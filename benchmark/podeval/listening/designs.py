@@ -51,7 +51,7 @@ SPREAD = ("mos", "rubric", "preference", "text_preference")
 """Kinds in which a listener rates one recording or pair per item, unless the design says `each: all`."""
 
 MINUTES = 30.0
-"""Default limit of a test's length in minutes; PodEval's tests did not exceed it."""
+"""Default limit of a test's length in minutes; PodEval's listeners needed no more."""
 
 _PAGE_SECONDS = 5.0
 _MARK_SECONDS = 4.0

@@ -33,7 +33,7 @@ class Page:
 
     @property
     def letters(self) -> list[str]:
-        """The letters of the stimuli in order; on an ABX page the last is X, which is one of the others."""
+        """The letters of the stimuli in order; on an ABX page, the last one is X, which is one of the other stimuli."""
         repeats = len(set(self.stimuli)) < len(self.stimuli)
         return [*name_letters(len(self.stimuli) - 1), "X"] if repeats else name_letters(len(self.stimuli))
 
@@ -299,7 +299,7 @@ def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whol
 
 
 def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
-    """Return the failed attention checks of a questionnaire answer; they are recorded but never shown to listeners."""
+    """Return the attention checks that a questionnaire answer fails; they are recorded but not shown to listeners."""
     if design.kind != "questionnaire" or page.id == ABOUT:
         return []
     clip = find_stimulus(design, page.item, page.stimuli[0])

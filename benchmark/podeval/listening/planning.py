@@ -31,7 +31,7 @@ _LEVEL = 0.95
 """Confidence level of each interval in a plan, and of all intervals in a running test together."""
 
 _CAUTION = 0.8
-"""Confidence that the spread of all listeners does not exceed the planned one; a pilot's spread is often smaller."""
+"""Confidence that the spread of all listeners is at most the planned spread; a pilot's spread is often too small."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """One answer: the listener, whether X was the second side, and whether the answer was the second side."""
+    """One ABX answer: the listener, whether X was the second side, and whether the listener chose the second side."""
 
     rater: Hashable
     is_second: bool

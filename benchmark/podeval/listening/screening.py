@@ -102,7 +102,7 @@ def count_right(answers: Mapping[str, float], seed: int) -> int:
 
 
 def synthesise(kind: str, seed: int, trial: int) -> bytes:
-    """Synthesise the sound of a trial (numbered from 0) as a WAV file; all such files have the same size and header."""
+    """Synthesise the sound of a trial (numbered from 0) as a WAV file; all files have the same size and header."""
     import soundfile
 
     chance = np.random.default_rng([seed, trial])
@@ -130,7 +130,7 @@ def _make_tone(role: int, chance: np.random.Generator) -> Samples:
 
 
 def _make_noise(role: int, chance: np.random.Generator) -> Samples:
-    """Return a noise that is equal in both ears; in role 0, its phase in the right ear turns once around `_PITCH`."""
+    """Return noise that is the same in both ears; in role 0, its phase in the right ear turns once around `_PITCH`."""
     count = round(_INTERVAL * _RATE)
     spectrum = np.fft.rfft(chance.normal(0, _LEVEL, count))
     frequencies = np.fft.rfftfreq(count, 1 / _RATE)

@@ -23,7 +23,7 @@ ATTENTION = "attention"
 """The name of the rule that flags a failed attention check."""
 
 HEADPHONES = "headphones"
-"""The rule that flags a failed headphone check, and the scale of its answers, which belong to no item."""
+"""The name of the rule that flags a failed headphone check, and of the scale of the answers to the check."""
 
 TIDY_COLUMNS = (
     "test", "kind", "listener", "page", "item", "stimulus", "compared_with", "scale", "mark", "reason", "heard",

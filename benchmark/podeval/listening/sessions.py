@@ -46,7 +46,7 @@ class SessionProgress:
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A listener's answer to a page, as for `listener_pages.validate_answer`, and the heard shares by letter."""
+    """A listener's answer to a page, in the form that `validate_answer` accepts, and the heard shares by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
@@ -265,7 +265,7 @@ def record_check(
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """Return the next place; once all planned places are taken, return one with the pages of an unfinished place."""
+    """Return the next free place; once all planned places are taken, one with the pages of an unfinished place."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id

@@ -56,7 +56,7 @@ class StimulusAudio:
         return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the file's peaks, 0 to 1, or none if they would reveal the answer; raise the same errors as `file`."""
+        """Return the file's peaks, from 0 to 1; empty if they would reveal the answer. Raises the errors of `file`."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []

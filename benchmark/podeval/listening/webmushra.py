@@ -41,7 +41,7 @@ COLUMNS = (
     "rating_time/ms",
     "rating_comment",
 )
-"""Columns of a results file of PodEval's fork; upstream asks listeners other questions and has `rating_time`."""
+"""Columns of a results file from PodEval's fork; upstream files have `rating_time` and other listener questions."""
 
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")

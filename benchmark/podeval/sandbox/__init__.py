@@ -69,7 +69,7 @@ _SPARED = 4
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return why isolation is impossible on this machine, found by a single trial; None if isolation works."""
+    """Return the reason why isolation is impossible on this machine, determined by one trial; None if it works."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -152,7 +152,7 @@ def describe_decoding() -> str:
 
 
 def build_python_command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module with this Python, isolated from the folder's and the user's packages."""
+    """Return the command that runs a module with this Python, without the folder's and the user's own packages."""
     return [sys.executable, "-P", "-s", "-m", module, *arguments]
 
 
@@ -265,7 +265,7 @@ class Running:
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Return why it uses too much memory, measured by its cgroup or, without one, by adding up its processes."""
+        """Return why the sandbox uses too much memory, according to its cgroup or, without one, to its processes."""
         machine, began = usage.read_machine(cgroup.read_memory_room()), time.monotonic()
         if began >= self._next_held:
             self._held = usage.find_held(usage.list_views(self._process.pid)[self._before :], self._folder)

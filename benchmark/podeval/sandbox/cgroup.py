@@ -259,7 +259,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
 
 
 def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """Locate a group in a mount, which may show only part of the tree; return None if the group is outside it."""
+    """Locate a group in a mount, which may show only part of the tree; return None if that excludes the group."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None
@@ -282,7 +282,7 @@ def read_numbers(path: Path) -> dict[str, int]:
 
 
 def count_memory_kills() -> int:
-    """Count the processes that the kernel killed because memory ran out; return 0 if the kernel does not report it."""
+    """Count the processes that the kernel killed because memory ran out; return 0 if the kernel reports nothing."""
     return read_numbers(Path("/proc/vmstat")).get("oom_kill", 0)
 
 

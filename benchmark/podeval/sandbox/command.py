@@ -74,7 +74,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class ExitInfo:
-    """How a sandbox ended: `stopped` is the reason if it was stopped from outside; `log` is the end of its output."""
+    """How a sandbox ended: `stopped` is the reason if it was stopped from outside; `log` is the end of the output."""
 
     code: int
     stopped: str | None
@@ -169,7 +169,7 @@ def build_environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """Return the options of a bare system: own processes, no network, only the privilege to change the user."""
+    """Return the options for a bare system: separate processes, no network, and no privilege but to change the user."""
     scratch = [
         part
         for folder in SCRATCH
@@ -219,7 +219,7 @@ def _visible_paths(box: SandboxSpec) -> list[str]:
 
 
 def _own_user(writable: Path) -> list[str]:
-    """Return the options for the sandbox's user; under root, each has its own user, who owns the writable folder."""
+    """Return the options for the sandbox's user; under root, each sandbox has its own user, who owns the folder."""
     plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
     if os.geteuid() != 0:
         return ["setpriv", "--no-new-privs", "--"]
@@ -236,7 +236,7 @@ def _process_limits(box: SandboxSpec) -> list[str]:
     limits = box.limits
     bounds = [f"--fsize={limits.output_bytes}", "--core=0", "--nofile=4096"]
     bounds += [f"--cpu={int(limits.wall_seconds * (os.cpu_count() or 1)) + 1}"]
-    # Without a separate user namespace, the limit applies to all processes of the user together.
+    # Without a separate namespace, the limit applies to all processes of the user together.
     bounds += [] if box.trusted else [f"--nproc={limits.processes}"]
     bounds += [] if box.gpu else [f"--as={limits.memory_bytes}"]
     return ["prlimit", *bounds, "--"]

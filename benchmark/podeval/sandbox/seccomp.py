@@ -254,5 +254,5 @@ def _only_for(number: int, steps: list[bytes]) -> list[bytes]:
 
 
 def _step(opcode: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """Encode one instruction; the jumps are the numbers of instructions to skip if the test succeeds or fails."""
+    """Encode one instruction; `then` and `otherwise` are how many instructions to skip if a test succeeds or fails."""
     return struct.pack("=HBBI", opcode, then, otherwise, value)

@@ -135,7 +135,7 @@ def _carries_files(socket: Path) -> bool:
 
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
-    """Count deleted files that are mapped, and note shared memory, which is a deleted file in no folder."""
+    """Count the deleted files that are mapped, and note shared memory, which appears as a deleted file elsewhere."""
     for line in set((process / "maps").read_bytes().splitlines()):
         if not line.endswith(b"(deleted)"):
             continue

@@ -206,7 +206,7 @@ class Vote(_Judgement, TableBase):
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
     """Number that increases with each vote."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
-    """Id chosen by the sender, so that a second post of the same vote is recognised."""
+    """Id chosen by the sender, so that a vote that is sent again is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
     voter: Mapped[str] = mapped_column(String(40), index=True)
     outcome: Mapped[str] = mapped_column(String(10))
@@ -309,7 +309,7 @@ class ListeningAnswer(_OnPage, TableBase):
 
 
 class Flag(TableBase):
-    """An observation or decision about a vote or a listening session, never changed and never removed by a rule."""
+    """An observation or decision about a vote or a listening session; rules never change or remove it."""
 
     __tablename__ = "flags"
 

@@ -182,7 +182,7 @@ def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
     The interval of `within`, the mean over categories, is an interval over categories only, not over systems.
 
     Args:
-        comparison: function that compares one key, as for `compare_all`.
+        comparison: function that compares one key, as in `compare_all`.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []

@@ -1,6 +1,6 @@
 """The formats of exported results: the Hub's `.eval_results`, a card's `model-index`, BibTeX and a dataset repo.
 
-The dataset contains all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio and texts.
+The dataset contains all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio or texts.
 """
 
 import json
