@@ -3,8 +3,8 @@
 `all`: every pair of systems on every dialogue that both answered. `mtalk`: separately for each dimension, one of the
     three pairs with the closest Elo ratings so far, up to a maximum number of battles, like the human battles of
     MTalk-Bench (appendix C.1; the paper's judges held about 500 per dimension). The ratings before a round determine
-    its pairs, which are then judged together. All choices follow from the seed, so a rerun finds the answers in the
-    records.
+    the pairs of the round, which are then judged together. All choices follow from the seed, so a rerun finds the
+    answers in the records.
 """
 
 from collections import defaultdict

@@ -116,7 +116,7 @@ class Matchmaker:
         dimension: str | None = None,
         seed: int | None = None,
     ) -> Battle:
-        """Create a battle for a voter without recording it.
+        """Create a battle for a voter, without recording the battle.
 
         Args:
             session: a session that reads battles and votes.
@@ -292,7 +292,7 @@ def _kind(battle: Battle) -> _Kind:
 def _find_open(
     fields: Mapping[_Kind, PairingField], avoidable: tuple[MetBefore, ...]
 ) -> tuple[str, MetBefore, list[str]]:
-    """Return the first protocol with something left to judge, the meetings to avoid in it, and its dimensions.
+    """Return the first protocol with something left to judge, the meetings to avoid, and the dimensions to choose from.
 
     Args:
         fields: the systems that can be compared, by protocol and dimension.
@@ -342,7 +342,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
 
 
 def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: Counter[str]) -> PairingField:
-    """Rate the systems of a pool by the counts of their pairs, and find the provisional ones."""
+    """Rate the systems of a pool by the counts of their pairs, and find the provisional systems."""
     results = [
         (*met, outcome, number)
         for met, numbers in counts.items()

@@ -1,8 +1,8 @@
 """Operators' decisions about the board and its arena, and the records of these decisions: the trail and the flags.
 
 Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
-is deleted, and ratings change immediately. Decisions about listening tests and submissions are made in their own
-services. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
+is deleted, and ratings change immediately. The services for listening tests and submissions handle decisions about
+these. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """Keep the public log on the Hub; files are added but never changed, and each record is in exactly one file.
 
-A file's name and records are fixed before it is sent. After a crash or a missing response, the sender finds the file on
-the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database lacks are
-imported from the log; this also recovers the list of sent records if the database was restored from an old backup.
-(`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
+A file's name and records are fixed before the file is sent. After a crash or a missing response, the sender finds the
+file on the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database
+lacks are imported from the log; this also recovers the list of sent records if the database was restored from an old
+backup. (`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
 """
 
 import contextlib
@@ -170,7 +170,7 @@ class PublicLog:
         return names
 
     def _records_of(self, session: Session, path: str) -> list[Record]:
-        """Return the records of a file except those erased since it was planned."""
+        """Return the records of a file, except those erased since the file was planned."""
         query = select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.path == path)
         ids: dict[str, list[str]] = {"vote": [], "flag": [], "erasure": []}
         for name in session.scalars(query):
@@ -186,7 +186,7 @@ class PublicLog:
         session.get_one(MirrorFile, (path, self._repo)).commit = commit
 
     def _take_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
-        """Import the records of a file from another deployment, or of one whose upload was never confirmed."""
+        """Import the records of a file from another deployment, or of a file whose upload was never confirmed."""
         done = take_in(session, records)
         file = session.get(MirrorFile, (path, self._repo))
         if file is None:

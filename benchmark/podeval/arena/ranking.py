@@ -187,7 +187,7 @@ class Rankings:
     Args:
         arena: the arena whose votes are ranked.
         share: maximum share of the time that may be spent on rating.
-        runs: folder of runs whose judges' battles are also ranked; None to rank only human votes.
+        runs: folder of runs; its judges' battles are also ranked; None to rank only human votes.
         quick: rating time in seconds up to which a reader waits for the new ranking; slower rankings are saved to disk.
     """
 

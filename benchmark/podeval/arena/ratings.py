@@ -1,7 +1,7 @@
 """Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the most useful next
 votes.
 
-The votes are one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as the papers print it, and
+All votes are in one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as the papers print it, and
 Bradley–Terry with ties and voter-clustered intervals for the ranking.
 """
 
@@ -151,7 +151,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes whose heard part, in seconds or as a share of a whole recording, is in [`least`, `most`)."""
+    """The votes for which a part in [`least`, `most`) was heard, in seconds or as a share of a whole recording."""
 
     least: float
     most: float
@@ -364,8 +364,8 @@ def list_public_votes(
         session: session of the database.
         limit: maximum number of votes.
         dimension: the only dimension to include; all by default.
-        after: lower limit (exclusive) on the votes' numbers, which the database finds immediately.
-        offset: number of votes to skip at the beginning, which the database counts in an index.
+        after: exclusive lower limit on the votes' numbers; the database finds the start immediately.
+        offset: number of votes to skip at the beginning; the database counts them in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

@@ -372,5 +372,5 @@ class Arena:
 
 
 def loses_its_disk(database: Database) -> bool:
-    """Return whether a restart loses the database, because it is a file on a Space."""
+    """Return whether a restart would lose the database, because the database is a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite

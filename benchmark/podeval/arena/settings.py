@@ -49,7 +49,7 @@ class IntegrityLimits:
     burst_votes: int = 15
     burst_z: float = 4.5
     newcomer_votes: int = 10
-    """Maximum number of votes of a newcomer."""
+    """Maximum number of votes for a voter to be considered a newcomer."""
 
 
 PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
@@ -102,7 +102,7 @@ class ArenaSettings:
         return cls(pairing=cast(Rule, pairing), comment_required=reason == "required")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
-        """Return the number of seconds of a side that must be heard.
+        """Return how many seconds of a side must be heard.
 
         Args:
             length: length of the side as played, in seconds.

@@ -1,9 +1,9 @@
 """Decide which votes count by a single set of rules, applied from top to bottom.
 
 Each rule reports a finding about a vote and assigns points; a vote with `IntegrityLimits.exclude_at` points or more
-does not count in the public rating. It is kept, with the reasons, and can be restored. No rule considers who won a
-single battle, because taste is not an offence. Rules about people look at many votes and ask whether someone who really
-listens could have voted that way.
+does not count in the public rating. The vote is kept, with the reasons, and can be restored. No rule considers who won
+a single battle, because taste is not an offence. Rules about people look at many votes and ask whether someone who
+really listens could have voted that way.
 
 Voters who push a system cast votes that differ from what all votes together predict. The expected result of each battle
 comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a

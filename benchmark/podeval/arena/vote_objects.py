@@ -1,9 +1,9 @@
 """Keep a second copy of every vote in a bucket: one object per vote, written before the vote is acknowledged.
 
 A Space loses its disk at a restart. SQLite is not safe on a mounted bucket, but files that are written once and never
-changed are safe. Each voter has a folder of objects, which also contains people's decisions on the voter's votes, so a
-person is erased by deleting that folder; erased people are listed under `erased`. A half-written object belongs to a
-vote that was never acknowledged, and is skipped.
+changed are safe. Each voter has a folder of objects, including people's decisions on the voter's votes, so a person is
+erased by deleting the folder; erased people are listed under `erased`. A half-written object belongs to a vote that was
+never acknowledged, and is skipped.
 """
 
 import base64

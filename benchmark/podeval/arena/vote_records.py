@@ -389,7 +389,7 @@ def _read_listening(session: Session, table: type[ListeningRating | ListeningAns
 
 
 def _write_parquet(columns: dict[str, type], rows: list[dict[str, Any]]) -> bytes:
-    """Return a table as Parquet; an empty table has its columns too, so readers can rely on them."""
+    """Return a table as Parquet; an empty table also has the columns, so readers can rely on them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""The leaderboard as JSON for `static/board.js`, which draws it in the tab, before Gradio loads, and in exported sites.
+"""The leaderboard as JSON. `static/board.js` draws the board in the tab, before Gradio loads, and in exported sites.
 
 The JSON contains all measured and reported rows and all columns of one place (board, profile, dimension, slice), with
 all texts in the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have

@@ -6,7 +6,7 @@ groups, lower is better; everything else is shown without a direction. If a metr
 one protocol is chosen (`protocol_offers`).
 
 A cell is a number formatted for readers: value, 95 % interval, and rank as a range, or `incomplete` if too little was
-scored for a rank. It also contains the raw number, for sorting.
+scored for a rank. A cell also contains the raw number, for sorting.
 """
 
 import math

@@ -56,7 +56,7 @@ TABLE = 60
 
 
 def get_kind(row: Row) -> str:
-    """Return the kind of a row, which is one of the kinds with a shape."""
+    """Return the kind of a row, as one of the kinds that have a shape."""
     if row["provenance"] == "reported":
         return "reported"
     if row["system_kind"] in ("control", "human"):

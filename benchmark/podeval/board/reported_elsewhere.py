@@ -85,7 +85,7 @@ class PrintedTable(FactSheet):
     source: FigureSource
     columns: tuple[PrintedColumn, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    """Systems with the text of each of their cells; empty if nothing is printed."""
+    """Systems, each with the text of its cells; a text is empty if nothing is printed."""
     notes: tuple[str, ...]
 
 

@@ -116,7 +116,7 @@ class Sheet:
     Attributes:
         kept: cache of derived values with the same lifetime as the numbers.
         recent: bounded cache for derived values of which there may be many.
-        corrected: sheets with ranks corrected over several columns together, which take a while to compute.
+        corrected: sheets with ranks corrected over several columns together; these take a while to compute.
     """
 
     def __init__(self, numbers: pd.DataFrame) -> None:

@@ -63,7 +63,7 @@ class Facts:
         return NOT_STATED if size is None else next(name for name, end in SIZES if size < end)
 
     def values(self, fact: str) -> tuple[str, ...]:
-        """Return the system's values of `openness`, `size`, `licence` or `language`, as named by the filters."""
+        """Return the system's values of `openness`, `size`, `licence` or `language`, as the filters name them."""
         if fact == "language":
             return self.languages or (NOT_STATED,)
         values = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}

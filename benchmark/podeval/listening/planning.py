@@ -3,7 +3,7 @@
 Both use one number per listener for each pair of systems: the difference between the mean marks of the two systems or,
 if a page compares the two, the mean answer (in an ABX test, the share of correct answers above chance). The answers of
 one listener depend on each other, but listeners are independent. You may check after every listener whether to stop,
-because the evidence comes from `podeval.stats.sequential`, which is valid at any number of listeners.
+because the evidence from `podeval.stats.sequential` is valid at any number of listeners.
 """
 
 import math
@@ -102,7 +102,7 @@ def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[flo
 
     Args:
         marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
-        first: the system whose preference gives a positive value.
+        first: the system; a positive value means that this system is preferred.
         second: the other system.
     """
     values: dict[str, list[float]] = defaultdict(list)

@@ -123,7 +123,7 @@ def _draw_roles(seed: int) -> list[list[int]]:
 
 
 def _make_tone(role: int, chance: np.random.Generator) -> Samples:
-    """Return a tone, which is softer in role 0 and in antiphase between the ears in role 1."""
+    """Return a tone: softer in role 0, and in antiphase between the ears in role 1."""
     time = np.arange(round(_INTERVAL * _RATE)) / _RATE
     tone = _LEVEL * np.sqrt(2) * np.sin(2 * np.pi * (_TONE * time + chance.random()))
     return np.column_stack([tone, -tone if role == 1 else tone]) * (_SOFTER if role == 0 else 1.0)

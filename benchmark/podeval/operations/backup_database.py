@@ -131,7 +131,7 @@ def count_rows(file: Path) -> dict[str, int]:
 
 
 def check_schema(file: Path) -> None:
-    """Refuse a SQLite file whose schema is not exactly that of its version, for example because of a trigger.
+    """Refuse a SQLite file if its schema is not exactly that of its version, for example because of a trigger.
 
     Raises:
         StoreUnusable: the schema differs, or the file is damaged or from a newer podeval.

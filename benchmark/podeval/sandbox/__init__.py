@@ -157,7 +157,7 @@ def build_python_command(module: str, *arguments: str) -> list[str]:
 
 
 class Running:
-    """A running sandbox, which a thread watches."""
+    """A running sandbox and the thread that watches it."""
 
     def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable

@@ -202,7 +202,7 @@ def list_candidates(tree: Tree) -> list[Path]:
 
 
 def is_delegated(tree: Tree, folder: Path) -> bool:
-    """Return whether this process may divide a group: delegated by systemd, the user's own, or a container's top."""
+    """Return whether this process may divide a group: one from systemd, the user's own, or a container's top."""
     if folder == tree.top:
         return folder == tree.group
     with contextlib.suppress(OSError):
@@ -259,7 +259,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
 
 
 def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """Locate a group in a mount, which may show only part of the tree; return None if that excludes the group."""
+    """Locate a group in a mount; return None if the mount shows only a part of the tree without the group."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None

@@ -94,7 +94,7 @@ class ExitInfo:
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
-"""Number of processes of bubblewrap itself, in addition to those of the program."""
+"""Number of bubblewrap's own processes, in addition to those of the program."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
 """The writable in-memory file systems of the sandbox, each with a fixed size."""
 

@@ -109,7 +109,7 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
 
 
 def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
-    """Return how many bytes of memory processes use, computed from their folders in /proc and the files that they hold.
+    """Return how many bytes of memory processes use, from their folders in /proc and the deleted files that they use.
 
     `grown` is the growth of the machine's shared memory, in bytes, since the sandbox began.
     """

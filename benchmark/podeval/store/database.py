@@ -145,15 +145,15 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def writing(self, about: str = "") -> Iterator[Session]:
-        """Open a session whose changes are on disk, all or none of them, when the block ends.
+        """Open a session; when the block ends, either all of its changes are on disk or none are.
 
         Args:
             about: the subject of the reads and changes, such as one voter; writers about other subjects do not have to
                 wait. By default, nothing else can write at the same time.
 
         On SQLite, a waiting writer sleeps and polls, possibly for seconds, so threads queue up beforehand. On
-        PostgreSQL, a lock replaces serializable transactions, which aborted each other until some gave up; each writer
-        sees all earlier writes.
+        PostgreSQL, a lock is used instead of serializable transactions, because these aborted each other until some
+        gave up; each writer sees all earlier writes.
         """
         if self.is_sqlite:
             with self._turn() as writes, Session(writes, expire_on_commit=False) as session, session.begin():
@@ -217,7 +217,7 @@ class Database(AbstractContextManager["Database"]):
 
 
 def parse_address(location: str | Path) -> URL:
-    """Parse a database address: the path of a file, or a server's address, which may start with `postgres://`.
+    """Parse a database address: the path of a file, or the address of a server; `postgres://` is also accepted.
 
     Raises:
         BadInput: the text is not an address, or the kind of database is not supported.

@@ -30,7 +30,7 @@ _FROZEN = "frozen."
 _PROBE, _PROBE_BYTES = "service.write probe", 8_192
 CHECK_VALUE = "secret.check value"
 SWEPT, BACKED_UP, WORKER_SEEN = "arena.last sweep", "service.last backup", "worker.last seen"
-"""Names of the settings that store the time of the last sweep, the last backup and the last sign of life of a worker.
+"""Names of the settings that store the times of the last sweep, the last backup and a worker's last sign of life.
 """
 
 
@@ -46,7 +46,7 @@ class OperatorSetting(TableBase):
 
 
 class OperatorAction(TableBase):
-    """A decision of an operator, which is never changed and never removed."""
+    """A decision of an operator; decisions are never changed or removed."""
 
     __tablename__ = "operator_actions"
 

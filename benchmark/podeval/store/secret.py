@@ -1,4 +1,4 @@
-"""The secret of a service, which makes its tokens unforgeable and its hashes of identities useless to others.
+"""The secret of a service; it makes the service's tokens unforgeable and its hashes of identities useless to others.
 
 The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With a different
 secret, everyone would silently become a new voter and their votes would count again. A different secret is therefore
@@ -100,7 +100,7 @@ class Secret:
         return base64.urlsafe_b64encode(self.digest(purpose, *parts)[:16]).decode().rstrip("=")
 
     def sign(self, purpose: str, *parts: str) -> str:
-        """Return a token that contains its parts, which must not contain dots."""
+        """Return a token that contains the parts; these must not contain dots."""
         return self._signer(purpose).sign(".".join(parts)).decode()
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:

@@ -26,7 +26,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class SubmissionRow(TableBase):
-    """One submission and its state, which is recorded only here and changed only by guarded updates."""
+    """One submission and its state; the state is recorded only here and changed only by guarded updates."""
 
     __tablename__ = "submissions"
 
@@ -80,7 +80,7 @@ class _OfSubmission:
 
 
 class SubmissionHistory(_OfSubmission, TableBase):
-    """A change of state, which is never changed and never removed."""
+    """A change of state; these rows are never modified or removed."""
 
     __tablename__ = "submission_history"
 
@@ -145,7 +145,7 @@ class HubJob(_OfSubmission, TableBase):
     spent: Mapped[float | None] = mapped_column(Float, default=None)
     """Actual cost in US dollars; known once the job has ended."""
     stage: Mapped[str] = mapped_column(String(20), default="asked")
-    """Stage as the Hub names it, in capitals; `asked` before that."""
+    """Stage, in the Hub's terms and in capitals; `asked` until the Hub reports a stage."""
     message: Mapped[str] = mapped_column(Text, default="")
     asked_at: Mapped[datetime]
     ended_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -89,7 +89,7 @@ class _Judgement:
     """Columns of rows that may or may not count: a vote, a listener's session."""
 
     origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of the origin, which is never published."""
+    """Keyed hash of the origin; it is never published."""
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
@@ -345,7 +345,7 @@ class Pseudonym(TableBase):
 
 
 class Erasure(TableBase):
-    """A pseudonym whose owner asked to be forgotten; its records are never imported again."""
+    """A pseudonym of a person who asked to be forgotten; its records are never imported again."""
 
     __tablename__ = "erasures"
 

@@ -136,7 +136,7 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
 def compare_all(
     keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison | None = None
 ) -> list[Validity]:
-    """Return the agreement of each key with each human measure, if they have at least five common outputs.
+    """Return the agreement of each key with each human measure, provided that the two share at least five outputs.
 
     Args:
         keys: the keys with their values.

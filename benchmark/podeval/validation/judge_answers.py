@@ -218,5 +218,5 @@ def _is_choice(kind: Any) -> bool:
 
 
 def measure_of(path: str) -> str:
-    """Return a path without item numbers, such as `items.score`, which is the name under which values are pooled."""
+    """Return a path without item numbers, such as `items.score`; values are pooled under this name."""
     return ".".join(part for part in path.split(".") if not part.isdecimal())

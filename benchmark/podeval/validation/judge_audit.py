@@ -148,7 +148,7 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
 
 
 def to_plain(audited: AuditFindings) -> dict[str, Any]:
-    """Return the findings of an audit of records, which have no probes, as plain data."""
+    """Return the findings of an audit of records as plain data; these findings have no probes."""
     return {name: value for name, value in asdict(audited).items() if name != "probes"}
 
 

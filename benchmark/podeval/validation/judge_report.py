@@ -159,7 +159,7 @@ def tabulate_papers(words: Texts, method: Texts) -> Iterator[Table]:
 
     Args:
         words: texts of the page `judges`.
-        method: texts of the page `method`, which contain the names of measures.
+        method: texts of the page `method`; these contain the names of measures.
     """
     heads = make_heads(words, ("judge", "about", "measure", "figure", "interval"), ("figure", "interval"))
     rows_by_table: dict[str, list[RowOfCells]] = {}

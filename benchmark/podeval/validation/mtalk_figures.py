@@ -73,8 +73,8 @@ def collect_people_marks(
     Args:
         tests: the marks of each file or listening test. Marks belong to criteria if all marks of a test are 0 or 1 and
             name a rater and, as their scale, a criterion; other tests are skipped.
-        rubrics: the marks of judges, from whose runs the capabilities of dialogues and the lengths of answers are
-            taken.
+        rubrics: the marks of judges; the capabilities of dialogues and the lengths of answers are taken from their
+            runs.
     """
     people: dict[tuple[str, str], dict[Mark, int]] = defaultdict(dict)
     for marks in tests.values():
@@ -117,7 +117,7 @@ def _measure_answers(folder: RunFolder) -> float | None:
 
 @dataclass(frozen=True)
 class _Evaluator:
-    """A log of battles: all battles, and each rater's winner (None for a tie) by task and pair of systems."""
+    """A log of battles: all battles, and the winner that each rater chose (None: a tie), by task and pair."""
 
     name: str
     rows: Sequence[Mapping[str, Any]]

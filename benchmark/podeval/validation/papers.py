@@ -1,10 +1,10 @@
 """Recompute, with our own statistics, the papers' figures that follow from other printed figures.
 
-The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which has
-tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). All other figures depend on
-unpublished values of individual items or votes, and a line says so, even for tables without figures of systems.
-PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the public
-clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each line says so, and no
+The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which
+contains tables that are not about a system's results (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). All other
+figures depend on unpublished values of individual items or votes, and a line says so, even for tables without figures
+of systems. PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the
+public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each line says so, and no
 difference is computed. One of the scripts behind its Table 6 is published, Arts_19
 (`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
 based on three scripts.
@@ -31,7 +31,7 @@ UNPUBLISHED = "depends on individual items or votes, which the paper does not pu
 EXAMPLE = "podeval_arts_19.json"
 """MoonCast's published script for Arts_19."""
 PAGES = 17
-"""Number of pages of PodEval's MUSHRA test, one for each category."""
+"""Number of pages in PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
 """The judges whom PodEval excluded by the rule in its Table 3."""
 CLIPS = {

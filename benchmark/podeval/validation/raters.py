@@ -160,7 +160,7 @@ class Separability:
 
 
 def compute_separability(ratings: Ratings) -> list[Separability]:
-    """Return how the share of pairs whose interval excludes zero grows with the gap (MTalk-Bench Fig. 10)."""
+    """Return how the share of pairs with an interval that excludes zero grows with the gap (MTalk-Bench Fig. 10)."""
     ranked = [number for number, row in enumerate(ratings.systems) if row.provisional is None]
     pairs = list(itertools.combinations(ranked, 2))
     gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])

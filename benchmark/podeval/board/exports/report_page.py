@@ -43,7 +43,7 @@ from podeval.texts import translate_reason
 WIDE, GROUPS = 7, 5
 """Maximum number of value columns in printed tables of items and of groups; further columns go into another table."""
 KEY_FIGURES = 4
-"""Maximum number of values in the line at the top, which a phone shows without scrolling."""
+"""Maximum number of values in the line at the top, so that a phone shows the line without scrolling."""
 
 Texts = Mapping[str, Any]
 

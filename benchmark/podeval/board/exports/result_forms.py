@@ -222,8 +222,8 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     """Write the dataset folder; return the number of rows of each config.
 
     Args:
-        runs: folder of runs, which is not modified.
-        out: folder to write, which must not contain anything else.
+        runs: folder of runs; it is not modified.
+        out: folder to write; it must not contain anything else.
 
     Raises:
         BadInput: there are no runs, or the folder contains other data.
@@ -344,7 +344,7 @@ class ResultForm:
     Attributes:
         write: function that writes the results and yields a sentence about each file; for a text format, the function
             yields the text.
-        of_all: whether the format contains all results of a folder of runs instead of those of named runs.
+        of_all: whether the format contains all results in a folder of runs instead of only those of named runs.
         is_text: whether the format is text for standard output.
         has_print: whether the format contains the papers' figures when no run is named.
     """
