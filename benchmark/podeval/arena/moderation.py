@@ -245,7 +245,7 @@ class ArenaModeration:
         self._carry_out("votes goal", str(votes or "none"), reason, by, partial(keep, now=self._clock()))
 
     def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
-        """Carry out a decision and record it on the trail in one transaction; it applies from the next battle on."""
+        """Carry out a decision, effective from the next battle on, and record it on the trail, in one transaction."""
         reason = operator_settings.validate_reason(reason)
 
         def work(session: Session) -> Found:

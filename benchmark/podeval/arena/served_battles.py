@@ -210,7 +210,7 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """Turns of the user: `{"text": …, "audio": …}`; `audio` is an opaque name, empty if there is no audio."""
+    """The user's turns: `{"text": …, "audio": …}`; `audio` is an opaque name, or empty if there is no audio."""
     a: BattleSide
     b: BattleSide
     rule: str

@@ -53,7 +53,7 @@ class IntegrityLimits:
 
 
 PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
-"""Environment variables of a site: the rule of pairing, and whether a vote needs a reason."""
+"""Environment variables of a site: the pairing rule, and whether a vote needs a reason."""
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find many pseudonyms from one origin in one day, which may be a classroom or one person with many accounts."""
+    """Find votes from an origin with many pseudonyms in a day, perhaps a classroom or one person with many accounts."""
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")

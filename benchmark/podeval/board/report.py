@@ -97,7 +97,8 @@ class Chapter:
         people_drifts: drifts of the recordings of people, by column id.
         items: every item.
         missing: unscored metrics with their reasons, most items first.
-        latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
+        latencies: speed of the system's server under each load, smallest load first; empty if the speed was not
+            measured.
         protocols: the content of every protocol, by metric.
         papers: the papers of the metrics.
     """

@@ -114,6 +114,7 @@ class Scene:
 
 
 # The axes of a radar: columns between fixed ends, so that outward is better and equal values are drawn equally.
+#
 # The ends are the bounds of the metric's own scale and never depend on the displayed systems. The axis of an error rate
 # ends at 1, where everything is wrong; that of a figure with an ideal range ends far from the range.
 

@@ -135,7 +135,7 @@ def _carries_files(socket: Path) -> bool:
 
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
-    """Count the deleted files that are mapped, and note shared memory, which appears as a deleted file elsewhere."""
+    """Count the deleted files that are mapped, and note shared memory, mapped as a deleted file outside `folder`."""
     for line in set((process / "maps").read_bytes().splitlines()):
         if not line.endswith(b"(deleted)"):
             continue

@@ -20,7 +20,7 @@ STATES = (
     "cancelled",
     "withdrawn",
 )
-"""The states of success in order, then the final states of failure."""
+"""The successful states in order, then the final states after a failure."""
 
 _STATES = ", ".join(f"'{state}'" for state in STATES)
 
@@ -85,7 +85,7 @@ class SubmissionHistory(_OfSubmission, TableBase):
     __tablename__ = "submission_history"
 
     step: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Counts from 1, without gaps."""
+    """Number of the change, counted from 1 without gaps."""
     before: Mapped[str] = mapped_column(String(20))
     """The previous state; empty for the first."""
     after: Mapped[str] = mapped_column(String(20))

@@ -267,7 +267,7 @@ Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
-    """Return the first text, the second text, and the material that was shown once for both."""
+    """Return the first text, the second text, and the material that was shown only once for both texts."""
     first: Side = []
     second: Side = []
     rest = []
