@@ -148,7 +148,7 @@ class Pool:
     whether it is open.
 
     Attributes:
-        systems: for each system, its id, title, whether it is in the pool, and number of items with a recording.
+        systems: the id and title of each system, whether it is in the pool, and its number of items with a recording.
         dimensions: dimensions by name, each with its open state and its number of counted votes.
         goal: target number of counted votes for each dimension; None if not set.
     """

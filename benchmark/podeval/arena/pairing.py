@@ -91,7 +91,7 @@ class PairingPool:
     """The systems and items that can be compared.
 
     Args:
-        items: by item, the systems that have an output for it.
+        items: the items, each with the systems that have an output for it.
     """
 
     def __init__(self, items: Mapping[str, Collection[str]]) -> None:
@@ -239,7 +239,7 @@ def choose_next_meeting(
         count_items: function that returns a pair's numbers of battles by item, over all voters.
         seed: seed for all random choices.
         rule: the rule that pairs systems.
-        deal: what the choice of new systems' battles depends on; by default, the seed.
+        deal: the voter and the votes that determine new systems' battles; by default, the seed determines them.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     is_open = field.pool.find_open(before)

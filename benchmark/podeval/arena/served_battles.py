@@ -81,7 +81,7 @@ class AudioTokens:
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
         """Rows of `_SOUNDS_OF_BATTLE` by battle."""
         self._fetched: dict[str, list[float]] = {}
-        """By battle, the shares of both sides that were sent but are not yet saved with it."""
+        """Shares of both sides that were sent but are not yet saved with their battle, by battle."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
         """Make the opaque name of a sound for a person who is allowed to hear it.

@@ -33,7 +33,7 @@ from podeval.plots.svg import format_value
 from podeval.runs.board_tables import KIND_MARKS, read_object
 
 FEW_DRAWS = 20
-"""With fewer independent draws than this, readers are warned that intervals of strongly skewed values are too
+"""Minimum number of independent draws; below this, readers are warned that intervals of strongly skewed values are too
 narrow."""
 PLACE = ("board", "profile", "dimension", "slice", "judge", "correction")
 """Choices that require different numbers from the server."""

@@ -47,7 +47,7 @@ class About:
 
     Attributes:
         system, title, kind: name, title and kind of the system, as on the board.
-        provenances: where the numbers come from: run by us, outputs supplied, or reported.
+        provenances: the origins of the numbers: run by us, outputs supplied, or reported.
         sources: the folders of its runs, or the papers' tables.
         updated: time of the last measurement, ISO 8601.
         stated: facts from the system's document (description, organisation, licence, open, size_parameters, languages,

@@ -53,7 +53,8 @@ class BoardView:
         size: bucket of the systems' parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
-        spoken: how outputs were generated, according to their protocols: `whole`, `turns`, `chunks`; empty for all.
+        spoken: the way in which outputs were generated, according to their protocols: `whole`, `turns`, `chunks`; empty
+            for all.
         q: search words for the name, id or organisation.
         pins: up to six systems, which are shown at the top regardless of the filters.
         columns: ids of the columns to show; empty for all.

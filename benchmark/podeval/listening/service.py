@@ -270,7 +270,7 @@ class Listening:
             session_id: the session.
             number: number of the page.
             answer: the answer, in a form that `podeval.listening.listener_pages.validate_answer` accepts.
-            heard_shares: by letter, the share of the sound that was played, 0 to 1.
+            heard_shares: the share of each sound that was played, 0 to 1, by letter.
             seconds: time spent on the page.
 
         Raises:

@@ -94,7 +94,7 @@ def read_header_apart(path: Path) -> tuple[str, float]:
     """Read the container and duration of an untrusted file in a separate process.
 
     Raises:
-        BadAudio: for the same reasons as in `read_container_and_seconds`, or reading took too much memory or time.
+        BadAudio: the header cannot be read (see `read_container_and_seconds`), or reading took too much memory or time.
     """
     with tempfile.TemporaryDirectory(prefix="podeval-header-") as folder:
         result = _run_apart(path, Path(folder), HEADER_BYTES, None)
@@ -108,7 +108,7 @@ def decode_apart(path: Path, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
     disk.
 
     Raises:
-        BadAudio: for the same reasons as in `decode`, or decoding took too much memory or time.
+        BadAudio: the file cannot be decoded (see `decode`), or decoding took too much memory or time.
     """
     if is_plain_wav(path):
         return decode(path, limits=limits)

@@ -32,7 +32,7 @@ OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
 """Outcomes of a battle: the better side, no difference, neither acceptable, or not judged."""
 
 PREFERENCES = ("clear", "slight")
-"""How clear a preference is."""
+"""Degrees of clarity of a preference."""
 
 PLAYED_AFTER = timedelta(hours=12)
 """Time for which a battle's recordings can still be played after the battle has expired."""
@@ -222,7 +222,7 @@ class Vote(_Judgement, TableBase):
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """How clear the voter found the difference, `clear` or `slight`; empty if they did not say."""
+    """Clarity of the difference in the voter's opinion, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds between serving the battle and the vote; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]

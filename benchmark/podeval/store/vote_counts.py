@@ -50,13 +50,13 @@ def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> T
 _PAIR_KEYS = {"protocol": 20, "dimension": 100, "low": 200, "high": 200}
 
 PAIR_COUNTS = _make_table("pair_counts", _PAIR_KEYS, ("served", "low_won", "high_won", "neither"))
-"""For two systems, a protocol and a dimension: the number of battles, and of rated votes by outcome."""
+"""Numbers of battles, and of rated votes by outcome, for each protocol, dimension and pair of systems."""
 
 ITEM_COUNTS = _make_table("item_counts", {**_PAIR_KEYS, "item": 200}, ("served",))
-"""For two systems, a protocol, a dimension and an item: the number of battles."""
+"""Number of battles for each protocol, dimension, pair of systems and item."""
 
 SYSTEM_COUNTS = _make_table("system_counts", {"protocol": 20, "dimension": 100, "system": 200}, ("votes", "voters"))
-"""For a system, a protocol and a dimension: the number of rated votes, and of the people who cast them."""
+"""Numbers of rated votes, and of the people who cast them, for each protocol, dimension and system."""
 
 RATED_VOTES = Table(
     "rated_votes",

@@ -38,9 +38,9 @@ FEWEST = 5
 ENOUGH_SYSTEMS = 12
 """Number of systems from which a correlation of .8 is detected with a power of 80 % (docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
-"""With fewer systems, or fewer items, than this, there is no interval."""
+"""Minimum number of systems, and of items, for an interval."""
 MOST_OUTPUTS = 300
-"""With more outputs than this, the variance over individual outputs is not subtracted."""
+"""Maximum number of outputs for which the variance over individual outputs is subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
 """Maximum number of systems for which chance is computed from all orders, and number of random orders for more systems.
 """

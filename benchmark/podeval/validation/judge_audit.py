@@ -45,7 +45,7 @@ class Orders:
         ties: number of pairs with a tie in either order.
         single: number of comparisons made in only one order.
         places: share of all decided answers that prefer the first position, as in the papers.
-        swayed: of the pairs that the order decided, the share in which the first position won both times.
+        swayed: share of the pairs in which the first position won both times, among those that the order decided.
         lengths: preference for the longer side among the pairs that the order did not decide.
         unit: unit of the lengths.
     """

@@ -58,7 +58,7 @@ class KeyAgreement(Validity):
         systems_krcc: KRCC over the systems' means.
         partial: SRCC over outputs without the influence of a control, by the control's name, and of all controls
             (`all`).
-        each_system: for each system, the mean of the key, and SRCC and PLCC over the system's outputs.
+        each_system: the mean of the key, and SRCC and PLCC over the outputs, by system.
     """
 
     systems_plcc: Estimate = NOTHING

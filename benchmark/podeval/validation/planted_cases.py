@@ -83,7 +83,7 @@ class CaseGroup:
 
     Attributes:
         conversations: the conversations with the judge that decide the cases.
-        asks: what the judge is used for, with these `parameters`.
+        asks: the metric's declared use of the judge, with these `parameters`.
         find_errors: function that returns, from the outcomes of the conversations, the kind of each case and whether
             the judge errs in it; None if there is no answer.
     """

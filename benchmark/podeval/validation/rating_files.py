@@ -89,7 +89,7 @@ class Layout:
         name: the name, for `podeval data fetch ratings NAME`.
         title: a title for its ratings.
         columns: sets of columns; a file must have all columns of at least one set.
-        where: where the data comes from.
+        where: the source of the data.
         scales: columns with marks, each with the name of its scale; missing ones are skipped.
         locate: function that returns the system, the item and the recording's name of a line.
         counts: column that marks the lines to use, with the reason why the other lines are left out.
