@@ -181,8 +181,8 @@ class RevealedBattle:
 class Rankings:
     """Provides the ranking of an arena, and recomputes it when the counted votes change; thread-safe.
 
-    The ranking is computed in the background, and readers get the previous one in the meantime; after a restart, that
-    is read from disk. If rating is quick, the first reader waits for the new ranking instead.
+    The ranking is computed in the background, and readers get the previous one in the meantime; after a restart, the
+    previous ranking is read from disk. If rating is quick, the first reader waits for the new ranking instead.
 
     Args:
         arena: the arena whose votes are ranked.

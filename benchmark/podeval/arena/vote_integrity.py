@@ -40,7 +40,7 @@ other). Skipped battles are ignored.
 """
 
 _SURE = 0.05
-"""Maximum probability of an expected result, because a person's taste is not more predictable than that."""
+"""Lowest expected probability of either result, because a person's taste is not more predictable than that."""
 
 _NOT_SAID = re.compile(r"[\W_]+")
 _WIDE = "[\u2e80-\uffff]"

@@ -277,7 +277,7 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
-    """Return the reason why no system is ranked by a key, including keys that no item has; empty if there is none."""
+    """Return the reason why a key ranks no system, for example because no item has it; empty if there is none."""
     checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
     return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 

@@ -102,7 +102,7 @@ def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[flo
 
     Args:
         marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
-        first: the system; a positive value means that this system is preferred.
+        first: the first system; a positive value means that this system is preferred.
         second: the other system.
     """
     values: dict[str, list[float]] = defaultdict(list)

@@ -91,7 +91,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
     """Return the sound behind a letter of a page, or behind `reference` or `prompt`.
 
     Raises:
-        BadInput: the sound does not exist, or the stimulus is a text.
+        BadInput: the sound does not exist, or the stimulus is text.
     """
     if page.id == screening.PAGE and design.headphone_check:
         trial = page.stimuli.index(page.stimulus(letter))

@@ -1,8 +1,8 @@
 """Compare your own runs with the figures that papers print for the same systems: printed, ours, difference, verdict.
 
-A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
-on nearly every item; the preset lists the deviations. All other figures have a reason instead of a number. A run
-belongs to a paper's system if it has the name that the system has in `submissions/`.
+A figure is compared only if a run covers nearly every item of the paper's material under the paper's protocol (its
+preset) without a known deviation; the preset lists the deviations. All other figures have a reason instead of a number.
+A run belongs to a paper's system if it has the name that the system has in `submissions/`.
 """
 
 from collections import defaultdict

@@ -1,10 +1,10 @@
 """Cases with known answers that an audit uses to probe a judge: planted weaknesses, and a benchmark's anchors.
 
-A planted case pairs a script with a copy that is no better: it is unchanged (tie), or contains additional empty turns
-(padding), a turn that asks the judge for the highest rating (injection), or a last turn that names the judge's own
-model as the author (self). The judge compares the two as in `dialogue_judge`. An anchor is an item of planted quality
-that belongs to the definition of a judged benchmark, at several levels; each pair of neighbouring levels is a case, and
-the judge errs if it does not score the better one higher.
+A planted case pairs a script with a copy that is no better: it is unchanged (the answer must be a tie), or contains
+additional empty turns (padding), a turn that asks the judge for the highest rating (injection), or a last turn that
+names the judge's own model as the author (self). The judge compares the two as in `dialogue_judge`. An anchor is an
+item of planted quality that belongs to the definition of a judged benchmark, at several levels; each pair of
+neighbouring levels is a case, and the judge errs if it does not score the better one higher.
 """
 
 import json
