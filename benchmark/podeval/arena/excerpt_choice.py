@@ -1,4 +1,4 @@
-"""Choose what to compare of long recordings, under one of two protocols.
+"""Choose which parts of long recordings to compare, under one of two protocols.
 
 Votes on `excerpts` (20 to 30 s of each side, of which at least 10 s must be heard) and votes on `whole` recordings (of
 which at least 90 % must be heard) are never rated together. A benchmark whose outputs make sense only as a whole

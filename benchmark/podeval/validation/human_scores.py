@@ -121,7 +121,7 @@ def compare_with_people(
 
 
 def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agreement:
-    """Return the agreement of a judge's scores by item with people's.
+    """Return the agreement of a judge's scores by item with people's scores.
 
     Raises:
         BadInput: there are fewer than three common items.
