@@ -1,4 +1,4 @@
-"""Serve the audio of a battle as copies that do not reveal their origin, at equal loudness if so configured."""
+"""Serve the audio of a battle as copies that do not reveal their origin, matched in loudness if so configured."""
 
 import logging
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from podeval.texts import write_sentence
 Found = TypeVar("Found")
 
 LONG = 60.0
-"""Minimum length of a long sound, in seconds."""
+"""Minimum length of a sound that may be sent as Opus, in seconds."""
 
 _SIZES = 64 * 2**10
-"""The size of an excerpt in bytes is a multiple of this."""
+"""The file size of an excerpt is a multiple of this number of bytes."""
 
 _LOG = logging.getLogger(__name__)
 
 
 class BattleAudio:
-    """The playable copies of an arena's audio.
+    """The copies of an arena's audio that listeners play.
 
     Args:
-        arena: the arena that made the names of the audio.
+        arena: the arena that issued the names of the audio.
         playback: makes and caches the copies.
     """
 
@@ -66,7 +66,7 @@ class BattleAudio:
         return self._playback.pad(copy, _SIZES * (max(sizes) // _SIZES + 1))
 
     def peaks(self, name: str) -> list[float]:
-        """Return the peaks of that file, from 0 to 1; raise the same errors as `file`."""
+        """Return the peaks of the file for a name, from 0 to 1; raise the same errors as `file`."""
         return self._of(self._arena.sounds.find(name), self._playback.peaks)
 
     def _of(self, audio: Audio, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
@@ -84,7 +84,7 @@ class BattleAudio:
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gains(self, audio: Audio) -> tuple[float, float]:
-        """Return the gains in dB of a sound and of the other side's sound; 0 if their loudness is not matched."""
+        """Return the gains in dB for a sound and for the other side's sound; 0 if their loudness is not matched."""
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
             return 0.0, 0.0

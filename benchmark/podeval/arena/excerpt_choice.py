@@ -1,13 +1,13 @@
-"""Compare long recordings in one of two ways, and choose the excerpts to compare.
+"""Choose which parts of long recordings to compare, under one of two protocols.
 
-Votes on `excerpts` (20 to 30 s of each side, at least 10 s heard of each) and votes on `whole` recordings (at least 90
-% heard of each) are never rated together. A benchmark whose outputs make sense only as a whole
+Votes on `excerpts` (20 to 30 s of each side, of which at least 10 s must be heard) and votes on `whole` recordings (of
+which at least 90 % must be heard) are never rated together. A benchmark whose outputs make sense only as a whole
 (`Benchmark.whole_battles`) uses only `whole`.
 
 Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
-farewell. Short outputs are played whole. Outputs with the same number of turns (the same script, the same dialogue) are
-compared over the same turns, and if a turn must be cut, over the same part of it; other outputs are compared at the
-same relative position. Anyone who wants to judge recordings from beginning to end gets whole recordings
+farewell. Short outputs are played in full. Outputs with the same number of turns (because they share a script or a
+dialogue) are compared over the same turns and, if a turn must be cut, over the same part of it; other outputs are
+compared at the same relative position. Anyone who wants to judge recordings from beginning to end gets whole recordings
 (`choose_whole`).
 """
 
@@ -29,10 +29,10 @@ SECONDS = 30.0
 """Default maximum length of an excerpt, in seconds."""
 
 SHORTEST_SHARE = 2 / 3
-"""Minimum share of the longest excerpt that whole turns must fill; otherwise, part of the next turn is added."""
+"""Minimum share of an excerpt's maximum length that whole turns must fill; otherwise, part of the next is added."""
 
 _TIMES_HEARD = 3
-"""Number of times that both sides can be played before a battle expires."""
+"""A battle stays open long enough to play both sides this many times."""
 
 Span = tuple[float, float]
 """Start and end in seconds."""
@@ -48,7 +48,7 @@ class RecordingLength:
 
 @dataclass(frozen=True)
 class Excerpts:
-    """The excerpt of each side, and the rule that chose them: `whole`, `same turns` or `same position`.
+    """The excerpt of each side, and the rule that chose both excerpts: `whole`, `same turns` or `same position`.
 
     `turns` contains the first and the last of the turns that both sides play.
     """
@@ -68,7 +68,7 @@ def list_protocols(benchmark: str) -> tuple[str, ...]:
     """List the protocols under which a benchmark's outputs are compared.
 
     Args:
-        benchmark: name of the benchmark; empty or an unknown name for recordings from elsewhere.
+        benchmark: name of the benchmark; recordings from elsewhere have an empty or unknown name.
     """
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 
@@ -97,10 +97,10 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides, starting at the same turn; if short, add part of the next.
+    """Choose as many whole turns as fit on both sides, from the same turn; if they are short, add part of the next.
 
-    The latest start is the one from which the longer side still fills an excerpt, so the end is played as often as any
-    other part, and never as a short fragment.
+    The latest possible start is the one from which the longer side still fills an excerpt, so the end is played as
+    often as any other part, and never as a short fragment.
     """
     count = len(a.turns)
     latest = max(
@@ -115,7 +115,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
     def measure(side: RecordingLength, turn: int) -> float:
         return side.turns[turn][1] - side.turns[first][0]
 
-    # The last turn contains the same words on both sides, even if it is cut.
+    # The last turn must contain the same words on both sides, even if it is cut.
     share = _fitting_share(a, b, first, last, seconds)
     if last + 1 < count and share == 1 and max(measure(a, last), measure(b, last)) < SHORTEST_SHARE * seconds:
         begun = _fitting_share(a, b, first, last + 1, seconds)
@@ -162,27 +162,27 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
 
 
 def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return the time limit for judging a battle; long limits are rounded to whole hours to hide exact lengths."""
+    """Return the time limit for judging a battle; long limits are rounded to whole hours to hide the exact lengths."""
     (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
     hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
     return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))
 
 
 def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the start and end of the excerpts of A and B, in seconds."""
+    """Return the start and end of each side's excerpt, first A and then B, in seconds."""
     (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
     return (float(a), float(b)), (float(c), float(d))
 
 
 def compute_played_seconds(length: float, other: float, protocol: str) -> float:
-    """Return the time for which a side is played, including the silence that hides its exact length.
+    """Return the playing time of a side in seconds, including the silence that hides its exact length.
 
-    Both excerpts are equally long, because different times for the same words would identify a system.
+    Both excerpts are played for the same time, because a difference in length would identify a system.
     """
     return round_up_seconds(max(length, other) if protocol == EXCERPTS else length)
 
 
 def round_up_seconds(length: float) -> float:
     """Round a length up to whole seconds, at least one, because the exact length of a recording would identify it."""
-    # A share slightly above a whole second is a rounding error.
+    # A tiny excess over a whole second is a rounding error.
     return float(max(1, math.ceil(round(length, 3))))

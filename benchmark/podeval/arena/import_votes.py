@@ -29,7 +29,7 @@ from podeval.store.vote_counts import count_battles, count_votes
 
 @dataclass
 class TakenIn:
-    """The result of an import: the number of new records, and the reasons why the others were skipped."""
+    """The result of an import: the numbers of new records, and of skipped records by reason."""
 
     votes: int = 0
     standings: int = 0
@@ -45,11 +45,11 @@ class TakenIn:
 
 
 def import_file(database: Database, file: Path) -> TakenIn:
-    """Import all votes, standings and erasures, or none; existing records stay unchanged.
+    """Import all votes, standings and erasures of a file, or none; existing records stay unchanged.
 
     Args:
         database: the database to write to.
-        file: records as JSON lines, such as a file of the public log, or another arena's log as JSON lines or CSV.
+        file: records as JSON Lines, such as a file of the public log, or another arena's log as JSON Lines or CSV.
 
     Raises:
         BadInput: the file cannot be read, or contains a row that is not a record; the message names the row.
@@ -83,7 +83,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
     """Add the records that the database lacks; missing systems, items and outputs are created without audio.
 
     Raises:
-        BadInput: a vote exists with different content, or its battle exists with a different vote.
+        BadInput: a vote already exists with different content, or its battle already has a different vote.
     """
     counts: Counter[str] = Counter()
     erased = set(session.scalars(select(Erasure.pseudonym)))
@@ -103,7 +103,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
 
 
 def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], key: str, values: dict[str, Any]) -> None:
-    """Add a row unless it exists; `here` contains the existing rows."""
+    """Add a row unless it exists; `here` caches the rows that are known to exist."""
     if (kind, key) not in here and session.get(kind, key) is None:
         session.add(kind(id=key, **values))
         session.flush()
@@ -114,7 +114,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
     """Import one vote; return the `TakenIn` field that counts it."""
     if record.voter in erased:
         return "erased"
-    # A vote is imported once; two versions of the same vote are refused.
+    # Each vote is imported only once; a second version of a vote with other content is refused.
     row = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
     if row is not None:
         if (row.id, row.battle, row.voter, row.outcome) != (
@@ -124,7 +124,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
                 f"the vote {record.id} already exists here with different content; one of the two logs has been changed"
             )
         return "repeated"
-    # A repeated battle needs the battle that it repeats.
+    # A battle that repeats another can be added only if that battle exists.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         return "orphans"
     # Add the battle with the systems that it compares, then the vote.
@@ -142,7 +142,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
 
 
 def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str]]) -> None:
-    """Add those of a vote's systems, item and outputs that do not exist yet."""
+    """Add a vote's systems, item and outputs unless they already exist."""
     common = {"active": False, "added_at": record.recorded_at}
     item = {name: getattr(record, name) for name in ("benchmark", "dimension", "capability", "language")}
     _make_sure(session, here, ArenaItem, record.item, {**item, **common})

@@ -1,9 +1,10 @@
-"""Battles that a judge decides: which systems meet on which dialogue, in which order, and with what outcome.
+"""Battles that a judge decides: which systems meet on which dialogue, in which order, and what the outcome is.
 
 `all`: every pair of systems on every dialogue that both answered. `mtalk`: separately for each dimension, one of the
-    three pairs with the closest Elo ratings so far, up to a number of battles, like the human battles of MTalk-Bench
-    (appendix C.1; the paper's judges held about 500 per dimension). The ratings before a round determine its pairs,
-    which are then judged together. All choices follow from the seed, so a rerun finds the answers in the records.
+    three pairs with the closest Elo ratings so far, up to a maximum number of battles, like the human battles of
+    MTalk-Bench (appendix C.1; the paper's judges held about 500 per dimension). The ratings before a round determine
+    the pairs of the round, which are then judged together. All choices follow from the seed, so a rerun finds the
+    answers in the records.
 """
 
 from collections import defaultdict
@@ -27,16 +28,16 @@ from podeval.stats.battles import INITIAL, Battles, elo
 Pairing = Literal["all", "mtalk"]
 
 PER_DIMENSION = 500
-"""Battles of the paper's judges in each dimension."""
+"""Number of battles per dimension that the paper's judges decided."""
 ROUND = 4
-"""Number of battles of a dimension that are judged together."""
+"""Number of battles per dimension that are judged together."""
 
 Outcome = JudgedBattle | PodevalError
 Fought = tuple[SpokenDialogue, SpokenDialogue, Outcome]
 """The two sides of a battle, and its outcome or the reason why there is none."""
 Sides = tuple[SpokenDialogue, SpokenDialogue]
 Hold = Callable[[list[Conversation[JudgedBattle]]], Sequence[Outcome]]
-"""Function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
+"""A function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
 
 
 def hold_battles(
@@ -50,10 +51,10 @@ def hold_battles(
     seed: int = 0,
     choose: Callable[[list[Sides]], Sequence[Sides]] = list,
 ) -> Iterator[Fought]:
-    """Hold the battles on all dialogues, and yield them as each round ends.
+    """Hold the battles on all dialogues, and yield those of each round when it ends.
 
     Args:
-        dialogues: dialogues that name their systems; systems can meet on dialogues with the same id.
+        dialogues: dialogues, each naming its system; two systems can meet if they have dialogues with the same id.
         ask: the function that starts the conversation about two sides.
         hold: the function that holds the conversations of a round.
         pairing: the rule that pairs systems.
@@ -100,7 +101,7 @@ def read_sides(
     Args:
         sources: the folders and files.
         data: folder of the runs' dataset; by default the folder named `data` in the working directory.
-        tell: function that receives a sentence about the items that a run's system did not answer.
+        tell: function that is called with a sentence about the items that a run's system did not answer.
 
     Raises:
         BadInput: a source contains no dialogues, a dialogue does not name its system, or a run answered items that are
@@ -154,7 +155,7 @@ class _Field:
         chosen: list[Meeting] = []
         while len(chosen) < ROUND and (number := len(self._meetings)) < self._most:
             seed = f"{self._seed}:{self._name}:{number}"
-            # A pair never meets twice on an item, so all its remaining items are equivalent.
+            # A pair never meets twice on the same item, so all its remaining items are equivalent.
             met = choose_next_meeting(field, MetBefore(self._meetings), lambda _: {}, seed=seed, rule="mtalk")
             if met is None:
                 break

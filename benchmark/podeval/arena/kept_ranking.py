@@ -1,7 +1,7 @@
 """Keep the last ranking of an arena on disk, so that a restarted site can show it until the next one is computed.
 
-Each database has one file in the user's cache folder: an archive of NumPy arrays without pickles, in which one array is
-the text of everything else. The file is ignored if the newest vote in it no longer exists.
+Each database has one file in the user's cache folder: an archive of NumPy arrays without pickles; one array contains
+everything else as JSON text. A file is ignored if its newest vote no longer exists.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from podeval.files import find_user_folder, write_whole
 Kept = TypeVar("Kept")
 
 _ARRAY = "array"
-"""The only key of an object that represents an array: its number."""
+"""The only key of a JSON object that stands for an array; its value is the array's number."""
 
 
 def find_file(database: str) -> Path:
@@ -53,7 +53,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None if there is none or this version cannot read it.
+    """Return the ranking in a file; None if the file does not exist or this version cannot read it.
 
     Args:
         file: the file.
@@ -73,7 +73,7 @@ def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
 
 
 def _build(kind: Any, value: Any) -> Any:
-    """Return a value of a type from its JSON form."""
+    """Build a value of the given type from its JSON form."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
         return None if value is None else _build(next(part for part in parts if part is not types.NoneType), value)

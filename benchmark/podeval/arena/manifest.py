@@ -2,8 +2,8 @@
 
 A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
 item, audio, turns}]}`. Audio paths are relative to the manifest. Adding a manifest again updates changed entries and
-adds new ones; an output that a battle has shown keeps its id, so its votes stay, and a retired output stays retired
-unless the manifest says `active: true`. Length and loudness are measured here, once.
+adds new ones; an output that a battle has shown keeps its id and therefore its votes, and a retired output stays
+retired unless the manifest says `active: true`. Length and loudness are measured once, when an output is added.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ class SystemEntry(_Strict):
 
 
 class ManifestTurn(_Strict):
-    """A user's turn in an item."""
+    """One of the user's turns in an item."""
 
     text: str = ""
     audio: str = ""
@@ -126,7 +126,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
         strict: whether to add nothing if the audio of any output is unusable, instead of leaving that output out.
 
     Raises:
-        BadInput: an output names a system or item that does not exist, or its audio cannot be used.
+        BadInput: an output names a system or item that does not exist, or its audio is unusable.
     """
     now = datetime.now(UTC)
     # Measure the audio before the transaction, so that no vote waits for it.
@@ -154,7 +154,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
                     raise BadInput(
                         f"an output names the {kind.__tablename__[:-1]} {name}, which does not exist; add it first"
                     )
-            # An output that was judged is never replaced by other audio.
+            # The audio of an output that was judged is never replaced.
             output = session.get(ArenaOutput, values["id"])
             battles = select(Battle.id).where((Battle.output_a == values["id"]) | (Battle.output_b == values["id"]))
             is_other = output is not None and output.sha256 not in ("", values["sha256"])
@@ -176,7 +176,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     """Return the measured columns of an output: length, loudness and content hash of its audio.
 
     Raises:
-        BadInput: the file is not audio, or a turn lies outside it.
+        BadInput: the file is not audio, or a turn is outside it.
     """
     from podeval.audio import loudness
     from podeval.audio.decode import decode, hash_file
@@ -204,7 +204,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
 
 
 def _put(session: Session, kind: type[Any], values: dict[str, Any], now: datetime) -> bool:
-    """Add a row, or update the row with its id; return whether it is new."""
+    """Add a row, or update the existing row with the same id; return whether the row is new."""
     values = {name: value for name, value in values.items() if name != "active" or value is not None}
     is_new = session.get(kind, values["id"]) is None
     session.merge(kind(**values, **({"added_at": now} if is_new else {})))
@@ -220,15 +220,15 @@ def make_manifest(
     question: str = QUESTION,
     controls: bool = False,
 ) -> Manifest:
-    """Make the manifest of a folder of runs: every item for which two or more systems have a recording.
+    """Make a manifest from a folder of runs, with every item for which at least two systems have a recording.
 
     Args:
         runs: the folder.
-        benchmark: the only benchmark whose runs are included.
-        split: the only split whose runs are included.
-        dimension: dimension that listeners judge; under another dimension, the same item is a separate item.
+        benchmark: include only runs of this benchmark.
+        split: include only runs of this split.
+        dimension: dimension that listeners judge; the same item under another dimension is a separate item.
         question: the question that listeners answer.
-        controls: whether to include recordings of controls, which every listener should vote against.
+        controls: whether to include recordings of controls, against which every listener should vote.
 
     Raises:
         BadInput: the dimension's name is empty or too long.
@@ -244,7 +244,7 @@ def make_manifest(
         and (controls or plan.shown_kind != "control")
     ]
     times = Counter(_name(plan, item, dimension) for plan, item, _, _ in outputs)
-    # Enter the items that at least two systems have in common.
+    # Add the items for which at least two systems have a recording.
     manifest = Manifest()
     systems, items = {}, {}
     for plan, item, output, audio in outputs:

@@ -37,7 +37,7 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
-"""Bits of a battle's seed, a number that JSON represents exactly."""
+"""Number of bits of a battle's seed, so that JSON represents it exactly."""
 
 _FRESH_SECONDS = 30.0
 """Seconds for which ratings and counts are used before they are computed again."""
@@ -49,7 +49,7 @@ _GOLD_APART = 5
 _MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
     Battle.voter == bindparam("voter"), Battle.purpose == "rating"
 )
-"""The meetings of a voter; the database reads them from an index, without reading any battle."""
+"""A voter's meetings; the database reads them from an index, without reading any rows of battles."""
 _JUDGED_BY_VOTER = (
     select(Battle.protocol, Battle.dimension, Battle.low, Battle.high)
     .join(Vote, Vote.battle == Battle.id)
@@ -69,7 +69,7 @@ _COUNTS_OF_ITEMS = select(ITEM_COUNTS.c.item, ITEM_COUNTS.c.served).where(
 )
 
 _Kind = tuple[str, str]
-"""A protocol and a dimension: votes of one kind are rated together."""
+"""A protocol and a dimension; votes of the same kind are rated together."""
 
 
 @dataclass
@@ -81,18 +81,18 @@ class _Snapshot:
     fields: dict[_Kind, PairingField] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Return whether such a battle could be created now: its dimension is open and its outputs are in the pool."""
+        """Return whether this battle could be created now: its dimension is open, and its outputs are in the pool."""
         compared = self.fields.get(_kind(battle))
         return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
 
     def clearness(self, battle: Battle) -> float:
-        """Return the difference between the ratings of a battle's systems."""
+        """Return the absolute difference between the ratings of a battle's systems."""
         ratings = self.fields[_kind(battle)].ratings
         return abs(ratings.get(battle.low, 0.0) - ratings.get(battle.high, 0.0))
 
 
 class Matchmaker:
-    """Creates battles; a background task refreshes the data about all voters at most every 30 seconds.
+    """Creates battles; a background task refreshes the data shared by all voters at most every 30 seconds.
 
     Args:
         database: the database of the arena.
@@ -116,14 +116,15 @@ class Matchmaker:
         dimension: str | None = None,
         seed: int | None = None,
     ) -> Battle:
-        """Create a battle for a voter without recording it.
+        """Create a battle for a voter, without recording the battle.
 
         Args:
             session: a session that reads battles and votes.
             voter: a pseudonym.
             now: the time.
-            protocol: the protocol of the comparison; by default the first of `PROTOCOLS` with something left to judge.
-            dimension: the dimension to be judged; a random one by default.
+            protocol: the protocol of the comparison; by default, the first of `PROTOCOLS` that has something left to
+                judge.
+            dimension: the dimension to judge; a random one by default.
             seed: the seed of all random choices; random by default.
 
         Raises:
@@ -145,7 +146,7 @@ class Matchmaker:
                 compared.count((battle.low, battle.high))
 
     def shows(self, session: Session, battle: Battle) -> bool:
-        """Return whether such a battle could be created now."""
+        """Return whether this battle could be created now."""
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
@@ -157,8 +158,8 @@ class Matchmaker:
         snapshot, seed = self._current(session), wish.seed
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
-        # The response to a vote names the systems, so a battle that revealed them is repeated only if nothing else is
-        # left.
+        # The response to a vote names the systems, so a battle whose systems were revealed is repeated only if nothing
+        # else is left.
         protocol, before, possible = _find_open(fields, (MetBefore(judged, again=False), MetBefore(judged)))
         if not possible and not list_open_dimensions(session):
             raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))
@@ -205,7 +206,7 @@ class Matchmaker:
         )
 
     def _repeated(self, session: Session, wish: "_BattleWish") -> Battle | None:
-        """Occasionally return the voter's earlier battle with the clearest difference, with its sides swapped."""
+        """Occasionally return the voter's earlier battle with the largest rating difference, with its sides swapped."""
         settings, seed, voter = self._settings, wish.seed, wish.voter
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None
@@ -244,10 +245,10 @@ class Matchmaker:
     def _current(self, session: Session) -> _Snapshot:
         with self._lock:
             if not self._snapshot.made_at > 0:
-                # The first snapshot is taken immediately, because no battle can be served without it; it only reads
-                # counts.
+                # The first snapshot is made immediately, because no battle can be served without it; making it only
+                # reads counts.
                 self._snapshot = _take_snapshot(session)
-            # Counting takes at most 2 % of the time, however many votes there are.
+            # Refreshing takes at most 2 % of the time, however many votes there are.
             keep = max(_FRESH_SECONDS, 50 * self._snapshot.cost)
             is_due = time.monotonic() - self._snapshot.made_at > keep and not self._renewing
             self._renewing = self._renewing or is_due
@@ -257,12 +258,12 @@ class Matchmaker:
         return snapshot
 
     def _renew(self, old: _Snapshot) -> None:
-        """Make a new snapshot while others are served from the old one."""
+        """Make a new snapshot while other requests use the old one."""
         try:
             with self._database.reading() as session:
                 snapshot = _take_snapshot(session)
             with self._lock:
-                # The snapshot lacks changes made in the meantime.
+                # The new snapshot lacks the changes made in the meantime.
                 if self._snapshot is old:
                     self._snapshot = snapshot
         except PodevalError as error:
@@ -273,7 +274,7 @@ class Matchmaker:
 
 @dataclass(frozen=True)
 class _BattleWish:
-    """The voter of a battle, the seed of its choices, and its topic; None for any topic."""
+    """A voter's wish for a battle: the protocol and the dimension (None for any), and the seed of the choices."""
 
     voter: str
     seed: int
@@ -291,7 +292,7 @@ def _kind(battle: Battle) -> _Kind:
 def _find_open(
     fields: Mapping[_Kind, PairingField], avoidable: tuple[MetBefore, ...]
 ) -> tuple[str, MetBefore, list[str]]:
-    """Return the first protocol with something left to judge, the meetings to avoid in it, and its dimensions.
+    """Return the first protocol with something left to judge, the meetings to avoid, and the dimensions to choose from.
 
     Args:
         fields: the systems that can be compared, by protocol and dimension.
@@ -309,7 +310,7 @@ def _find_open(
 
 def _take_snapshot(session: Session) -> _Snapshot:
     began = time.monotonic()
-    # Collect the systems with a recording of each item, for open dimensions.
+    # For each item of the open dimensions, collect the systems that have a recording of it.
     rows = (
         select(ArenaItem.dimension, ArenaItem.benchmark, ArenaItem.id, ArenaOutput.system)
         .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
@@ -331,7 +332,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
     pools: dict[tuple[tuple[str, frozenset[str]], ...], PairingPool] = {}
     fields = {}
     for kind, systems in items.items():
-        # Two protocols that compare the same outputs share a pool.
+        # Protocols that compare the same outputs share a pool.
         key = tuple((item, frozenset(names)) for item, names in sorted(systems.items()))
         if key not in pools:
             pools[key] = PairingPool(systems)
@@ -341,7 +342,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
 
 
 def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: Counter[str]) -> PairingField:
-    """Rate the systems of a pool by the counts of their pairs, and find the provisional ones."""
+    """Rate the systems of a pool by the counts of their pairs, and find the provisional systems."""
     results = [
         (*met, outcome, number)
         for met, numbers in counts.items()

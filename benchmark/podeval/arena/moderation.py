@@ -1,8 +1,8 @@
-"""Operators' decisions about the board and its arena, and their records: the trail and the flags.
+"""Operators' decisions about the board and its arena, and the records of these decisions: the trail and the flags.
 
 Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
-is deleted, and ratings change immediately. The services for listeners and submissions handle their own decisions. Each
-decision has a reason and its author's name, and is recorded on the trail in the transaction that carries it out.
+is deleted, and ratings change immediately. The services for listening tests and submissions handle decisions about
+these. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class FlaggedVote:
-    """A vote flagged by a rule or a person.
+    """A vote that a rule or a person flagged.
 
     Attributes:
         vote: the vote.
@@ -51,7 +51,7 @@ class BoardModeration:
 
     Args:
         database: database of the board.
-        changed: function that is called after a freeze or thaw, so that a service of this process rereads the settings.
+        changed: function that is called after a freeze or thaw, so that a service in this process rereads the settings.
         clock: function that returns the current time in UTC.
     """
 
@@ -70,7 +70,7 @@ class BoardModeration:
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: public explanation of the reason and, if known, the end.
+            sentence: public explanation, with the reason and, if known, the expected end.
             by: name of the operator.
 
         Raises:
@@ -144,10 +144,11 @@ class BoardModeration:
 
 @dataclass(frozen=True)
 class Pool:
-    """The pool of the arena: its systems, whether new battles may show them, its dimensions, and whether they are open.
+    """The pool of the arena: its systems, each with whether new battles may use it, and its dimensions, each with
+    whether it is open.
 
     Attributes:
-        systems: id, title, whether it is in the pool, and number of items with a recording.
+        systems: the id and title of each system, whether it is in the pool, and its number of items with a recording.
         dimensions: dimensions by name, each with its open state and its number of counted votes.
         goal: target number of counted votes for each dimension; None if not set.
     """
@@ -244,7 +245,7 @@ class ArenaModeration:
         self._carry_out("votes goal", str(votes or "none"), reason, by, partial(keep, now=self._clock()))
 
     def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
-        """Carry out a decision and record it on the trail in one transaction; it applies from the next battle."""
+        """Carry out a decision, effective from the next battle on, and record it on the trail, in one transaction."""
         reason = operator_settings.validate_reason(reason)
 
         def work(session: Session) -> Found:

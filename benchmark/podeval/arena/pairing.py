@@ -1,14 +1,14 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the least compared comes first. New systems take part in up to half
-of the battles, so they soon have ratings while listeners still hear the others. Its opponents are dealt: it first meets
-the systems with which it has the fewest votes. The voter and the number of their votes determine whether they hear the
-new system next, and against which opponent. A voter who skips or leaves such a battle gets the same pair again.
-`mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. Everything else follows from one seed,
+of the battles, so they soon have ratings while listeners still hear the others. A new system first meets the opponents
+with which it has the fewest votes. The voter and the number of their votes determine whether they hear a new system
+next, and against which opponent. A voter who skips or leaves such a battle gets the same pair again.
+`mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. All other choices follow from one seed,
 which is recorded with the battle.
 
-Pairs are sorted by the difference of their ratings once for all voters; each battle searches the voter's remaining
-pairs as arrays, so the cost does not depend on the number of votes.
+Pairs are sorted by rating difference once for all voters; to create a battle, the voter's remaining pairs are searched
+as arrays, so the cost does not depend on the number of votes.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rule = Literal["closest", "mtalk"]
-"""The name of a rule, which is recorded with each battle."""
+"""The name of a pairing rule, which is recorded with each battle."""
 
 CLOSEST_SHARE = 1 / 3
-"""Share of the possible pairs that are considered closest; there are always at least `CLOSEST_PAIRS` of them."""
+"""Share of the possible pairs that are considered closest; at least `CLOSEST_PAIRS` pairs always are."""
 
 CLOSEST_PAIRS = 3
 
@@ -49,7 +49,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Meeting:
-    """The content of a battle: two systems with their sides, and the item."""
+    """What a battle compares: a system on each side, and the item."""
 
     a: str
     b: str
@@ -78,7 +78,7 @@ class MetBefore:
         self.meetings = frozenset(meetings)
         self.again = again
         self.systems: dict[str, set[str]] = {}
-        """Systems that the voter has heard, by item."""
+        """Systems that the voter has heard on each item."""
         for met, item in self.meetings:
             self.systems.setdefault(item, set()).update(met)
 
@@ -91,7 +91,7 @@ class PairingPool:
     """The systems and items that can be compared.
 
     Args:
-        items: systems that have an output for an item, by item.
+        items: the items, each with the systems that have an output for it.
     """
 
     def __init__(self, items: Mapping[str, Collection[str]]) -> None:
@@ -106,7 +106,7 @@ class PairingPool:
             together[np.ix_(self._members[systems], self._members[systems])] += count
         self.low, self.high = (side.astype(np.intp) for side in np.nonzero(np.triu(together, 1)))
         self.common = together[self.low, self.high]
-        """Number of items on which each pair can meet; pairs are sorted by name."""
+        """Number of items on which each pair can meet, for pairs sorted by name."""
         self._position = np.full((size, size), -1, dtype=np.intp)
         self._position[self.low, self.high] = np.arange(len(self.low))
 
@@ -146,20 +146,20 @@ class PairingPool:
                 for system in theirs:
                     spent[system, members] += 1
                     spent[members, system] += 1
-                # Pairs whose two systems were both met were counted twice.
+                # Pairs of which the voter has heard both systems were counted twice.
                 spent[np.ix_(theirs, theirs)] -= 1
         return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
 
 
 class PairingField:
-    """A pool with all ratings and votes: the data that is the same for all voters, arranged once.
+    """A pool with all ratings and votes: the data shared by all voters, prepared once.
 
     Args:
         pool: the systems and items that can be compared.
         ratings: ratings of systems on any interval scale; a system without a rating is new.
         votes: number of votes on each pair.
         served: number of served battles of each pair.
-        provisional: systems that have too few opponents or voters, however many votes they have.
+        provisional: systems with too few opponents or voters, however many votes they have.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class PairingField:
         self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
         self.by_gap = np.argsort(self.gaps, kind="stable")
         self.settled = self.by_gap[~with_new[self.by_gap]]
-        # Number the pairs so that a pair keeps its number when other pairs come and go.
+        # Number the pairs so that a pair keeps its number when other pairs are added or removed.
         keys = np.array([_hash(system) for system in pool.systems], dtype=np.uint64)
         self.keys = _mix(keys[pool.low] * np.uint64(3) + keys[pool.high])
 
@@ -201,7 +201,7 @@ class PairingField:
 
     @cached_property
     def closest(self) -> Positions:
-        """The closest pairs of settled systems, for a voter who can still meet all of them."""
+        """The closest pairs of settled systems for a voter who can still meet all pairs."""
         return self.find_closest(self.settled)
 
     def find_closest(self, settled: Positions) -> Positions:
@@ -209,14 +209,14 @@ class PairingField:
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
-        """Return the closest of the pairs, which are sorted by their difference, and all that tie with the last."""
+        """Return the first `count` of these pairs, sorted by difference, and all that tie with the last of them."""
         gaps = self.gaps[positions]
         return positions[: np.searchsorted(gaps, gaps[min(count, len(gaps)) - 1], side="right")]
 
 
 @dataclass(frozen=True)
 class Deal:
-    """The basis of a new system's battles: the voter, and the pairs that they voted on."""
+    """What the choice of a new system's battle depends on: the voter, and the pairs on which they voted."""
 
     voter: str
     pairs_of_voter: Sequence[Pair] = ()
@@ -239,7 +239,7 @@ def choose_next_meeting(
         count_items: function that returns a pair's numbers of battles by item, over all voters.
         seed: seed for all random choices.
         rule: the rule that pairs systems.
-        deal: the basis for choosing new systems' battles; by default the seed.
+        deal: the voter and the votes that determine new systems' battles; by default, the seed determines them.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     is_open = field.pool.find_open(before)
@@ -291,10 +291,10 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 
 
 def _deal(field: PairingField, deal: Deal) -> int:
-    """Return one of the pairs with the fewest votes, given the voter and the number of their votes on new systems.
+    """Return one of the pairs with the fewest votes, chosen by the voter and the number of their votes on new systems.
 
-    Each pair has its own number in each turn, and the smallest number wins, so other voters' votes on other pairs do
-    not change the choice.
+    In each turn, each pair has its own number, and the pair with the smallest number is chosen, so other voters' votes
+    on other pairs do not affect the choice.
     """
     votes = field.votes[field.with_new]
     least = field.with_new[votes == votes.min()]

@@ -1,9 +1,9 @@
-"""Keep the public log on the Hub; files are added and never changed, and each record is in exactly one file.
+"""Keep the public log on the Hub; files are added but never changed, and each record is in exactly one file.
 
-A file's name and records are fixed before it is sent. After a crash or a missing response, the sender finds the file on
-the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database lacks are
-read back; this also recovers the list of sent records if the database was restored from an old backup.
-(`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
+A file's name and records are fixed before the file is sent. After a crash or a missing response, the sender finds the
+file on the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database
+lacks are imported from the log; this also recovers the list of sent records if the database was restored from an old
+backup. (`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from podeval.store.tables import Erasure, Flag, Mirrored, MirrorFile, Vote
 
 FOLDER = "log"
 MOST_RECORDS = 2_000
-"""Most records in one file."""
+"""Maximum number of records in one file."""
 
 _README = "README.md"
 _CARD = """---
@@ -57,15 +57,15 @@ class Pushed:
     records: int = 0
     files: list[str] = field(default_factory=list)
     others: TakenIn = field(default_factory=TakenIn)
-    """Records in the log that this database lacked: from another deployment, or from this one before a restore."""
+    """Records of the log that this database lacked: from another deployment, or from this one before a restore."""
 
 
 class PublicLog:
-    """The public log of a database in one dataset repo.
+    """A database's public log in a dataset repo.
 
     Args:
         database: database whose votes are published.
-        repo: `owner/name`; it is created if it does not exist.
+        repo: the repo as `owner/name`; it is created if it does not exist.
         private: whether a new repo is private.
         token: token for the Hub; by default the logged-in user's token.
         clock: function that returns the current time in UTC.
@@ -95,7 +95,7 @@ class PublicLog:
         return self._read_back(*self._log.files())
 
     def push(self) -> Pushed:
-        """Import other databases' records, then send the local ones that are not in the log yet.
+        """Import other databases' records, then send the local records that are not in the log yet.
 
         Raises:
             HubUnavailable: the Hub does not respond; the next push sends the planned files.
@@ -131,9 +131,10 @@ class PublicLog:
         return done
 
     def _send(self, path: str, records: list[Record]) -> str:
-        """Add a file and return a commit that contains it."""
+        """Add a file to the repo, and return a commit that contains it."""
         added = None
-        # A conflict means that another process of this database was first and a voter has been erased since.
+        # A conflict means that another process of this database sent the file first, and that a voter has been erased
+        # since.
         with contextlib.suppress(Conflict):
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]
@@ -169,7 +170,7 @@ class PublicLog:
         return names
 
     def _records_of(self, session: Session, path: str) -> list[Record]:
-        """Return the records of a file except those erased since it was planned."""
+        """Return the records of a file, except those erased since the file was planned."""
         query = select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.path == path)
         ids: dict[str, list[str]] = {"vote": [], "flag": [], "erasure": []}
         for name in session.scalars(query):
@@ -185,7 +186,7 @@ class PublicLog:
         session.get_one(MirrorFile, (path, self._repo)).commit = commit
 
     def _take_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
-        """Import the records of a file from another deployment, or of one whose upload was never confirmed."""
+        """Import the records of a file from another deployment, or of a file whose upload was never confirmed."""
         done = take_in(session, records)
         file = session.get(MirrorFile, (path, self._repo))
         if file is None:

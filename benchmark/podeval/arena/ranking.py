@@ -66,11 +66,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The standings by protocol and dimension, and the data that they are based on.
+    """The standings by protocol and dimension, and the data on which they are based.
 
     A protocol without votes is left out; within a protocol, `pooled` comes first if there are several dimensions.
-    Protocols are never pooled. Battles that a judge decided are a separate protocol, named after the judge's folder, in
-    which each dialogue is a voter.
+    Protocols are never pooled. Battles that a judge decided form a separate protocol, named after the judge's folder;
+    each dialogue counts as a voter.
     """
 
     protocols: Mapping[str, Mapping[str, Standings]]
@@ -78,9 +78,9 @@ class Ranking:
     status: Status
     made_at: datetime
     newest: tuple[int, str]
-    """Number and battle of the newest vote in the ranking."""
+    """The number and the battle of the newest vote in the ranking."""
     heard: tuple[HeardRatings, ...]
-    """Ratings by the share heard, for each protocol of `PROTOCOLS` that has votes."""
+    """Ratings by how much was heard, for each protocol of `PROTOCOLS` that has votes."""
 
     @property
     def excluded_share(self) -> float:
@@ -165,7 +165,7 @@ class RevealedBattle:
 
     `between` counts the votes on this pair for `a`, for `b` and for neither, including this vote; None if this vote
     does not count. `apart` says whether the votes separate the two systems; `votes_needed` is the number of additional
-    votes that would, or None if unknown.
+    votes that would separate them, or None if unknown.
     """
 
     a: Revealed
@@ -181,14 +181,14 @@ class RevealedBattle:
 class Rankings:
     """Provides the ranking of an arena, and recomputes it when the counted votes change; thread-safe.
 
-    The ranking is computed in the background, and readers get the last one in the meantime; after a restart, the last
-    one is read from disk. If rating is quick, the first reader waits for the new ranking.
+    The ranking is computed in the background, and readers get the previous one in the meantime; after a restart, the
+    previous ranking is read from disk. If rating is quick, the first reader waits for the new ranking instead.
 
     Args:
         arena: the arena whose votes are ranked.
         share: maximum share of the time that may be spent on rating.
-        runs: folder of runs whose judges' battles are also ranked; None to rank only human votes.
-        quick: rating time in seconds up to which a reader waits for the new ranking; slower rankings are kept on disk.
+        runs: folder of runs; its judges' battles are also ranked; None to rank only human votes.
+        quick: rating time in seconds up to which a reader waits for the new ranking; slower rankings are saved to disk.
     """
 
     def __init__(self, arena: Arena, share: float = 0.01, runs: Path | None = None, quick: float = 0.2) -> None:
@@ -205,7 +205,7 @@ class Rankings:
         self._until = 0.0
 
     def current(self) -> Ranking:
-        """Return the ranking by all counted votes, or a slightly older one if rating takes a long time.
+        """Return the ranking by all counted votes, or a slightly older ranking if rating takes a long time.
 
         Raises:
             PodevalError: no ranking exists yet, and none could be computed.
@@ -287,12 +287,12 @@ class Rankings:
             _LOG.warning("the ranking was not computed or not saved: %s", error)
             self._error = error
         finally:
-            # The first time includes loading libraries, so it does not predict the next.
+            # The first measured time includes loading libraries, so it does not predict the next one.
             self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
             self._renewing = None
 
     def _count(self, session: Session) -> tuple[object, ...]:
-        """Return a key that changes if a vote is added or removed or changes standing, or a system's title changes."""
+        """Return a key that changes if a vote is added or removed, or a vote's standing or a system's title changes."""
         decided, erased = select(func.max(Flag.number)), select(func.count()).select_from(Erasure)
         systems = select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
         logs = sorted(self._runs.glob(f"{JUDGES}/*/{BATTLES}")) if self._runs else []
@@ -337,8 +337,8 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
     """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does for votes.
 
-    A judge is named after its folder, with a number if its battles were held in several ways. Votes of a cohort are not
-    weighted down here, because dialogues cannot collude.
+    A judge is named after its folder, with a number added if its battles were held in several ways. Cohorts' votes are
+    not given less weight here, because dialogues cannot collude.
 
     Raises:
         BadInput: a file does not contain judged battles.

@@ -1,6 +1,7 @@
-"""Compute a ranking from votes: pooled ratings, ratings by dimension, pairs that met, and the most useful next votes.
+"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the most useful next
+votes.
 
-The votes are one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as the papers print it, and
+All votes are in one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as the papers print it, and
 Bradley–Terry with ties and voter-clustered intervals for the ranking.
 """
 
@@ -38,10 +39,10 @@ COLUMNS = tuple(_CELLS)
 there is none; `preference`: `clear`, `slight` or empty."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
-"""Columns that are public while people vote; exact lengths are not, because they identify the output."""
+"""Columns that are public while people vote; exact lengths are not public, because they identify the output."""
 
 _ROWS = 100
-"""Number of votes that are read at a time."""
+"""Number of votes to read at a time."""
 
 _RATED_NUMBERS = select(RATED_VOTES.c.number).order_by(RATED_VOTES.c.number)
 _BATTLES = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(RATED[0])
@@ -51,7 +52,7 @@ _JUDGED = (
     .where(Vote.outcome != "skip")
     .order_by(Vote.number)
 )
-"""The votes that are rated if their battle repeats no other and they are not excluded."""
+"""The votes that are rated unless their battle repeats another or they are excluded."""
 
 POOLED = "pooled"
 """The rating from the votes of all dimensions together."""
@@ -67,7 +68,7 @@ SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 
 @dataclass(frozen=True)
 class Undecided:
-    """Neighbours in the ranking that the votes do not separate; `votes` more would separate them (None: unknown)."""
+    """Neighbours in the ranking that the votes do not separate, and how many more votes would (None if unknown)."""
 
     better: str
     worse: str
@@ -97,7 +98,7 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with all the figures that a board shows next to it.
+    """Compute the ranking from battles, with everything that a board shows next to it.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
@@ -150,7 +151,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes whose heard part, in seconds of an excerpt or as a share of a whole, is in [`least`, `most`)."""
+    """The votes for which a part in [`least`, `most`) was heard, in seconds or as a share of a whole recording."""
 
     least: float
     most: float
@@ -160,7 +161,7 @@ class HeardGroup:
 
 @dataclass(frozen=True)
 class HeardRatings:
-    """The groups of one protocol; `systems` are sorted by their ratings from all of its votes, best first."""
+    """The groups of one protocol; `systems` are sorted by their ratings from all votes under it, best first."""
 
     protocol: str
     systems: tuple[str, ...]
@@ -171,7 +172,7 @@ class HeardRatings:
 class RatedVotes:
     """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
 
-    `heard` is the smaller of the two sides' heard parts: seconds of an excerpt, or the share of a whole recording.
+    `heard` is the smaller of the two sides' heard parts: seconds of an excerpt, or a share of a whole recording.
     """
 
     battles: Battles
@@ -180,7 +181,7 @@ class RatedVotes:
 
 
 def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRatings:
-    """Rate the systems by the votes of one protocol, grouped by how much was heard.
+    """Rate the systems by the votes of one protocol, separately for each group of votes by how much was heard.
 
     Args:
         protocol: the protocol.
@@ -196,7 +197,7 @@ def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRat
 
 
 def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] | None = None) -> Battles:
-    """Return the battles of votes that have the columns of `build_rating_table`.
+    """Return votes with the columns of `build_rating_table` as battles.
 
     Args:
         votes: the votes.
@@ -207,11 +208,11 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 
 
 class VoteReader:
-    """Reads the rated votes by protocol as numbers: those of `build_rating_table`; for one thread at a time.
+    """Reads the rated votes, those of `build_rating_table`, by protocol and as numbers; for one thread at a time.
 
-    The content of a vote never changes, so each is read once and kept; which of them are rated is read every time.
-    After an erasure everything is read again, because a new vote may get the number of an erased one. Nothing is kept
-    on the disk, where erasures would not reach it.
+    The content of a vote never changes, so each vote is read once and kept; which votes are rated is read every time.
+    After an erasure, everything is read again, because a new vote may get the number of an erased one. Nothing is kept
+    on disk, where erasures would not reach it.
     """
 
     def __init__(self) -> None:
@@ -242,14 +243,14 @@ class VoteReader:
 
 
 def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) -> list[NDArray[Any]]:
-    """Return the columns of the votes from one number on, or of all.
+    """Return the columns of the votes from a given number on, or of all votes.
 
     Battles and votes are read one after the other, because a join in the database takes longer.
 
     Args:
         session: session of the database.
-        kinds: the kinds of the columns.
-        first: the lowest number; None for all.
+        kinds: the kinds of the columns, as in `_read_columns`.
+        first: the lowest number to read; None for all votes.
     """
     ids, battles, votes = _number_texts(), _BATTLES, _JUDGED
     if first is not None:
@@ -257,7 +258,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
         battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
     _, *of_battles = _read_columns(session, battles, [ids, *kinds[-4:]])
     battle, *of_votes = _read_columns(session, votes, [ids, *kinds[:-4]])
-    # Battles that were not read are repetitions of others.
+    # Battles that were not read repeat others.
     read = battle < len(of_battles[0])
     return [*(column[read] for column in of_votes), *(column[battle[read]] for column in of_battles)]
 
@@ -265,7 +266,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
 def _divide_by_protocol(
     session: Session, kinds: Sequence[Any], columns: Sequence[NDArray[Any]]
 ) -> dict[str, RatedVotes]:
-    """Return votes by protocol.
+    """Divide votes by protocol.
 
     Args:
         session: session of the database.
@@ -290,7 +291,7 @@ def _divide_by_protocol(
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
-    # Compute the part of both sides that was heard, in seconds or as a share.
+    # Compute how much of each side was heard, in seconds or as a share.
     units = [np.where(protocol != protocols[EXCERPTS], np.maximum(seconds[side], 1e-9), 1.0) for side in sides]
     least = np.minimum(heard_a / units[0], heard_b / units[1])
     names = np.array(list(dimensions), dtype=object)[dimension]
@@ -308,9 +309,9 @@ def _number_texts() -> defaultdict[str, int]:
 
 
 def _read_columns(session: Session, query: ClauseElement, kinds: Sequence[Any]) -> list[NDArray[Any]]:
-    """Return the columns of a query as arrays; each kind is a type, or the numbers by which texts are replaced.
+    """Return the columns of a query as arrays; each kind is a type, or the numbers that replace a column's texts.
 
-    The driver's cursor is used, because SQLAlchemy takes as much time again to convert the driver's rows.
+    The driver's cursor is used, because converting the rows in SQLAlchemy would double the time.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
     parts: list[list[NDArray[Any]]] = [[np.zeros(0, kind if isinstance(kind, type) else np.int32)] for kind in kinds]
@@ -363,8 +364,8 @@ def list_public_votes(
         session: session of the database.
         limit: maximum number of votes.
         dimension: the only dimension to include; all by default.
-        after: lower limit (exclusive) on the votes' numbers, which the database finds immediately.
-        offset: number of votes to skip at the beginning, which the database counts in an index.
+        after: exclusive lower limit on the votes' numbers; the database finds the start immediately.
+        offset: number of votes to skip at the beginning; the database counts them in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

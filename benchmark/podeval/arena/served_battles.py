@@ -1,4 +1,4 @@
-"""The battles that a voter was served: their visible parts, the limit on open battles, and the battles shown again.
+"""The battles served to a voter: what the voter sees, the limit on open battles, and the battles shown again.
 
 A voter sees the two sides and the question, but nothing that reveals the systems.
 """
@@ -48,7 +48,7 @@ _SOUNDS_OF_BATTLE: Select[Any] = (
 
 @dataclass(frozen=True)
 class Audio:
-    """The sound behind an opaque name; `end` is None for a sound that is played to its end."""
+    """The sound that an opaque name stands for; `end` is None if the sound is played to its end."""
 
     path: str
     start: float
@@ -57,11 +57,11 @@ class Audio:
     output: str = ""
     """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
-    """The excerpts of this side and of the other side; their loudness is compared."""
+    """The excerpts of this side and of the other side, whose loudness is compared."""
     seconds: float | None = None
-    """Length as played, including the silence that hides the exact length; None if nothing needs to be hidden."""
+    """Length as played, including the silence that hides the exact length; None if there is nothing to hide."""
     is_excerpt: bool = False
-    """Whether it is one of two excerpts that have the same length and size."""
+    """Whether the sound is one of two excerpts that must have the same length and file size."""
 
 
 class AudioTokens:
@@ -81,7 +81,7 @@ class AudioTokens:
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
         """Rows of `_SOUNDS_OF_BATTLE` by battle."""
         self._fetched: dict[str, list[float]] = {}
-        """Shares of both sides that were sent but are not yet saved with their battle."""
+        """Shares of both sides that were sent but are not yet saved with their battle, by battle."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
         """Make the opaque name of a sound for a person who is allowed to hear it.
@@ -112,10 +112,10 @@ class AudioTokens:
             return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
 
     def count_fetched(self, name: str, share: float) -> None:
-        """Count the bytes sent of a sound that must be heard before a vote; ignore other sounds.
+        """Count the bytes sent if the sound must be heard before a vote; ignore other sounds.
 
         Args:
-            name: the opaque name under which it was fetched.
+            name: the opaque name under which the sound was fetched.
             share: the bytes sent, as a share of the file.
         """
         battle, side, extent = self._secret.verify("audio", name) or ("", "", "")
@@ -130,14 +130,14 @@ class AudioTokens:
         return a, b
 
     def keep_fetched(self) -> None:
-        """Save all counts with their battles, where every process can read them; call it from one thread at a time."""
+        """Save all counts with their battles, where every process can read them; call from one thread at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]
         if not rows:
             return
         self._database.write(lambda session: session.connection().execute(_ADD_FETCHED, rows), about="fetched")
-        # Counts are removed only now, so a vote that reads them in the meantime sees too much rather than too little.
+        # Counts are removed only now, so a vote checked in the meantime sees too large rather than too small a share.
         with self._lock:
             for battle, (kept_a, kept_b) in counted.items():
                 a, b = self._fetched.pop(battle)
@@ -186,9 +186,9 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: the opaque name of its audio, its length, and the required part, in seconds.
+    """One side as a listener sees it: the opaque name of its audio, and its length and required part in seconds.
 
-    This length and that of the sound itself are whole numbers of seconds, because an exact length would identify the
+    The length given here and that of the sound itself are whole seconds, because an exact length would identify the
     recording.
     """
 
@@ -210,7 +210,7 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """Turns of the user: `{"text": …, "audio": …}`; `audio` is an opaque name, empty if there is no audio."""
+    """The user's turns: `{"text": …, "audio": …}`; `audio` is an opaque name, or empty if there is no audio."""
     a: BattleSide
     b: BattleSide
     rule: str
@@ -228,7 +228,7 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
     Args:
         session: a session that reads the item.
         battle: the battle to show.
-        sounds: maker of the opaque names.
+        sounds: makes the opaque names.
         token: the token that a vote on the battle must contain.
         settings: the settings of the arena.
     """
@@ -290,8 +290,8 @@ _STANDING_OF_VOTER = select(
     .scalar_subquery()
     .label("unjudged"),
 )
-"""Whether a voter was erased, the number of their battles in this hour, whether they already had this battle, and the
-number of their battles without a vote."""
+"""Whether a voter was erased, how many battles they were served in the last hour, whether they already had this battle,
+and how many of their battles are open."""
 
 _UNJUDGED_OF_VOTER = (
     select(Battle)
@@ -303,12 +303,12 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
-    """Record a battle; return False if the voter has received the same battle in the meantime.
+    """Record a battle; return False if the voter has been served the same battle in the meantime.
 
     The number of battles per hour is limited; if too many are open, the oldest ones expire.
 
     Raises:
-        ArenaRefused: the voter was erased, or received too many battles this hour.
+        ArenaRefused: the voter was erased, or was served too many battles in the last hour.
     """
     about = {"voter": battle.voter, "since": now - timedelta(hours=1), "now": now}
     same = {"low": battle.low, "high": battle.high, "item": battle.item, "purpose": battle.purpose}
@@ -335,7 +335,7 @@ def find_unjudged(
     dimension: str | None,
     is_playable: Callable[[Session, Battle], bool],
 ) -> str | None:
-    """Find the first playable battle that a voter opened and left, for example in another tab or on another day."""
+    """Find the first playable battle that a voter left without a vote, for example in another tab or on another day."""
     battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
     fitting = (each for each in battles if protocol in (None, each.protocol) and dimension in (None, each.dimension))
     playable = (each for each in fitting if is_playable(session, each))

@@ -57,7 +57,7 @@ _FREEZING_SECONDS = 1.0
 
 
 class Arena:
-    """The service of the arena; threads may share it, and several processes may use the same database.
+    """The arena's service; threads may share it, and several processes may use the same database.
 
     Args:
         database: database of the arena.
@@ -87,17 +87,17 @@ class Arena:
         """Gives sounds opaque names, and finds them by these names."""
         self._lock = threading.Lock()
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
-        """Pseudonyms by identity and name."""
+        """Cached pseudonyms, by identity and name."""
         self._frozen: TTLCache[Any, str | None] = TTLCache(1, _FREEZING_SECONDS)
         """The operator's explanation of why no votes are accepted."""
         self.rated_at: datetime | None = None
-        """Time of the last rating of this process."""
+        """The time of the last rating in this process."""
 
     def why_closed(self) -> str | None:
         """Return the reason why votes cannot be accepted; None if they can.
 
-        On a Space that loses its disk at a restart, the arena needs a database server or a bucket. A bucket needs a
-        permanent secret, because voters would lose their pseudonyms without it.
+        On a Space that loses its disk at a restart, the arena needs a database server or a bucket. With a bucket, the
+        secret must be permanent, because voters would otherwise lose their pseudonyms.
         """
         if not loses_its_disk(self.database):
             return None
@@ -117,7 +117,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def why_frozen(self) -> str | None:
-        """Return the operator's explanation, at most a second old, of why no votes are accepted; None if they are."""
+        """Return the operator's explanation, at most a second old, of why votes are frozen; None if they are not."""
         with self.database.reading(one_state=False) as session:
             sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:
@@ -136,7 +136,7 @@ class Arena:
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
-            # If the account has a new name, that is stored too.
+            # If the account has a new name, store that too.
             if name and issuer and pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name) != pseudonym:
                 pseudonym = None
 
@@ -154,7 +154,7 @@ class Arena:
     def serve(
         self, voter: str, *, protocol: str | None = None, dimension: str | None = None, seed: int | None = None
     ) -> BattleView:
-        """Serve a new battle to a voter, or an earlier one that they did not judge if no new one is left.
+        """Serve a new battle to a voter or, if none is left, an earlier one that they did not judge.
 
         Args:
             voter: a pseudonym.
@@ -163,8 +163,8 @@ class Arena:
             seed: seed for all random choices; random by default.
 
         Raises:
-            ArenaRefused: nothing is left to judge, the voter received too many battles this hour, or votes cannot be
-                accepted.
+            ArenaRefused: nothing is left to judge, the voter was served too many battles in the last hour, or votes
+                cannot be accepted.
         """
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(CLOSED, reason)
@@ -176,7 +176,7 @@ class Arena:
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
-            # The battle is chosen outside the transaction, so only recording it has to wait for a turn to write.
+            # The battle is chosen outside the transaction, so only recording it waits for a turn to write.
             with self.database.reading() as session:
                 try:
                     battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)
@@ -196,10 +196,11 @@ class Arena:
         return self.database.write(lambda session: self._view(session, reopen(session)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
-        """Return the open battle of a token to the same voter again, for example after a page was reloaded.
+        """Show the open battle of a token to the same voter again, for example after the page was reloaded.
 
         Raises:
-            ArenaRefused: the token is not from this arena or for this voter, or the battle was judged or has expired.
+            ArenaRefused: the token is not from this arena or not for this voter, or the battle was judged or has
+                expired.
         """
         battle_id = self._battle_of(token)
         with self.database.reading() as session:
@@ -247,7 +248,7 @@ class Arena:
         return self.database.read(operator_settings.read_votes_goal)
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
-        """Return the open dimensions that can be judged under each protocol; a protocol without any is left out."""
+        """Return the open dimensions that can be judged, by protocol; protocols without any dimension are left out."""
         return self.database.read(list_open_dimensions)
 
     def erase(
@@ -257,8 +258,9 @@ class Arena:
 
         Args:
             identity: the person's identity, as proven by signing in.
-            pseudonym: alternatively, the person's pseudonym in the public log.
-            account: alternatively, the provider (`hf`, or its address) and account name of the person's last sign-in.
+            pseudonym: instead of `identity`, the person's pseudonym in the public log.
+            account: instead of `identity`, the provider (`hf`, or its address) and account name of the person's last
+                sign-in.
         """
 
         def work(session: Session) -> Erasure | None:
@@ -282,9 +284,9 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the integrity rules to all votes; voters wait at most until one part of the changes is written.
+        """Apply the integrity rules to all votes; a voter waits at most while one part of the changes is written.
 
-        Rows that an interrupted sweep wrote stay, and the next sweep writes the rest.
+        Rows that an interrupted sweep has written are kept, and the next sweep writes the rest.
         """
         with self.database.reading() as session:
             findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
@@ -298,14 +300,14 @@ class Arena:
         return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
 
     def sweep_if_due(self, hours: float) -> bool:
-        """Apply the rules if no process has applied them for this long; return whether they were applied.
+        """Apply the rules if no process has applied them for this many hours; return whether they were applied.
 
         Args:
             hours: hours between two sweeps.
         """
         with self.database.reading() as session:
             last = operator_settings.read_done(session, operator_settings.SWEPT)
-        # Ignore a time that was recorded while the clock was ahead.
+        # Ignore a time in the future, which was recorded while the clock was ahead.
         if last is not None and timedelta() <= self._clock() - last < timedelta(hours=hours):
             return False
         done = self.sweep()
@@ -331,7 +333,7 @@ class Arena:
     def changed(self) -> None:
         """Drop caches before the next battle.
 
-        Call this after changing the compared systems, their recordings, or whether votes are accepted.
+        Call this after a change to the compared systems, to their recordings, or to whether votes are accepted.
         """
         self._matchmaker.forget()
         self.sounds.forget()
@@ -355,7 +357,7 @@ class Arena:
         return self.database.read(partial(build_rating_table, dimension=dimension), one_state=False)
 
     def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
-        """Return the number of votes behind the ratings, and a page of them; see `ratings.list_public_votes`."""
+        """Return the number of rated votes, and one page of these votes; see `ratings.list_public_votes`."""
         with self.database.reading() as session:
             return count_rated(session, dimension), list_public_votes(session, dimension=dimension, **page)
 
@@ -370,5 +372,5 @@ class Arena:
 
 
 def loses_its_disk(database: Database) -> bool:
-    """Return whether a restart loses the database, because it is a file on a Space."""
+    """Return whether a restart would lose the database, because the database is a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite

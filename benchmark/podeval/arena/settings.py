@@ -9,7 +9,7 @@ from podeval.errors import BadInput
 
 EXCERPTS, WHOLE = "excerpts", "whole"
 PROTOCOLS = (EXCERPTS, WHOLE)
-"""The ways of comparing, in the order in which voters without a preference get them."""
+"""The protocols of comparison, in the order in which voters without a preference get them."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class IntegrityLimits:
 
     exclude_at: float = 3.0
     alarm_share: float = 0.2
-    """Share of excluded votes, among all votes or among those of the last day, that triggers the alarm."""
+    """Share of excluded votes, among all votes or among those of the last day, above which an alarm is raised."""
     alarm_votes: int = 20
     """Minimum number of votes for an alarm."""
     fastest_seconds: float = 2.0
@@ -29,10 +29,10 @@ class IntegrityLimits:
     side_chance: float = 1e-5
     undecided_share: float = 0.95
     gold_error: float = 0.2
-    """Share of known answers that an attentive listener contradicts."""
+    """Share of known answers that even an attentive listener contradicts."""
     gold_chance: float = 0.005
     comment_votes: int = 4
-    """Number of votes with the same comment at which it is considered copied."""
+    """Number of votes with the same comment at which the comment is considered copied."""
     comment_letters: int = 12
     """Minimum number of letters in a copied comment, because short ones ("A is better") are common; a Chinese character
     counts as three letters, and comments shared by voters must be three times as long."""
@@ -40,7 +40,7 @@ class IntegrityLimits:
     """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """Surplus of a voter for one system over the expectation from all votes, in standard deviations."""
+    """A voter's surplus for one system over the expectation from all votes, in standard deviations."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
@@ -49,11 +49,11 @@ class IntegrityLimits:
     burst_votes: int = 15
     burst_z: float = 4.5
     newcomer_votes: int = 10
-    """Maximum number of votes of a newcomer."""
+    """Maximum number of votes for a voter to be considered a newcomer."""
 
 
 PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
-"""Environment variables of a site: the rule of pairing, and whether a vote needs a reason."""
+"""Environment variables of a site: the pairing rule, and whether a vote needs a reason."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +63,27 @@ class ArenaSettings:
     pairing: Rule = "closest"
     """The rule that pairs systems."""
     excerpt_seconds: float = 30.0
-    """Longest excerpt of one side; for a long recording, the shortest is two thirds of this."""
+    """Maximum length of an excerpt in seconds; for a long recording, the minimum is two thirds of this."""
     vote_within: float = 3600.0
     """Seconds after which a battle expires."""
     heard_share: float = 0.9
-    """Share of each whole recording that must be heard before a judgement; a battle can be skipped at any time."""
+    """Share of each whole recording that must be heard before judging; a battle can be skipped at any time."""
     heard_seconds: float = 10.0
-    """Seconds of each excerpt that must be heard, or fewer if its `heard_share` is less."""
+    """Seconds of each excerpt that must be heard, or `heard_share` of the excerpt if that is less."""
     fastest_playback: float = 2.0
-    """Fastest playback rate; a vote that arrives sooner than it allows is refused."""
+    """Fastest playback rate; a vote that arrives sooner than this rate allows is refused."""
     comment_required: bool = False
     gold_share: float = 0.05
     """Share of a voter's battles that repeat an earlier one."""
     gold_after: int = 10
-    """Number of votes that a voter casts before the first repeated battle."""
+    """Number of votes that a voter must cast before the first repeated battle."""
     most_open: int = 5
     """Maximum number of open battles per voter; the oldest expires when another is served."""
     most_an_hour: int = 120
     """Maximum number of battles per voter and hour."""
     loudness: float | None = -18.0
     """Loudness of both excerpts in LUFS (-18: speech, AES TD1008), or less if one would clip; None plays both
-    unchanged, which an arena about loudness itself needs."""
+    unchanged, as needed in an arena about loudness itself."""
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
 
     @classmethod
@@ -102,7 +102,7 @@ class ArenaSettings:
         return cls(pairing=cast(Rule, pairing), comment_required=reason == "required")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
-        """Return the number of seconds of a side that must be heard.
+        """Return how many seconds of a side must be heard.
 
         Args:
             length: length of the side as played, in seconds.

@@ -1,14 +1,14 @@
 """Decide which votes count by a single set of rules, applied from top to bottom.
 
 Each rule reports a finding about a vote and assigns points; a vote with `IntegrityLimits.exclude_at` points or more
-does not count in the public rating. It is kept, with the reasons, and can be restored. No rule considers who won a
-single battle, because taste is not an offence. Rules about people look at many votes and ask whether a person who
-listens could have voted that way.
+does not count in the public rating. The vote is kept, with the reasons, and can be restored. No rule considers who won
+a single battle, because taste is not an offence. Rules about people look at many votes and ask whether someone who
+really listens could have voted that way.
 
-Voters who push a system cast votes that the votes as a whole do not explain. The expected result of each battle comes
-from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a system is
-the sum of result minus expectation over their battles, in standard deviations; taste moves it by one or two, a ring by
-many.
+Voters who push a system cast votes that differ from what all votes together predict. The expected result of each battle
+comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a
+system is the sum of result minus expectation over their battles, in standard deviations; taste explains one or two, but
+a ring causes many.
 
 An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
 because its bot check did not respond), so a share above `IntegrityLimits.alarm_share` always raises an alarm.
@@ -34,13 +34,13 @@ COLUMNS = (
 
 `at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN if unknown. `needed`: the shortest time in
 seconds in which the required parts can be heard. `heard`: the share of the required part that was heard, on the side
-with the smaller share. `gold`: 1 if the answer is known and correct, 0 if it is known and the opposite was given, NaN
-if no answer is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are
-ignored.
+with the smaller share. `gold`: 1 if the correct answer is known and was given, 0 if it is known and the opposite was
+given, NaN if no answer is known. `counts`: whether the vote could count in the rating at all (its battle repeats no
+other). Skipped battles are ignored.
 """
 
 _SURE = 0.05
-"""No result is expected with a probability above 95 %, because a person's taste is not that predictable."""
+"""Lowest expected probability of either result, because a person's taste is not more predictable than that."""
 
 _NOT_SAID = re.compile(r"[\W_]+")
 _WIDE = "[\u2e80-\uffff]"
@@ -48,7 +48,7 @@ _RESULT = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
 
 Votes: TypeAlias = pd.DataFrame
 Seen: TypeAlias = pd.Series
-"""Findings of a rule: sentences, indexed by vote."""
+"""A rule's findings: sentences, indexed by vote."""
 
 
 _LIMITS = IntegrityLimits()
@@ -64,7 +64,7 @@ class VoteRule:
     """Explanation for the page that publishes the rules."""
     find: Callable[[Votes, IntegrityLimits], Seen]
     compares: bool = False
-    """Whether it compares a voter with everyone whose votes are `trusted`."""
+    """Whether the rule compares a voter with everyone whose votes are `trusted`."""
 
 
 def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
@@ -81,7 +81,7 @@ def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find voters who choose one side too often; sides are random, so a listener chooses each about half the time."""
+    """Find voters who choose one side too often; sides are random, so listeners choose each about half the time."""
     from scipy.stats import binomtest
 
     details: dict[str, str] = {}
@@ -108,7 +108,7 @@ def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find many pseudonyms from one origin in one day, which may be a classroom or one person with many accounts."""
+    """Find votes from an origin with many pseudonyms in a day, perhaps a classroom or one person with many accounts."""
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
@@ -141,7 +141,7 @@ def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who favour it, if there are more such voters than chance explains."""
+    """Find the votes about a system by voters who favour it, if such voters are more numerous than chance explains."""
     from scipy.stats import norm, poisson
 
     sides = _split_sides(votes)
@@ -157,7 +157,7 @@ def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _measure_surplus(sides: pd.DataFrame, battles: int) -> pd.DataFrame:
-    """Return each voter's surplus for each system with at least this many battles; indexed by voter and system."""
+    """Return each voter's surplus for each system with at least this many battles, indexed by voter and system."""
     table = sides.groupby(["voter", "system"]).agg(
         count=("surplus", "size"), surplus=("surplus", "sum"), spread=("variance", "sum"), wins=("result", "sum")
     )
@@ -178,7 +178,7 @@ def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes on a system by voters without a history, in a period in which all of them favour it."""
+    """Find votes on a system by voters without a history in periods in which all such voters favour it."""
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
@@ -261,10 +261,10 @@ RULES: tuple[VoteRule, ...] = (
 
 @dataclass(frozen=True)
 class RuleFindings:
-    """The rules' signals, and the votes that they exclude."""
+    """The rules' signals, and the votes that the rules exclude."""
 
     signals: pd.DataFrame
-    """Columns `vote`, `rule`, `points`, `detail`; a row for each finding."""
+    """One row per finding, with the columns `vote`, `rule`, `points` and `detail`."""
     excluded: dict[str, str]
     """The excluded votes, each with the reason."""
     alarms: list[str]
@@ -274,7 +274,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to all votes; votes with too many points are excluded.
 
     Rules about campaigns compare a voter with all voters. They are applied twice, so that a campaign cannot hide behind
-    its own votes: the second pass compares only with voters whom the first did not exclude.
+    its own votes: the second pass compares only with voters whom the first pass did not exclude.
 
     Args:
         votes: table of votes with `COLUMNS`.
@@ -284,7 +284,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _collect_signals(votes, limits, compares=False)
     first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
-    # The second pass leaves out the voters whom the first one doubts.
+    # The second pass leaves out the voters who look suspicious in the first.
     doubted = _points(first)[lambda points: points >= limits.exclude_at].index
     trusted = votes["counts"] & ~votes["vote"].isin(doubted)
     second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)
@@ -298,7 +298,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
 
 
 def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIMITS) -> list[str]:
-    """List the alarms for the operator: too large a share of all votes, or of the last day's votes, is excluded.
+    """List the operator's alarms: too large a share of all votes, or of the last day's votes, is excluded.
 
     Args:
         votes: table of votes with the columns `vote`, `at` and `counts`.
@@ -317,8 +317,8 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
     """Describe the alarms that follow from the numbers of votes.
 
     Args:
-        all_votes: the number of excluded votes, and the number of votes that could count.
-        last_day: the same numbers of the last day's votes.
+        all_votes: the numbers of excluded votes and of votes that could count.
+        last_day: the same numbers for the last day.
         limits: the thresholds of the rules.
     """
     return [
@@ -351,6 +351,6 @@ def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
 
 
 def _format_details(template: str, *columns: pd.Series) -> Seen:
-    """Fill the template for each row, indexed like the first column; the columns may be empty."""
+    """Fill in the template for each row; the result has the index of the first column, and the columns may be empty."""
     rows = zip(*columns, strict=True)
     return pd.Series([template.format(*row) for row in rows], index=columns[0].index, dtype=str)

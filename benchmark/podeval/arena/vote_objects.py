@@ -1,9 +1,9 @@
-"""A second copy of every vote in a bucket: one object per vote, written before the vote is acknowledged.
+"""Keep a second copy of every vote in a bucket: one object per vote, written before the vote is acknowledged.
 
-A Space loses its disk at a restart, and SQLite is not safe on a mounted bucket, but files that are written once and
-never changed are. Each voter has a folder of objects, which also contains people's decisions on their votes, so a
-person is erased by deleting a folder; erased people are listed under `erased`. A half-written object belongs to a vote
-that was never acknowledged, and is skipped.
+A Space loses its disk at a restart. SQLite is not safe on a mounted bucket, but files that are written once and never
+changed are safe. Each voter has a folder of objects, including people's decisions on the voter's votes, so a person is
+erased by deleting the folder; erased people are listed under `erased`. A half-written object belongs to a vote that was
+never acknowledged, and is skipped.
 """
 
 import base64
@@ -59,7 +59,7 @@ class VoteObjects:
         self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
-        """Write people's decisions next to the votes they concern; a sweep makes the rules' decisions again."""
+        """Write people's decisions next to the votes that they concern; the next sweep repeats the rules' decisions."""
         rows = session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes))))
         voters = {vote: voter for vote, voter in rows}
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
@@ -68,7 +68,7 @@ class VoteObjects:
                 self._once(self._of(voters[record.vote]) / f"standing-{record.id}.json", json.loads(to_line(record)))
 
     def erase(self, pseudonym: str, at: datetime) -> None:
-        """Delete a voter's contributions and record the erasure, so that no log restores them."""
+        """Delete a voter's contributions and record the erasure, so that no log restores the contributions."""
         record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
         self._of(pseudonym)
         self._once(self.folder / "erased" / f"{pseudonym}.json", json.loads(to_line(record)))
@@ -87,7 +87,7 @@ class VoteObjects:
         erased = (kept | erasures).values()
         for erasure in erased:
             self.erase(erasure.voter, erasure.at)
-        # Read a voter's folder and the data stored about the person.
+        # Read each voter's folder and the data stored about the person.
         files = {file.parent.name: _whole(file) for file in sorted(self.folder.glob("voters/*/person.json"))}
         votes = sorted(self._read("voters/*/*.json", VoteRecord), key=lambda each: (each.number, each.recorded_at))
         standings = list(self._read("voters/*/standing-*.json", StandingRecord))
@@ -119,7 +119,7 @@ class VoteObjects:
         return self.folder / "voters" / pseudonym
 
     def _once(self, file: Path, data: Any) -> None:
-        """Write an object unless a complete one exists; do not rename, because a bucket may not support it."""
+        """Write an object unless a complete one exists; no file is renamed, because a bucket may not support that."""
         if file.exists() and _whole(file) is not None:
             return
         with explain_write_errors(file):
@@ -132,7 +132,7 @@ class VoteObjects:
 
 
 def _whole(file: Path) -> Any:
-    """Return the content of an object; None if it is incomplete or its voter was just erased."""
+    """Return the content of an object; None if the object is incomplete or its voter was just erased."""
     try:
         text = file.read_bytes()
         return json.loads(text) if text.endswith(b"\n") else None

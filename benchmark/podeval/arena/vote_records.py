@@ -1,4 +1,4 @@
-"""Votes and decisions as plain records: JSON lines for the public log, imports and buckets, and Parquet for exports.
+"""Votes and decisions as plain records: JSON Lines for the public log, imports and buckets, and Parquet for exports.
 
 A public record names a voter only by pseudonym and contains no comment, because a comment may name a person and the log
 cannot be changed. A private record contains the comment. Neither kind contains the origin of a vote.
@@ -184,11 +184,11 @@ _OF_VOTE = (
 _OF_BATTLE = (
     "dimension", "capability", "protocol", "purpose", "repeats", "seed", "pairing", "served_at", "expires_at",
 )  # fmt: skip
-"""Fields that a row of the database has under the same name."""
+"""Fields that have the same name in the database."""
 
 
 def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
-    """Return decisions about votes, oldest first; each was made by the rules or by a person."""
+    """Return the decisions about votes by the rules and by people, oldest first."""
     query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
     if ids is not None:
         query = query.where(Flag.id.in_(list(ids)))
@@ -208,7 +208,7 @@ def read_erasure_records(session: Session, pseudonyms: Iterable[str] | None = No
 
 
 def describe_decider(name: str) -> str:
-    """Return whether the rules or a person decided, without the person's name."""
+    """Return whether the rules or a person made the decision, without the person's name."""
     return name if name in ("", "rules") else "a person"
 
 
@@ -242,15 +242,15 @@ def make_battle(record: VoteRecord, output_a: str, output_b: str) -> Battle:
 
 
 def write_lines(records: Iterable[Record]) -> str:
-    """Write records as JSON lines."""
+    """Return records as JSON Lines."""
     return "".join(to_line(record) + "\n" for record in records)
 
 
 def read_lines(text: str, name: str) -> Iterator[Record]:
-    """Read records from JSON lines; only a line feed ends a line, because a comment may contain other separators.
+    """Read records from JSON Lines; only a line feed ends a line, because a comment may contain other separators.
 
     Raises:
-        BadInput: a line is not a record; the message names it.
+        BadInput: a line is not a record; the message names the line.
     """
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
         try:
@@ -265,7 +265,7 @@ def read_record(data: Any, where: str) -> Record:
 
     Args:
         data: the content of one line or row.
-        where: location that the error names.
+        where: location for the error message.
 
     Raises:
         BadInput: the data is not a record; the message says what is wrong.
@@ -283,13 +283,14 @@ def read_record(data: Any, where: str) -> Record:
 
 
 def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Convert a record of another battle log to a vote on whole recordings; a record of podeval stays unchanged.
+    """Convert a record of another battle log to a vote on whole recordings; return podeval's own records unchanged.
 
-    Its id is a hash of its content and row, so a log is imported only once; its voter becomes a pseudonym.
+    The vote's id is a hash of the record's content and row, so a log is imported only once; the voter becomes a
+    pseudonym.
 
     Args:
         data: the record.
-        where: location that an error names; its last word is the row number.
+        where: location for the error message; its last word is the row number.
 
     Raises:
         BadInput: the record has none of the forms that `podeval.metrics.battle_log.read_log_record` reads.
@@ -330,19 +331,20 @@ _RATING = ("page", "item", "stimulus", "scale", "value", "heard", "seconds", "sa
 _ANSWER = ("page", "item", "stimulus", "question", "choice", "reason", "seconds", "saved_at")
 
 _Table = tuple[dict[str, type], list[dict[str, Any]]]
-"""Columns with the type of their values, and rows."""
+"""The columns with their types, and the rows."""
 
 
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
-    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return the number of rows in
+    each.
 
-    Each export is written from scratch, so it can contain comments (an erased person is missing from the next export);
-    without comments, it is as public as the log.
+    Each export is written from scratch, so it may contain comments: the next export no longer contains an erased
+    person. Without comments, an export is as public as the log.
 
     Args:
-        database: the database to read, in one consistent state.
+        database: the database, which is read in one consistent state.
         folder: the folder of the export; it is created if it does not exist.
-        comments: whether to include texts that voters and listeners wrote.
+        comments: whether to include the texts that voters and listeners wrote.
     """
     with database.reading() as session:
         tables = {
@@ -366,14 +368,14 @@ def _tabulate(model: type[Record], records: Iterable[Record]) -> _Table:
 
 
 def _find_type(annotation: Any) -> type:
-    """Return the plain type of an annotation: that of a literal's values, or that of an optional without None."""
+    """Return the plain type of an annotation: for a literal, that of its values; for an optional, that without None."""
     while parts := [part for part in get_args(annotation) if part is not type(None)]:
         annotation = parts[0]
     return annotation if isinstance(annotation, type) else type(annotation)
 
 
 def _read_listening(session: Session, table: type[ListeningRating | ListeningAnswer], names: tuple[str, ...]) -> _Table:
-    """Read listeners' contributions, with the session and test of each."""
+    """Read listeners' contributions, each with its session and test."""
     query = (
         select(*_SESSION_COLUMNS, *(getattr(table, name) for name in names))
         .select_from(table)
@@ -387,7 +389,7 @@ def _read_listening(session: Session, table: type[ListeningRating | ListeningAns
 
 
 def _write_parquet(columns: dict[str, type], rows: list[dict[str, Any]]) -> bytes:
-    """Return a table as Parquet; its columns exist even without rows, so readers can rely on them."""
+    """Return a table as Parquet; an empty table also has the columns, so readers can rely on them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -24,11 +24,11 @@ RULES = "rules"
 
 _NOT_SEEN = "no rule applies to it any longer"
 AT_ONCE = 20
-"""Maximum number of votes changed in one transaction, for which voters wait at most a few hundredths of a second."""
+"""Maximum number of votes changed in one transaction, so that voters wait at most a few hundredths of a second."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 _IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED[0]).exists()
-"""Condition that a vote's battle repeats no other; a join would start from all battles."""
+"""Condition that a vote's battle repeats no other; this is faster than a join, which would start from all battles."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class VoteReview:
 
 @dataclass(frozen=True)
 class Counts:
-    """The number of battles, and of votes by their outcome."""
+    """The numbers of battles, and of votes by outcome."""
 
     battles: int
     outcomes: dict[str, int]
@@ -69,7 +69,7 @@ class Status(Counts):
 
 
 def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
-    """Read all votes in the form that the rules use, with `vote_integrity.COLUMNS`."""
+    """Read all votes in the form that the rules need, with `vote_integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
@@ -129,10 +129,10 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 
 
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
-    """Return 1 if the vote is the known answer, 0 if it is the opposite, and NaN if no answer is known.
+    """Return 1 if the outcome is the known answer, 0 if it is the opposite, and NaN if no answer is known.
 
-    The known answer is the voter's own earlier choice if the battle repeats one with swapped sides, or that a control
-    is worse than other systems.
+    The known answer is the voter's own earlier choice if the battle repeats one with its sides swapped; if the battle
+    includes a control, the known answer is that the control is worse.
     """
     if outcome not in _OTHER_SIDE:
         return float("nan")
@@ -145,7 +145,7 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """The changes of one review: the ids of votes to exclude or restore, and signals as rows of the rules' findings."""
+    """The changes of one review: ids of the votes to exclude or restore, and signals as rows of the rules' findings."""
 
     votes: int
     excluded: list[str]
@@ -165,7 +165,7 @@ class ReviewPlan:
 
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
-    """Plan the standings that follow from the rules' findings, without changing anything, so no other request waits."""
+    """Plan the standings that follow from the rules' findings; nothing is changed, so no other request has to wait."""
     # Find the votes that change; people's decisions stay.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
@@ -183,7 +183,7 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out part of a plan, except where a person or another review has decided since; use a writing session."""
+    """Carry out part of a plan, except for votes on which a person or another review has decided since."""
     ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))
@@ -212,7 +212,8 @@ def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datet
 
 
 def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str, now: datetime) -> None:
-    """Set the standing of votes, record the author and reason of each decision, and update the counts of rated votes.
+    """Set the standing of votes, record the author and the reason of each decision, and update the counts of rated
+    votes.
 
     Args:
         session: a writing session.
@@ -246,7 +247,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 
 def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-    """Return the latest signals and decisions, newest first; only those of one vote if it is given."""
+    """Return the latest signals and decisions, newest first; if a vote is given, only those on that vote."""
     which = Flag.vote.is_not(None) if vote is None else Flag.vote == vote
     return list(session.scalars(select(Flag).where(which).order_by(Flag.number.desc()).limit(newest)))
 
@@ -266,7 +267,7 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts and the current alarms."""
     counted = count_votes(session)
     newest = select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip")
-    # Read excluded votes and those of the last day; all others are already counted.
+    # Read only the excluded votes and those of the last day; all others are already counted.
     last_day = (session.scalar(newest) or datetime.now(UTC)) - timedelta(days=1)
     is_out, is_recent = Vote.standing == "excluded", Vote.recorded_at > last_day
     about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)

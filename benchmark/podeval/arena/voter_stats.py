@@ -19,7 +19,7 @@ BOARD_FROM = 5
 
 @dataclass(frozen=True)
 class PersonalRow:
-    """The results of one system with one voter: battles, wins (a tie counts half), and strength on the Elo scale."""
+    """One system's results with one voter: battles, wins (a tie counts half), and strength on the Elo scale."""
 
     system: str
     title: str
@@ -34,8 +34,9 @@ class Personal:
 
     `judged` excludes skipped battles. `compared` counts the battles in which the voter chose a side and most other
     voters prefer one of the two systems (same dimension, counted votes); `agreed` counts those in which the voter chose
-    that system. `low` and `high` are Wilson's 95 % bounds of the share of agreement, or None without comparisons.
-    `board` ranks the systems only by this voter's choices, best first; it is empty below `BOARD_FROM` judgements.
+    that system. `low` and `high` are the bounds of Wilson's 95 % interval of the share of agreement, or None if there
+    are no comparisons. `board` ranks the systems only by this voter's choices, best first; with fewer than `BOARD_FROM`
+    judgements, it is empty.
     """
 
     judged: int
@@ -48,7 +49,7 @@ class Personal:
 
 
 _Preferences = Counter[tuple[str, str, str, str, str]]
-"""Number of times that each system of a pair was preferred: `(protocol, dimension, low, high, preferred)`."""
+"""Number of times that one system of a pair was preferred, by `(protocol, dimension, low, high, preferred)`."""
 
 _WHAT = (
     Battle.purpose,
@@ -61,7 +62,7 @@ _WHAT = (
     Vote.outcome,
 )
 _ALL_VOTES = (PAIR_COUNTS.c.low_won, PAIR_COUNTS.c.high_won)
-"""Numbers of all voters' votes for each of the two systems."""
+"""Numbers of votes for each system of a pair, from all voters."""
 
 _MINE = (
     select(*_WHAT, *_ALL_VOTES, func.count().label("votes"))
@@ -78,7 +79,7 @@ _MINE = (
 
 
 class Personals:
-    """Computes the statistics of voters, each compared with all others by the running counts of pairs; thread-safe.
+    """Computes a voter's statistics by comparing their votes with the running counts of all pairs; thread-safe.
 
     Args:
         database: the database of the arena.
@@ -121,7 +122,7 @@ class Personals:
         return Personal(judged, skipped, compared, agreed, share.low, share.high, board)
 
     def _rank(self, rows: Iterable[Any]) -> tuple[PersonalRow, ...]:
-        """Rank the systems by the rows of one voter."""
+        """Rank the systems by one voter's rows."""
         results = [
             (row.system, row.high if row.system == row.low else row.low, row.outcome, row.votes)
             for row in rows
@@ -143,7 +144,7 @@ class Personals:
 
 
 def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str, str], int]]:
-    """Yield standing, preferred side and count of the rows that count towards ratings and prefer a side."""
+    """Yield the standing, the key with the preferred system, and the count of each row that prefers a side."""
     for purpose, standing, protocol, dimension, low, high, on_a, outcome, *_, count in rows:
         if purpose == "rating" and outcome in ("a", "b"):
             preferred = on_a if outcome == "a" else high if on_a == low else low

@@ -1,4 +1,4 @@
-"""Accept a vote: run all checks in order, and record the vote in a single step."""
+"""Accept a vote: run all checks in order, then record the vote in a single step."""
 
 import math
 import re
@@ -39,17 +39,17 @@ _HAIR = 1e-6
 """Rounding tolerance in the comparison of shares."""
 
 _BYTES_A_SECOND = 0.5
-"""Lowest ratio of the share of a file's bytes to that of its seconds: FLAC needs fewer bytes for quiet parts."""
+"""Lowest ratio of the share of a file's bytes to that of its seconds; FLAC uses fewer bytes for quiet parts."""
 
 
 @dataclass(frozen=True)
 class Ballot:
     """The ballot that a voter submits.
 
-    `id`: chosen at random by the sender, so that a ballot can safely be sent again. `played_a`, `played_b`: the spans
+    `id`: a random id chosen by the sender, so that a ballot can safely be sent again. `played_a`, `played_b`: the spans
         of each excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long
-        each was playing. `preference`: if a side is better, the size of the difference, `clear` or `slight`; empty if
-        the voter does not state it. `origin`: keyed hash of the network address.
+        each side was playing. `preference`: if one side is better, how clear the difference is, `clear` or `slight`;
+        empty if the voter did not say. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Ballot:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The acknowledgement of a recorded vote; the same for a vote that is sent again."""
+    """The acknowledgement of a recorded vote; if the vote is sent again, the acknowledgement is the same."""
 
     vote: str
     number: int
@@ -74,7 +74,7 @@ class Acknowledgement:
     recorded_at: datetime
     comment_cut: bool
     system_a: str | None
-    """Title, if the arena may reveal it; the same applies to `system_b`."""
+    """Title of the system, if the arena may reveal it; the same applies to `system_b`."""
     system_b: str | None
 
 
@@ -109,7 +109,7 @@ def validate_ballot(ballot: Ballot) -> Ballot:
 _SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _JUDGED_BEFORE = (
-    # Ignore times that were recorded while the clock was ahead.
+    # Ignore times in the future, which were recorded while the clock was ahead.
     select(func.max(Vote.recorded_at))
     .where(Vote.voter == bindparam("voter"), Vote.outcome != "skip", Vote.recorded_at <= bindparam("now"))
     .scalar_subquery()
@@ -135,10 +135,11 @@ def record(
 ) -> Acknowledgement:
     """Record a checked ballot in the session; the caller must commit before acknowledging the vote.
 
-    `unkept`: fetched shares of both sides in addition to those saved with the battle.
+    `unkept`: the shares of both sides that were fetched but are not yet saved with the battle.
 
     Raises:
-        ArenaRefused: the battle is not this voter's, was already judged, has expired, or was not fetched or heard.
+        ArenaRefused: the battle is another voter's, was already judged or has expired, or too little of it was fetched
+            or heard.
     """
     row = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id, "voter": voter, "now": now}).one_or_none()
     if row is None:
@@ -159,7 +160,7 @@ def record(
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
     amounts = _measure_both(ballot, lengths, battle.protocol)
-    # If the clock was set back, the time that the voter took is unknown.
+    # If the clock was set back, it is unknown how long the voter took.
     elapsed = (now - battle.served_at).total_seconds() if now >= battle.served_at else None
     _refuse_unfetched(amounts, lengths, (battle.fetched_a, battle.fetched_b), unkept)
     if ballot.outcome != "skip":
@@ -195,7 +196,7 @@ def record(
 
 
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
-    """Return whether a vote's battle may be revealed to its voter; after a skip, only if the voter listened enough.
+    """Return whether a vote's battle may be revealed to its voter; after a skip, only if the voter has listened enough.
 
     Otherwise a voter could learn the systems of every battle by skipping without listening, and then recognise their
     voices.
@@ -272,7 +273,7 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
     Args:
         side: name of the side, for the error message.
         played: the spans.
-        length: length of its sound, in seconds.
+        length: length of the side's sound, in seconds.
         container: length of the sound including the silence after it, in seconds.
     """
     if len(played) > _MOST_STRETCHES:
@@ -297,7 +298,7 @@ def _is_number(value: object) -> bool:
 
 
 LONGEST = 2_000
-"""Longest comment that is stored, in characters."""
+"""Maximum length of a stored comment, in characters."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 

@@ -1,4 +1,4 @@
-"""The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports no pages or commands."""
+"""The leaderboard as plain data: views, tables, plots, comparisons and reports. No page or command is imported."""
 
 __all__ = [
     "board_json",

@@ -1,8 +1,8 @@
-"""The leaderboard as JSON for `static/board.js`, which draws it in the tab, before Gradio loads, and in exported sites.
+"""The leaderboard as JSON. `static/board.js` draws the board in the tab, before Gradio loads, and in exported sites.
 
-It contains all rows and columns of one place (board, profile, dimension, slice), measured and reported, with all texts
-in the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have intervals, rank
-ranges and a sample; reported rows have the printed value and its source, in the paper's order.
+The JSON contains all measured and reported rows and all columns of one place (board, profile, dimension, slice), with
+all texts in the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have
+intervals, rank ranges and a sample; reported rows have the printed value and its source, and are in the paper's order.
 """
 
 import json
@@ -33,7 +33,7 @@ from podeval.plots.svg import format_value
 from podeval.runs.board_tables import KIND_MARKS, read_object
 
 FEW_DRAWS = 20
-"""Number of independent draws below which readers are warned that intervals of strongly skewed values are too
+"""Minimum number of independent draws; below this, readers are warned that intervals of strongly skewed values are too
 narrow."""
 PLACE = ("board", "profile", "dimension", "slice", "judge", "correction")
 """Choices that require different numbers from the server."""
@@ -49,7 +49,7 @@ SCRIPT_TEXTS = (
     *("plots", "of", "as_table", "cite", "loading", "offline", "retry", "compare", "hear", "card"),
     *("protocols_of", "hide_controls", "meanings"),
 )
-"""Texts of the page that the script needs."""
+"""The page's texts that the script needs."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
     """Return all the data that the script draws, as plain JSON.
 
     Args:
-        wish: the view in an address; only its choices of place and picture are used.
+        wish: the view that an address requests; only its choices of place and picture are used.
         index: the board.
         folder: the folder with per-item results, for samples and distributions.
         words: the page's texts in one language.
         to: the addresses of systems and samples.
     """
-    # All columns are corrected together, because all of them are sent.
+    # Correct all columns together, because all of them are sent.
     settled = resolve_view(replace(wish, columns=()) if wish.correction else wish, index)
     printed = _resolve_printed(settled, wish, index)
     columns = _join_columns(settled, printed)
@@ -102,7 +102,7 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
 def describe_picture(
     settled: ResolvedView, folder: RunsFolder, words: Words, to: Addresses, size: scene.PictureSize
 ) -> dict[str, Any]:
-    """Return the picture of a view, the other possible pictures, and the columns that it can show."""
+    """Return the picture of a view, the other available pictures, and the columns that a picture can show."""
     texts = words.texts["plot"] | {name: words[name] for name in ("breakdowns", "kinds", "standings")}
     where = f"{settled.view.board}/{settled.view.profile}"
     drawn = pictures.draw(
@@ -118,7 +118,7 @@ def describe_picture(
 
 
 def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> ResolvedView | None:
-    """Resolve the view of printed figures to show next to measured ones; None unless the place has both."""
+    """Resolve the view of the printed figures to show next to the measured ones; None unless the place has both."""
     view = settled.view
     if view.profile == PAPER or view.slice or PAPER not in index.profiles(view.board):
         return None
@@ -128,7 +128,7 @@ def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> Re
 
 
 def _join_columns(settled: ResolvedView, printed: ResolvedView | None) -> list[Column]:
-    """Join measured and printed columns; in the overview, papers add only dimensions without measurements."""
+    """Join measured and printed columns; to the overview, papers add only dimensions that were not measured."""
     measured = settled.choices.columns
     ids = {column.id for column in measured}
     dimensions = {column.dimension for column in measured} if settled.view.dimension == OVERVIEW else ()
@@ -192,7 +192,7 @@ def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> 
 
 
 def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Words) -> list[str]:
-    """Return the texts in small print after a name."""
+    """Return the texts shown in small print after a system's name."""
     if rows and rows[0]["provenance"] == "reported":
         return [name_source(str(rows[0]["source"]))]
     marks = [words["kinds"][kind]] if kind in words["kinds"] else [words["baseline"]] if facts.is_ours else []
@@ -203,7 +203,7 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
     """Describe a system's stated facts and who ran it, with the verdict of a spot check."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
-        # A spot check generates some of the supplied outputs again with the model that is said to have made them.
+        # A spot check regenerates some of the supplied outputs with the model that is said to have made them.
         run += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
     openness = words.fact("openness", facts.openness) if facts.openness != NOT_STATED else ""
     size = format_value(facts.size) if facts.size else ""
@@ -211,14 +211,14 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
 
 
 def _missing(rows: Sequence[Row], words: Words) -> list[str]:
-    """Return a system's numbers of scored items and the reasons for gaps; empty if there are no gaps."""
+    """Return a system's counts of scored items and the reasons for gaps; empty if there are no gaps."""
     why = describe_reasons(rows, words["causes"])
     scored = format_scored(rows)
     return [scored, f"{str(words['scored_of']).format(scored)}: {why}"] if why else []
 
 
 def _cells(sheet: Sheet, column: Column, words: Words) -> dict[Key, dict[str, Any]]:
-    """Return the cells of a column: `number` and further facts."""
+    """Return the cells of a column, each with `number` and further facts."""
     written = sheet.cells(column.id)
     ranked = sum(to_number(row["rank_best"]) is not None for row, _ in written.values())
     ranged = column.better == "in range" and column.ideal
@@ -260,7 +260,7 @@ def _printed_cell(row: Row, cell: Cell) -> dict[str, Any]:
 
 
 def _column(column: Column, words: Words) -> dict[str, Any]:
-    """Describe one column: its short name, its tooltip with unit and direction, and the facts about it."""
+    """Describe one column: its short name, its tooltip with unit and direction, and further facts."""
     about = explain_column(column, words)
     better = about["facts"][0][1] if about["facts"] else ""
     parts = (translate(column.unit, words.language), f"{words['explained']['better']}: {better}" if better else "")
@@ -336,7 +336,7 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """Describe the draws behind the ranks, and how many columns may have false ranks; empty without ranks."""
+    """Describe the draws behind the ranks, and how many columns may have false ranks; empty if there are no ranks."""
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]
@@ -351,7 +351,7 @@ def _footing(settled: ResolvedView, words: Words) -> str:
 
 
 def _contents(settled: ResolvedView, words: Words) -> dict[str, Any]:
-    """Return the metric, the protocol and its content for every metric that has a column."""
+    """Return the metric's name, the protocol and the protocol's content for every metric that has a column."""
     contents = {}
     for column in settled.columns:
         if rows := settled.sheet.rows(column.id):

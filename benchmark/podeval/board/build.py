@@ -106,8 +106,8 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """Yield the results of a judge's battles for systems with a run on their dialogues: Bradley-Terry ratings over all
-    dialogues and by dimension, with intervals and ranks that resample dialogues.
+    """Yield the results of a judge's battles for systems that have a run on the judged dialogues: Bradley-Terry ratings
+    over all dialogues and by dimension, with intervals and ranks from resampled dialogues.
     """
     arena, dialogues = catalogue.get("arena"), {str(record.get("dialogue")) for record in log.records}
     name_on_board, dimension = place_on_board(arena, JUDGED)
@@ -154,7 +154,7 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """Yield the mean over each run's seeds, and the worst seed; these are shown without ranks."""
+    """Yield the mean over each run's seeds and the worst seed, both of which are shown without ranks."""
     for run in runs:
         figures = reliability.read_reliability(run.folder, run.summary.profile)
         if figures is None:
@@ -224,7 +224,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """Return the dimension of a figure for which we have no metric: the benchmark's composite's, or the paper's."""
+    """Return the dimension of a figure for which we have no metric: from the benchmark's composite, or the paper."""
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
             return f"{composite.track}.{composite.name}"

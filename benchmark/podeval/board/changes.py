@@ -1,7 +1,7 @@
 """List the changes of a board with their times, derived from runs and submissions and never entered by hand.
 
-A result is new or replaces an earlier one of the same system; a submission is withdrawn; or a newer version of a metric
-supersedes the older version's protocols, which stay selectable.
+There are three kinds of change: a result is new or replaces an earlier one of the same system; a submission is
+withdrawn; or a newer version of a metric supersedes the protocols of an older version, which can still be selected.
 """
 
 import itertools
@@ -31,8 +31,8 @@ class Change:
 
     Attributes:
         at: ISO 8601, UTC.
-        kind: `new` and `again`: the first or a later result of a system; `withdrawn`: a submission left the board;
-            `protocol`: a metric's version was superseded.
+        kind: `new` or `again` for the first or a later result of a system; `withdrawn` if a submission left the board;
+            `protocol` if a metric's version was superseded.
         about: title of the system, or name of the metric.
         benchmark: title and split; empty if the change concerns all benchmarks.
         profile: profile of a result.
@@ -69,7 +69,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         plan = run.plan
         measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
-    # Results of the same moment are in a fixed order that does not depend on the order of the set.
+    # Results of the same moment have a fixed order that does not depend on the order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
         yield Change(
@@ -89,7 +89,7 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
         if "version" in protocol:
             began[str(protocol["metric"])][str(protocol["version"])] = created
     for metric, versions in began.items():
-        # 1.9 is before 1.10.
+        # Version 1.9 comes before 1.10.
         parts = {name: [(int(n), "") if n.isdigit() else (-1, n) for n in name.split(".")] for name in versions}
         for older, newer in itertools.pairwise(sorted(versions, key=parts.__getitem__)):
             yield Change(versions[newer], "protocol", metric, detail=f"{older} → {newer}")

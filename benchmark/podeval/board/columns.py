@@ -1,12 +1,12 @@
 """The columns of a board and their cells; a column never mixes numbers of two protocols.
 
-A column is one key of one metric under one protocol. It takes its name and direction from the metric's declaration. A
-key without a declaration (a figure from a paper, a metric of a later version) is still a column: a spread over groups
-is better when it is lower, and everything else is shown without a direction. If a metric's numbers have several
-protocols, one is chosen (`protocol_offers`).
+A column is one key of one metric under one protocol. Its name and direction come from the metric's declaration. A key
+without a declaration (a figure from a paper, a metric of a later version) still gets a column: for a spread over
+groups, lower is better; everything else is shown without a direction. If a metric has numbers under several protocols,
+one protocol is chosen (`protocol_offers`).
 
 A cell is a number formatted for readers: value, 95 % interval, and rank as a range, or `incomplete` if too little was
-scored for a rank. It also contains the raw number, for sorting.
+scored for a rank. A cell also contains the raw number, for sorting.
 """
 
 import math
@@ -32,11 +32,11 @@ ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " �
 
 MISSING = "–"
 OVERVIEW, EVERYTHING = "overview", "all"
-"""Choices of columns other than a dimension: the headlines, and all."""
+"""Choices of columns other than a dimension: the headline columns, and all columns."""
 JUDGED = "dialogue"
-"""Column group of ratings from battles that judges decided; the arena's metric is `dialogue_arena` in it."""
+"""Column group of ratings from battles that judges decided; in it, the arena's metric is `dialogue_arena`."""
 PERCENT = -1
-"""Special number of decimals: percent with one decimal."""
+"""Special number of decimals: format as a percentage with one decimal."""
 ALIKE = "{0} of {0}"
 """Text shown instead of an interval if every item is at the same bound."""
 Row = Mapping[Any, Any]
@@ -125,7 +125,7 @@ def get_column(metric: str, key: str, dimension: str) -> Column:
 
 
 def _reliability_column(name: str, dimension: str) -> Column:
-    """Return the column of a figure over seeds; the share of catastrophic outputs comes first."""
+    """Return the column for a figure over seeds; the column with the share of catastrophic outputs comes first."""
     key = reliability.declare(name) or Key(name, "informative", title=name.replace("_", " "))
     order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
     facts = (key.better, key.unit, key.ideal, order, key.bounds, key.percent)
@@ -148,7 +148,7 @@ def choose_headlines(columns: Iterable[Column]) -> list[Column]:
 
 
 def rank_dimension(dimension: str) -> tuple[int, str]:
-    """Return the sort key of a dimension: first the order of the groups, then others by name."""
+    """Return the sort key of a dimension: known groups come first in their order, then others by name."""
     group = dimension.partition(".")[0]
     groups = list(DIMENSION_GROUPS)
     return (groups.index(group) if group in groups else len(groups), group)
@@ -197,7 +197,7 @@ class Cell:
     value: float | None = None
 
     def translate(self, texts: Mapping[str, Any]) -> "Cell":
-        """The same in the words of the page `board`."""
+        """Return the same cell with the texts of the page `board`."""
         number, standing = self.number.replace("unscored", texts["unscored"]), texts["standings"]
         return replace(self, number=number, standing=standing.get(self.standing, self.standing))
 
@@ -241,7 +241,7 @@ def format_standing(row: Row) -> str:
 
 
 def build_cell(row: Row, places: int) -> Cell:
-    """Return one number as the board writes it; a paper's figure is written as the paper prints it."""
+    """Format one number for the board; a paper's figure is shown as the paper prints it."""
     value = to_number(row["value"])
     if row["provenance"] == "reported" and (text := _printed_text(row)):
         digits = text.partition(".")[2]
@@ -266,7 +266,7 @@ def count_unscored(row: Row) -> int:
 def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
-    Rows of one metric repeat the same counts for each key in addition to their own key's counts; each is counted once.
+    The rows of a metric repeat the metric's counts in addition to those of their own key; each count is used once.
     """
     every_row = list(rows)
     unranked = dict.fromkeys(

@@ -60,7 +60,7 @@ class Pair:
 
     @property
     def to_b(self) -> ReferenceFigure:
-        """The comparison of a with b."""
+        """How a compares with b."""
         return self.beside.to_b if self.beside else set_against(*self.values, self.column, None, None)
 
 
@@ -96,7 +96,7 @@ class SystemComparison:
         where: `benchmark/split/profile`.
         places: places where both systems have numbers, as choices.
         pairs: pairs in the order of the board.
-        items: every item on which at least one of them was measured, by title.
+        items: every item on which at least one of the two was measured, sorted by title.
     """
 
     a: ComparedSystem
@@ -108,7 +108,7 @@ class SystemComparison:
 
     @property
     def headlines(self) -> tuple[Column, ...]:
-        """Return one column for each dimension, from the columns with values per item for both systems."""
+        """Return one column for each dimension, from the columns that have per-item values for both systems."""
         return tuple(choose_headlines([pair.column for pair in self.pairs if pair.beside is not None]))
 
     def item(self, id: str) -> Shared | None:

@@ -24,10 +24,10 @@ from podeval.runs.board_tables import ITEMS
 from podeval.texts import CAUSES, translate_reason
 
 PARTS = 10
-"""Number of equal parts of a recording for which the values of a windowed metric are reported."""
+"""Number of equal parts of a recording for which a windowed metric's values are reported."""
 
 KEPT = 12
-"""Number of systems whose scores are kept in memory."""
+"""Maximum number of systems whose scores are kept in memory."""
 
 UNREADABLE = "its stored result cannot be read; measure the run again"
 
@@ -109,12 +109,12 @@ class BoardScores:
     results: Mapping[Place, Mapping[str, Reading]]
 
     def values(self, metric_protocol: Place, key: str) -> dict[str, float]:
-        """Return the key's values by item, for the items that have one."""
+        """Return the key's values by item, for the items that have a value."""
         values = {item: reading.values.get(key) for item, reading in self.results.get(metric_protocol, {}).items()}
         return {item: value for item, value in values.items() if value is not None}
 
     def weights(self, metric_protocol: Place, key: str) -> dict[str, float] | None:
-        """Return the weight of each item's value; None if all are equal."""
+        """Return the weight of each item's value; None if all weights are equal."""
         readings = self.results.get(metric_protocol, {})
         if not any(key in reading.weights for reading in readings.values()):
             return None
@@ -122,7 +122,7 @@ class BoardScores:
 
     @cached_property
     def clusters(self) -> dict[str, str]:
-        """Cluster by item: the unit with which the item is resampled, as defined by its benchmark."""
+        """Cluster of each item: the unit with which it is resampled, as defined by its benchmark."""
         benchmark = benchmarks.find_all().get(self.where.partition("/")[0])
         by = benchmark.aggregation.cluster if benchmark else "id"
         return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
@@ -241,7 +241,7 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
 def list_scores(
     results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
 ) -> list[ShownValue]:
-    """Return every value of an item in a language of the site, in metric order; `words` contains the reasons."""
+    """Return every value of an item in a language of the site, in metric order; `words` has the texts of reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]
@@ -266,7 +266,7 @@ def list_scores(
 
 
 def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
-    """Return the transcribed words by the metric that transcribed them."""
+    """Return transcribed words, each with the metric that transcribed them."""
     return [
         (name, str(result.notes[HEARD]))
         for name, result in results.items()
@@ -329,11 +329,11 @@ def _plain(value: Any) -> str:
 def read_item_values(
     folder: RunsFolder, filters: Mapping[str, str], key: str, systems: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return the per-item values of each system, in ascending order; only the necessary table rows are read.
+    """Return each system's per-item values, in ascending order; only the necessary rows of the table are read.
 
     Args:
         folder: the folder of runs.
-        filters: the values that the items must have in columns of `ItemRow`.
+        filters: required values, by column of `ItemRow`.
         key: the key of the metric.
         systems: ids of the systems.
     """
@@ -351,12 +351,12 @@ def read_item_values(
 
 
 def choose_samples(folder: RunsFolder, board: str, profile: str) -> dict[str, str]:
-    """Return an item to play for each system with a recording on a board; if possible, the same item for all.
+    """Return an item to play for each system that has a recording on a board; if possible, the same item for all.
 
     Args:
         folder: the folder of runs.
         board: `benchmark/split`.
-        profile: the profile of their measurements.
+        profile: the profile of the systems' measurements.
     """
 
     def choose() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Pictures of a board view, each with a caption, notes on omitted data, and a table of its data.
 
-A picture shows only rows of the view, so it has one profile and one protocol for each metric; the systems that a reader
-pinned are always shown and marked.
+A picture shows only rows of the view, so it has one profile, and one protocol for each metric; pinned systems are
+always shown and marked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,11 +52,11 @@ from podeval.plots.svg import SERIES, Axis, shorten
 
 MOST_WHISKERS, FEW = 24, 40
 TABLE = 60
-"""Maximum number of rows in a picture's table; the board's own table has all of them."""
+"""Maximum number of rows in a picture's table; the board's own table contains all rows."""
 
 
 def get_kind(row: Row) -> str:
-    """Return the kind of a row, which is one of the kinds with a shape."""
+    """Return the kind of a row, as one of the kinds that have a shape."""
     if row["provenance"] == "reported":
         return "reported"
     if row["system_kind"] in ("control", "human"):
@@ -79,7 +79,7 @@ def draw(
         settled: the view.
         order: the rows of the view, in table order.
         folder: the folder of runs, for per-item results.
-        words: the section `plot` of the board's texts, with its `breakdowns`.
+        words: the section `plot` of the board's texts, with the section `breakdowns`.
         title: function that returns the title of a column.
         size: the size of the picture.
         link: function that returns the address of a system's page; empty if there is none.
@@ -196,7 +196,7 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; name pinned systems, and all systems if there are few and space allows."""
+    """Draw the figure against other values; name the pinned systems, or all systems if few enough to fit."""
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(
@@ -264,7 +264,7 @@ HEADS = ("system", "items", "least", "quartile1", "median", "quartile3", "most")
 
 
 def draw_distribution(scene: Scene) -> Drawn:
-    """Draw the values of all systems, and boxes for the items of the first few."""
+    """Draw the values of all systems, and boxes for the item values of the first few systems."""
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     if not points:
         return Drawn(None, scene.words["none_value"])
@@ -314,7 +314,7 @@ def _read_items(scene: Scene, points: Sequence[Point], most: int) -> dict[str, l
 
 
 def _select_items(settled: ResolvedView, metric: str) -> dict[str, str]:
-    """Return the filters for a view's items; among the slices, only those by category are available for items."""
+    """Return the filters for a view's items; of the slices, only those by category are available for items."""
     view, protocol = settled.view, settled.protocols[metric]
     benchmark, _, split = view.board.partition("/")
     filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": metric, "protocol": protocol}

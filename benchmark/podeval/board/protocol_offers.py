@@ -1,6 +1,6 @@
 """The protocols that are available for a metric's numbers: all of them, the default, and their labels.
 
-Protocols differ in parameters (from a preset or from settings), models or judge, as their labels state.
+Protocols differ in their parameters (from a preset or from settings), models or judge; their labels say how.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,13 +25,13 @@ class Offer:
     protocol: str
     label: str
     judge: str
-    """Id of the judge that it asks; empty if it asks none."""
+    """Id of the protocol's judge; empty if it has none."""
     presets: tuple[str, ...] = ()
-    """Names of the presets that include it; a request for one of them selects it."""
+    """Names of the presets that include this protocol; a request for one of these presets selects it."""
 
 
 Offers = Mapping[str, tuple[Offer, ...]]
-"""The protocols of each metric, the default first."""
+"""The protocols of each metric, with the default first."""
 
 
 def list_offers(numbers: pd.DataFrame) -> Offers:
@@ -55,7 +55,7 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
     for metric, by_protocol in sorted(contents.items()):
         models = list_differing_models(by_protocol.values())
         for protocol, content in by_protocol.items():
-            # A composite belongs to a preset, or is usual, only if the same is true of all its parts.
+            # A composite belongs to a preset, or is usual, only if all its parts do or are.
             if parts := [part for part in (content.get("models") or {}).values() if isinstance(part, str)]:
                 names[protocol] = tuple(n for n in PRESETS if all(n in names.get(part, ()) for part in parts))
                 usual |= {protocol} if usual.issuperset(parts) else set()
@@ -80,7 +80,7 @@ def list_wished(offers: Offers, wishes: Sequence[str]) -> list[str]:
 
 
 def is_usual(content: Mapping[str, Any], benchmark: str, profile: str) -> bool:
-    """Return whether a metric's protocol is the benchmark's unchanged one with the profile's default models."""
+    """Return whether a metric's protocol is the benchmark's own, unchanged, with the profile's default models."""
     models = content.get("models") or {}
     if content.get("metric") not in catalogue.NAMES:
         return False
@@ -102,12 +102,12 @@ def list_differing_models(contents: Collection[Mapping[str, Any]]) -> list[str]:
 
 
 def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
-    """Choose one protocol for each metric: the last requested one, otherwise the first available.
+    """Choose one protocol for each metric: the last requested one, or else the first available one.
 
     Args:
         offers: offers from `list_offers`.
         wishes: protocol ids or names of presets.
-        judge: id of a judge; if given, judged metrics are shown only by this judge.
+        judge: id of a judge; if given, judged metrics are shown only with this judge's figures.
     """
     chosen: dict[str, str] = {}
     wished = list_wished(offers, wishes)

@@ -1,7 +1,7 @@
-"""A system's analysis report: all data that the board has about it, in the style of PodEval's Figure 14.
+"""A system's analysis report: all data that the board has about the system, in the style of PodEval's Figure 14.
 
 There is one chapter per place (benchmark, split, profile): summary by dimension, radar, distributions compared with
-people, drift over the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. This
+people, drift over the recordings, breakdowns, every item, unscored items with reasons, protocols, and citations. This
 module contains only the data; `report_page` builds the page.
 """
 
@@ -47,11 +47,11 @@ class About:
 
     Attributes:
         system, title, kind: name, title and kind of the system, as on the board.
-        provenances: run by us, outputs supplied or reported.
+        provenances: the origins of the numbers: run by us, outputs supplied, or reported.
         sources: the folders of its runs, or the papers' tables.
         updated: time of the last measurement, ISO 8601.
-        stated: facts from its document (description, organisation, licence, open, size_parameters, languages, revision)
-            and the verdict of a spot check. Missing facts are left out.
+        stated: facts from the system's document (description, organisation, licence, open, size_parameters, languages,
+            revision) and the verdict of a spot check. Missing facts are left out.
         links: names and addresses of the links in its document.
     """
 
@@ -93,11 +93,12 @@ class Chapter:
         standing: the figures compared with the median of the others and with people.
         reference: the display name of the recordings of people; "" if there are none.
         scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
-        drifts: drift of every windowed key.
+        drifts: the drift of every windowed key.
         people_drifts: drifts of the recordings of people, by column id.
         items: every item.
         missing: unscored metrics with their reasons, most items first.
-        latencies: speed of the system's server under each load, smallest load first; empty for other systems.
+        latencies: speed of the system's server under each load, smallest load first; empty if the speed was not
+            measured.
         protocols: the content of every protocol, by metric.
         papers: the papers of the metrics.
     """
@@ -182,7 +183,7 @@ def summarise_spot_checks(rows: pd.DataFrame) -> str:
 
 
 def list_places(board: pd.DataFrame, system: str) -> list[str]:
-    """Return the places with numbers of a system, `benchmark/split/profile`, most numbers first and papers last."""
+    """Return the places where a system has numbers, `benchmark/split/profile`, most numbers first and papers last."""
     counts = count_rows_by_place(board[board["system"] == system])
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
@@ -190,7 +191,7 @@ def list_places(board: pd.DataFrame, system: str) -> list[str]:
 def report_system(
     folder: RunsFolder, system: str, places: Iterable[str] = (), wishes: tuple[str, ...] = ()
 ) -> SystemReport:
-    """Return the report on a system at some places (by default all), under the requested protocols (`choose`).
+    """Return the report on a system at some places (all by default), under the requested protocols (see `choose`).
 
     Raises:
         UnknownReport: the board does not have this system.
@@ -204,7 +205,7 @@ def report_system(
 def read_chapter(
     folder: RunsFolder, system: str, where: str, slice_: str = "", wishes: tuple[str, ...] = ()
 ) -> Chapter:
-    """Return the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
+    """Return the chapter on a system at `benchmark/split/profile`, with the figures for one slice of the items."""
     key, tables = (system, where, slice_, wishes), (BOARD, ITEMS)
     return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, *key), most=KEPT)
 
@@ -273,7 +274,7 @@ def report_runs(
     Args:
         folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
         profile: the only profile to report.
-        wishes: protocols to show if a metric has several, by id or by the name of a preset.
+        wishes: protocols to show if a metric has several, each as a protocol id or the name of a preset.
 
     Raises:
         BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.

@@ -14,8 +14,8 @@ from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
-"""Position of one value relative to another: `higher` and `lower` if no direction is better, `in range` if both are in
-the ideal range, `unclear` if the interval covers both, empty if one of them is missing."""
+"""Position of one value relative to another: `higher` or `lower` if neither direction is better, `in range` if both
+values are in the ideal range, `unclear` if the interval covers both, empty if one value is missing."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Paired:
     Attributes:
         a, b: means of the two systems.
         difference: a minus b, with its interval.
-        to_b: comparison of a with b. For a key with an ideal range, the distances from that range are compared.
+        to_b: comparison of a with b. If the key has an ideal range, the distances from that range are compared.
     """
 
     a: float
@@ -57,7 +57,7 @@ class ReportFigure:
         column: column of the key.
         row: the board's row.
         median: median of the other systems under the same protocol, without controls.
-        others: the values of those systems.
+        others: the values of the other systems.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None if they share no item.
         to_median: comparison of the system with the median; if there is only one other system, over the common items.
@@ -80,7 +80,7 @@ class ReportFigure:
 
     @property
     def scored(self) -> tuple[int, int] | None:
-        """Number of items with a score, and number of all items; None for a paper's figures."""
+        """Number of items with a score and total number of items; None for a paper's figures."""
         scored = to_number(self.row["scored"])
         return None if scored is None else (int(scored), int(scored) + count_unscored(self.row))
 
@@ -103,7 +103,7 @@ class DriftFigure:
         per: unit of the slope's denominator: a minute or a thousand tokens.
         slope: mean slope over items, with its interval.
         rising, falling: numbers of items whose slope's interval is entirely above or below zero.
-        course: mean and interval in each tenth of the recordings; None if no recording has a window in it.
+        course: mean and interval in each tenth of the recordings; None for a tenth without windows.
     """
 
     column: Column
@@ -164,8 +164,8 @@ def build_figures(
         folder: the folder of runs.
         system: its id.
         where: `benchmark/split/profile`.
-        slice_: "" for all items, or the board's name for one slice, which does not apply to `groups`.
-        wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
+        slice_: "" for all items, or the board's name for one slice; it does not affect `groups`.
+        wishes: protocols to show if a metric has several, each as a protocol id or the name of a preset.
     """
     here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]
@@ -242,7 +242,7 @@ def set_against(
         other: the value to compare it with.
         of: the column, with its direction.
         low: lower bound of the value's interval; None if there is no interval.
-        high: its upper bound. If `other` is within the bounds, the comparison is unclear.
+        high: upper bound of the interval. If `other` is within the bounds, the comparison is unclear.
     """
     if value is None or other is None:
         return ReferenceFigure()
@@ -278,13 +278,13 @@ def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> P
 def _verdict(
     of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
 ) -> ReferenceFigure:
-    """Compare one value with another, by the same rule on every page.
+    """Compare two values, by the same rule on every page.
 
     Args:
         of: the column.
         values: the two values.
-        badness: the badness of both, which determines the better one; for means over items, the mean badness.
-        alike: whether an interval leaves open which value is better; None if there is no interval.
+        badness: the badness of each value, which determines the better one; for means over items, the mean badness.
+        alike: whether the interval leaves open which value is better; None if there is no interval.
     """
     sure = alike is not None
     if _has_ideal_range(of) and not any(badness):
@@ -309,7 +309,7 @@ def _mean_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float
 
 
 def _reference(rows: pd.DataFrame, system: str) -> str:
-    """Return the recordings of people with the most figures here, excluding the system itself."""
+    """Return the id of the recordings of people that have the most figures here, excluding the system itself."""
     people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
     counts = people["system"].value_counts()
     return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""

@@ -1,8 +1,8 @@
-"""Figures that others publish for systems on other benchmarks: as printed, each with its source, and never ranked.
+"""Figures that others have published for systems on other benchmarks: as printed, with their sources, never ranked.
 
 A figure names our corresponding metric, if there is one, but its protocol is not ours, because the material and the
-models differ. It is therefore shown in a separate table below a board, and not in the board's columns. A cell printed
-as "-" has no figure; rows with means over systems are left out.
+models differ. Such figures are therefore shown in a separate table below a board, not in the board's columns. A cell
+printed as "-" has no figure; rows with means over systems are left out.
 """
 
 import csv
@@ -28,15 +28,15 @@ class FigureSource(FactSheet):
     name: str
     by: str
     date: str
-    """Date of the version that was read; for a paper, the date of its submission."""
+    """Date of the version from which the figures were taken; for a paper, the date of its submission."""
     table: str
     address: str
     read_at: str = ""
-    """The text in which it was read, if that is not `address` itself."""
+    """The text from which the figures were taken, if that is not `address` itself."""
     beside: tuple[str, ...]
     """Our benchmarks of the same kind of speech."""
     protocol: Mapping[str, str]
-    """Statements of the source about its material, models and units, by language of the site."""
+    """The source's statements about its material, models and units, by language of the site."""
 
 
 class ElsewhereFigure(FactSheet):
@@ -45,13 +45,13 @@ class ElsewhereFigure(FactSheet):
     source: str
     system: str
     group: str
-    """The part of the source's material, under the source's own name; empty if there is only one."""
+    """The part of the source's material, as the source names it; empty if there is only one part."""
     printed: str
     """The measure as printed."""
     module: str
-    """Our metric of the same quantity, or `reliability` for figures over seeds; empty if there is none."""
+    """Our metric for the same quantity, or `reliability` for figures over seeds; empty if there is none."""
     key: str
-    """The key of that metric; empty if the source does not state it."""
+    """The key of our metric; empty if the source does not make it clear."""
     value: str
     spread: str
     better: Literal["higher", "lower"]
@@ -85,7 +85,7 @@ class PrintedTable(FactSheet):
     source: FigureSource
     columns: tuple[PrintedColumn, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    """Systems with the text of each cell, empty if nothing is printed."""
+    """Systems, each with the text of its cells; a text is empty if nothing is printed."""
     notes: tuple[str, ...]
 
 
@@ -145,7 +145,7 @@ def _table(source: FigureSource) -> PrintedTable:
 
 
 def describe_tables(benchmark: str, words: Words) -> list[dict[str, Any]]:
-    """Describe the figures of other benchmarks that are shown below a board of printed figures."""
+    """Describe the figures from other benchmarks that are shown below a board of printed figures."""
     texts = words["elsewhere"]
     return [
         {

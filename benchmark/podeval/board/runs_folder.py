@@ -1,10 +1,10 @@
-"""Read the tables of a folder of runs for the board, and arrange its numbers for lookups that all readers share.
+"""Read the tables of a folder of runs for the board, and arrange the numbers for lookup; all readers share the result.
 
-Everything is read once for each version of the tables. Text columns of the board's table are categories, which store
-codes for their few values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is
-a board under one protocol for each metric, for all items or one slice of them: the content of one table. Boards, sheets
-and a sheet's columns are created on first use and cached. None of these objects changes after its creation, so threads
-share them.
+Everything is read once for each version of the tables. Text columns of the board's table are stored as categories,
+because they have few distinct values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A
+`Sheet` contains the numbers of a board under one protocol for each metric, for all items or one slice of them: the
+content of one table. Boards, sheets and a sheet's columns are created on first use and cached. None of these objects
+changes after its creation, so threads can share them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ NUMBERS = (
     *("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"),
     *("values", "clusters"),
 )
-"""Columns of numbers; NaN if there is none."""
+"""Columns of numbers; a missing number is NaN."""
 TEXTS = tuple(name for name in BoardRow.model_fields if name not in (*NUMBERS, "rankable"))
 CELL = (
     *("system", "system_kind", "provenance", "metric", "key", "value", "low", "high", "rank_best", "rank_worst"),
@@ -74,7 +74,7 @@ CELL = (
 PROFILES = (*reversed(MEASURING), *(name for name in NAMED_PROFILES if name not in MEASURING))
 """Profiles in the order of the board: the papers' models, ours, and the figures that papers print."""
 BOARD_VALUES, SHEETS, RECENT, CORRECTED = 400, 24, 24, 4
-"""Cache sizes: values derived from a board, sheets of a board, listings of a sheet, and corrected sheets of one."""
+"""Cache sizes: values derived from a board, sheets of a board, listings of a sheet, and corrected sheets of a sheet."""
 
 
 def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def choose_protocols(board: pd.DataFrame, wishes: Sequence[str] = ()) -> dict[st
 
 
 class MadeOnce:
-    """A cache of values derived from read-only numbers; if bounded, it keeps only the most recently used ones.
+    """A cache of values derived from read-only numbers; if bounded, it keeps only the most recently used values.
 
     Args:
         most: maximum number of cached values.
@@ -115,8 +115,8 @@ class Sheet:
 
     Attributes:
         kept: cache of derived values with the same lifetime as the numbers.
-        recent: bounded cache for derived values that may be numerous.
-        corrected: sheets with ranks corrected over several columns together, which take a while to compute.
+        recent: bounded cache for derived values of which there may be many.
+        corrected: sheets with ranks corrected over several columns together; these take a while to compute.
     """
 
     def __init__(self, numbers: pd.DataFrame) -> None:
@@ -172,7 +172,7 @@ class ProfileBoard:
 
     @cached_property
     def provenances(self) -> tuple[str, ...]:
-        """The provenances of its numbers, in board order."""
+        """The provenances of the board's numbers, in board order."""
         return tuple(sorted(self._numbers["provenance"].unique(), key=PROVENANCES.index))
 
     @cached_property
@@ -188,7 +188,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """How each row's outputs were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
+        """How each row's outputs were generated (`whole`, `turns`, `chunks`), if the row's protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -213,7 +213,7 @@ class ProfileBoard:
         return self._sheets.get((slice_, *protocols.items()), make)
 
     def _under(self, protocols: Mapping[str, str]) -> pd.DataFrame:
-        """Return the rows of each metric's chosen protocol; a paper's setting may cover several metrics."""
+        """Return the rows under each metric's chosen protocol; a paper's setting may cover several metrics."""
 
         def make() -> pd.DataFrame:
             chosen = self._numbers["metric"].map(protocols).astype("object")
@@ -228,7 +228,7 @@ class Index:
     Args:
         numbers: the board's table, from `arrange_numbers`.
         facts: the facts by system.
-        runs: the folder of the measured runs; None if there are only numbers.
+        runs: the folder of the measured runs; None if only the numbers are available.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class Index:
         return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
     def is_whole(self, board: str, profile: str) -> bool:
-        """Return whether a board's numbers under a profile are for its whole benchmark instead of a split."""
+        """Return whether a board's numbers under a profile are for the whole benchmark instead of a split."""
         return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
 
     def board(self, name: str, profile: str) -> ProfileBoard:
@@ -302,7 +302,7 @@ class Index:
 
 
 def choose_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the display names of systems: the title, with the id if two systems share it, and the mark of the kind."""
+    """Return the systems' display names: the title, with the id if two systems share the title, and the kind's mark."""
     latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]].astype(str)
     shared = Counter(latest["system_title"])
     return {
@@ -312,13 +312,13 @@ def choose_names(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _names(board: str) -> tuple[str, ...]:
-    """Return the board's name, and the name for figures of its whole benchmark."""
+    """Return a board's name, and the name for figures of its whole benchmark."""
     whole = f"{board.partition('/')[0]}/"
     return (board,) if board == whole else (board, whole)
 
 
 class RunsFolder:
-    """The tables in a folder, from the runs in it or in `runs`, and values derived from them; cached, thread-safe."""
+    """The tables in a folder, made from the runs in it or in `runs`, and values derived from them; thread-safe."""
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path
@@ -367,7 +367,7 @@ class RunsFolder:
     def _read_index(self) -> Index:
         path = self.path / BOARD
         try:
-            # Texts keep their stored form, with each distinct value once.
+            # Texts keep their stored form, in which each distinct value occurs once.
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
             return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:

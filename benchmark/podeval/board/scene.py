@@ -18,7 +18,7 @@ Point = tuple[Key, Row, float]
 
 @dataclass(frozen=True)
 class PictureSize:
-    """Sizes in pictures: the width in units, the height of a plot area with two axes, the letters, and the radar."""
+    """Sizes in a picture, in its units: the width, the height of a plot area with two axes, the text, and the radar."""
 
     width: int
     field: int
@@ -44,7 +44,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture, or the reason for its absence; its plot differs from the requested one if that would be empty."""
+    """A picture, or the reason why there is none; if the requested plot would be empty, `plot` is another one."""
 
     picture: Picture | None = None
     why_not: str = ""
@@ -72,7 +72,7 @@ class Scene:
         return [(key, row, value) for key, row in existing if (value := to_number(row["value"])) is not None]
 
     def points(self) -> list[Point]:
-        """Return the rows to draw, without controls far from all others, which would dominate the axis."""
+        """Return the rows to draw, without controls so far from all other rows that they would dominate the axis."""
         others = [
             end
             for _, row, value in self.every_point
@@ -115,8 +115,8 @@ class Scene:
 
 # The axes of a radar: columns between fixed ends, so that outward is better and equal values are drawn equally.
 #
-# The ends are the bounds of the metric's own scale and never depend on the displayed systems. An error rate ends at 1,
-# where everything is wrong; a figure with an ideal range ends far from that range.
+# The ends are the bounds of the metric's own scale and never depend on the displayed systems. The axis of an error rate
+# ends at 1, where everything is wrong; that of a figure with an ideal range ends far from the range.
 
 FEWEST_AXES, MOST_AXES = 3, 12
 """Minimum and maximum number of axes of a radar."""
@@ -124,12 +124,12 @@ MOST_SERIES = 6
 """Maximum number of systems on a radar."""
 ERROR_RATES = ("wer", "cer", "wer_raw", "cer_raw", "cpwer", "cpcer")
 FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
-"""Distance of a value at the centre from its ideal range, by unit."""
+"""Distance from the ideal range that is placed at the centre, by unit."""
 
 
 @dataclass(frozen=True)
 class RadarAxis:
-    """One axis between fixed ends: the badness (see `Column.badness`) at its centre and at its rim."""
+    """One axis between fixed ends, given as the badness (see `Column.badness`) at the centre and at the rim."""
 
     column: Column
     worst: float
@@ -162,12 +162,12 @@ def find_axis(column: Column) -> RadarAxis | None:
 
 
 def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
-    """Return the axes of those columns that have one, at most twelve."""
+    """Return the axes of the columns that have one, at most twelve axes."""
     return [axis for axis in map(find_axis, columns) if axis is not None][:MOST_AXES]
 
 
 def choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | None) -> list[Key]:
-    """Return the rows on the radar: the pinned ones, otherwise the first that are not controls."""
+    """Return the rows on the radar: the pinned ones, or else the first ones that are not controls."""
     systems = settled.board.systems
     pinned = [key for key in order if key[0] in settled.view.pins]
     return (pinned or [key for key in order if systems[key[0]]["system_kind"] != "control"][:most])[
@@ -176,7 +176,7 @@ def choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | N
 
 
 def locate(settled: ResolvedView, axis: RadarAxis, key: Key) -> tuple[float | None, Span | None]:
-    """Return the position of a row on an axis, from 0 to 1, and its interval; None if it has no value."""
+    """Return a row's position on an axis, from 0 to 1, and its interval; the position is None if there is no value."""
     row = settled.sheet.rows(axis.column.id).get(key)
     value = to_number(row["value"]) if row else None
     if row is None or value is None:
@@ -185,7 +185,7 @@ def locate(settled: ResolvedView, axis: RadarAxis, key: Key) -> tuple[float | No
 
 
 def format_share(value: float | None, span: Span | None) -> str:
-    """Format the position on an axis, such as `62 %`, with its interval."""
+    """Format a position on an axis as a percentage, followed by its interval if there is one."""
     if value is None:
         return MISSING
     return f"{value:.0%}" if span is None else f"{value:.0%} [{min(span):.0%}, {max(span):.0%}]"

@@ -1,12 +1,12 @@
 """The standing of each system in each column: its range of ranks, or the reason why it has none.
 
 A column is one key over all items or one slice of them, in one benchmark, split, profile and protocol. Each pair of
-systems is compared on its common items, corrected for the number of pairs in the column. A system is ranked only if it
-is complete in the column (a missing value of a key that an item could have counts as unscored), is not a control, ran a
-split that is large enough for ranks, and can be compared with another system. For the error rates themselves, and in
-dimensions that need accurate speech, its WER and CER must also stay under the benchmark's ceiling in each of its
-languages; in dimensions with a guard, nearly all of its items must pass it. Values that a metric itself marks as
-unranked (`Score.unranked`), such as the richness of three words, are not ranked.
+systems is compared on its common items, with a correction for the number of pairs in the column. A system is ranked
+only if it is complete in the column (an item counts as unscored if it lacks a value of a key that it could have), is
+not a control, ran a split that is large enough for ranks, and can be compared with another system. For the error rates
+themselves, and in dimensions that need accurate speech, the system's WER and CER must also stay below the benchmark's
+ceiling in each language; in dimensions with a guard, nearly all of the system's items must pass the guard. Values that
+a metric itself marks as unranked (`Score.unranked`), such as the richness of three words, are not ranked.
 """
 
 from collections import Counter, defaultdict
@@ -35,7 +35,7 @@ Place = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True)
 class Run:
-    """One run under one profile, with its results in memory."""
+    """One run as measured under one profile, with its results in memory."""
 
     folder: RunFolder
     summary: RunSummary
@@ -45,7 +45,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
-        """The declarations of all metrics that are measured on its track."""
+        """The declarations of all metrics that are measured on the run's track."""
         return collect_metrics(self.benchmark, self.summary.plan.track)
 
     @cached_property
@@ -55,10 +55,10 @@ class Run:
 
     @cached_property
     def error_rates(self) -> list[tuple[float, str, str]]:
-        """The mean, key and slice of its error rates over all items and in each language.
+        """The mean, key and slice of the run's error rates over all items and in each language.
 
-        English has both rates and Chinese only the CER, so a CER over all items would hide the Chinese rate behind the
-        English. If there are several settings, the benchmark's own setting is used.
+        English has both rates and Chinese has only the CER, so a CER over all items would hide the Chinese rate behind
+        the English one. If there are several settings, the benchmark's own setting is used.
         """
         protocol = self.summary.choose_protocols().get("wer")
         return [
@@ -76,7 +76,7 @@ class Run:
         return values[0].mean if values and values[0] is not None else None
 
     def comparison_key(self, protocol: str, slice_: str) -> Place:
-        """Return the place within which its numbers can be compared with others."""
+        """Return the place within which the run's numbers can be compared with those of other runs."""
         return (self.summary.plan.benchmark, self.summary.plan.split, self.summary.profile, protocol, slice_)
 
     def select_scores(self, protocol: str, slice_: str) -> dict[str, Score]:
@@ -95,8 +95,8 @@ class Run:
         return scores
 
     def find_foreign(self, protocol: str, slice_: str, name: str) -> list[Unscored]:
-        """Find the unscored items of a slice that cannot have a key, because the key is named after a breakdown's group
-        and they belong to another group.
+        """Find the unscored items of a slice that cannot have a key because the key is named after one group of a
+        breakdown and the items belong to another.
         """
         field, _, group = slice_.partition("=")
         of = next((breakdown.name for breakdown in self.benchmark.breakdowns if name in breakdown.groups), "")
@@ -115,8 +115,8 @@ class Standing:
         unscored_ours: the same number for causes on our side.
         reasons: the reasons why items are unscored or the system has no rank, with the number of items.
         values: the number of items that have a value.
-        clusters: the number of independent clusters behind the rank, or behind the value if there is no rank.
-        rankable: whether the system can be ranked if there are others.
+        clusters: the number of independent clusters behind the rank or, if there is no rank, behind the value.
+        rankable: whether the system can be ranked if there are others to compare it with.
         rank: best and worst rank; None if unranked.
     """
 
@@ -137,8 +137,8 @@ def find_standings(
 
     Args:
         runs: all compared runs.
-        together: protocol, slice and key of the columns to rank, which are corrected together for the number of their
-            pairs; empty to rank all columns, each corrected separately.
+        together: protocol, slice and key of each column to rank; the ranks are corrected together for the number of
+            pairs in these columns. If empty, all columns are ranked and corrected separately.
     """
     places: dict[Place, list[tuple[Run, MetricSummary]]] = defaultdict(list)
     for run in runs:
@@ -161,12 +161,12 @@ def find_standings(
 
 
 _Column = tuple[dict[str, Standing], dict[str, dict[str, float]], bool, Mapping[str, str]]
-"""The standings in a column before any rank, the values that may be ranked, whether higher values are better, and the
+"""A column before ranking: its standings, the values that may be ranked, whether higher values are better, and the
 cluster of each item."""
 
 
 def _rank_columns(columns: Sequence[_Column]) -> None:
-    """Write the ranks, corrected over these columns together, or the reasons for missing ranks into the standings."""
+    """Enter into the standings the ranks, corrected over these columns together, or the reasons for missing ranks."""
     ranked = [column for column in columns if column[1]]
     for (standings, field, *_), verdicts in zip(ranked, compare_columns([c[1:] for c in ranked]), strict=True):
         for index, system in enumerate(sorted(field)):
@@ -232,9 +232,9 @@ def _count_items(
 
 
 def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
-    """Return the values of a key that can be ranked, by item; weighted values are scaled by their weight.
+    """Return the rankable values of a key, by item; weighted values are scaled by their weight.
 
-    If there are weights (for example of criteria over which a mean is pooled), the mean of the result is the weighted
+    If there are weights (for example, for criteria over which a mean is pooled), the mean of the result is the weighted
     mean.
     """
     kept = {
@@ -247,7 +247,7 @@ def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
 
 
 def _explain_bar(run: Run, metric: str) -> str:
-    """Return the reason why a run is not ranked on a metric although it was scored; empty if there is none."""
+    """Return the reason why a run that was scored on a metric is not ranked on it; empty if there is none."""
     if not run.benchmark.split(run.summary.plan.split).ranked:
         return f"{NOT_RANKED}: the {len(run.items)} items of its split are too few for ranks"
     of_track = run.benchmark.dimensions_of(run.summary.plan.track)
@@ -269,7 +269,7 @@ def _explain_bar(run: Run, metric: str) -> str:
 
 
 def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standing) -> str:
-    """Return the reason if a key is not ranked because its metric marks too many values as unranked, or ""."""
+    """Return the reason if a key is not ranked because its metric marks too many values as unranked; otherwise, ""."""
     refusals = Counter(reason for score in of_items.values() if (reason := score.unranked.get(name)))
     total = standing.scored + standing.unscored_system
     many = refusals and refusals.total() + standing.unscored_system > (1 - COMPLETE) * total
@@ -277,13 +277,13 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
-    """Return the reason why no system is ranked by a key, including keys that no item has; empty if there is none."""
+    """Return the reason why a key ranks no system, for example because no item has it; empty if there is none."""
     checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
     return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 
 
 def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
-    """Return the reason why a system is not compared with others, and say whose results are missing."""
+    """Return the reason why a system is not compared with others, saying whose results are missing."""
     sizes = shared.diagonal().tolist()
     least = min(range(len(sizes)), key=lambda other: shared[index, other] / max(sizes[index], sizes[other]))
     whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"
@@ -311,13 +311,13 @@ def read_runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
 def correct_together(
     runs: Path, numbers: pd.DataFrame, board: str, profile: str, together: Collection[tuple[str, str, str]]
 ) -> pd.DataFrame | None:
-    """Return numbers with ranks that are corrected for the number of pairs of some columns together (Holm).
+    """Return numbers with ranks that are corrected together for the number of pairs in some columns (Holm).
 
     Args:
-        runs: folder of the runs of the numbers.
-        numbers: a copy of the numbers, with ranks corrected separately in each column; it is changed.
+        runs: folder of the runs that the numbers come from.
+        numbers: a copy of the numbers, with ranks corrected separately in each column; this copy is modified.
         board: `benchmark/split` of the numbers.
-        profile: its profile.
+        profile: profile of the numbers.
         together: protocol, slice and key of each of these columns.
 
     Returns:

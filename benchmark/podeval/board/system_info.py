@@ -1,8 +1,8 @@
 """The facts about systems in submission documents: organisation, openness, size, licence and languages.
 
-A run made from a submission has its document next to the results; the documents that ship with podeval describe the
-baselines and the systems in papers. A fact that no document states is not guessed: it is `not stated`, which can be
-used as a filter.
+A run made from a submission has the submission's document next to its results; the documents that ship with podeval
+describe the baselines and the systems in papers. A fact that no document states is never guessed; it is `not stated`,
+which can be used as a filter.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ class Facts:
         return NOT_STATED if size is None else next(name for name, end in SIZES if size < end)
 
     def values(self, fact: str) -> tuple[str, ...]:
-        """Return the system's values of `openness`, `size`, `licence` or `language`, as named by the filters."""
+        """Return the system's values of `openness`, `size`, `licence` or `language`, as the filters name them."""
         if fact == "language":
             return self.languages or (NOT_STATED,)
         values = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
@@ -93,7 +93,7 @@ def read_links(systems: pd.DataFrame) -> dict[str, str]:
 
 
 def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return the values of every fact with the number of systems; buckets are in order, with `not_stated` last."""
+    """Return the values of every fact with their numbers of systems; buckets are in order, with `not_stated` last."""
     nothing = Facts()
     declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
 

@@ -1,4 +1,4 @@
-"""A reader's view of the board, with its address, its sorted rows and its numbers for downloads."""
+"""A reader's view of the board: its address, its sorted rows, and its numbers for downloads."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class BoardView:
 
     Attributes:
         board: `benchmark/split`.
-        profile: `embedded`, `reference` or `paper`; never more than one.
-        dimension: `overview`, `all` for all columns, or the dimension or group of dimensions whose keys are shown.
+        profile: `embedded`, `reference` or `paper`; a view has only one profile.
+        dimension: `overview`, `all` for all columns, or a dimension or group of dimensions.
         slice: "" for all items, otherwise for example `category=Arts`.
         judge: id of the judge whose figures are shown for judged metrics.
         provenance: provenance of the rows; empty for all.
@@ -53,11 +53,12 @@ class BoardView:
         size: bucket of the systems' parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
-        spoken: the form in which outputs were generated, by their protocols: `whole`, `turns`, `chunks`; empty for all.
-        q: words in the name, id or organisation.
-        pins: up to six systems that are shown on top regardless of the filters.
+        spoken: the way in which outputs were generated, according to their protocols: `whole`, `turns`, `chunks`; empty
+            for all.
+        q: search words for the name, id or organisation.
+        pins: up to six systems, which are shown at the top regardless of the filters.
         columns: ids of the columns to show; empty for all.
-        protocols: ids of the chosen protocols for metrics that have several; a wish may also name a preset.
+        protocols: ids of the chosen protocols for metrics that have several; a requested view may name presets instead.
         sort: id of the column to sort by, best first, or worst first with a leading `-`; `system` sorts by name.
         plot: one of `PLOTS`.
         of: column id for the plot.
@@ -102,7 +103,7 @@ class BoardView:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices that a view offers in addition to the slices and provenances of the board.
+    """The choices that a view offers in addition to the board's slices and provenances.
 
     `facts` contains every value with the number of systems to which it applies.
     """
@@ -121,7 +122,7 @@ class Choices:
 class ResolvedView:
     """A view with valid choices, the available alternatives, and the rows and columns that it shows.
 
-    All rows have one profile, one slice and, for each metric, one protocol, which `protocols` gives by metric. `keys`
+    All rows have the same profile, the same slice and, for each metric, the same protocol, given in `protocols`. `keys`
     are the rows that pass the filters, and `total` is the number of rows without filters.
     """
 
@@ -136,7 +137,7 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """Return the wishes that cannot be met: the wished values of fields in which the view differs."""
+        """Return the wishes that cannot be met: the requested values of the fields in which the view differs."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
@@ -162,11 +163,11 @@ class ResolvedView:
 
 
 def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
-    """Return the view that is closest to a wish and possible with the results.
+    """Return the view that is closest to a wish and that the results allow.
 
     Args:
         wish: choices, some of which may be missing or unknown.
-        board: the table of `BoardRow`, or the index made of it; not empty.
+        board: the table of `BoardRow`, or the index made from it; it must not be empty.
     """
     index = board if isinstance(board, Index) else Index.of(board)
     # Choose the place: a board under a profile.
@@ -210,7 +211,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
         groups=groups,
         judges=judges,
         columns=available,
-        # A paper's setting that many metrics share is one choice.
+        # A paper's setting that several metrics share is a single choice.
         protocols=tuple(dict.fromkeys((one.label, one.protocol) for offers in several.values() for one in offers)),
         facts=facts,
     )
@@ -229,7 +230,7 @@ def _correct_together(runs: Path, sheet: Sheet, *where: Any) -> Sheet | None:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the requested board, or the board with the most known systems of its benchmark or profile."""
+    """Return the requested board or, if there is none, the one with the most systems for its benchmark or profile."""
     by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
@@ -249,7 +250,7 @@ def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
 def _keep_filters(
     wish: BoardView, provenances: Sequence[str], facts: Mapping[str, Sequence[tuple[str, int]]], systems: set[str]
 ) -> BoardView:
-    """Return the wish with only those filters and pins that match some system."""
+    """Return the wish with only those filters and pins that match a system."""
     provenance = tuple(name for name in provenances if name in wish.provenance)
     stated: dict[str, Any] = {
         name: tuple(value for value in getattr(wish, name) if value in dict(facts[name])) for name in FACTS
@@ -276,7 +277,7 @@ def _keep_order_and_plot(wish: BoardView, columns: Sequence[str]) -> BoardView:
 
 
 def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...]:
-    """Return the boards to choose from; a benchmark whose numbers under this profile are not split is listed once."""
+    """Return the boards to choose from; a benchmark without splits under this profile is listed once."""
     names: dict[str, str] = {}
     for name in index.boards:
         label = name.partition("/")[0] if index.is_whole(name, profile) else name
@@ -286,7 +287,7 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
 
 
 def _pick(wish: str, choices: Sequence[str]) -> str:
-    """Return the wish if it is available, otherwise the first choice, or an empty text if there is none."""
+    """Return the wish if it is available, otherwise the first choice, or an empty text if there are no choices."""
     return wish if wish in choices else next(iter(choices), "")
 
 
@@ -322,12 +323,12 @@ class TableRow:
 
     @property
     def counted(self) -> str:
-        """Numbers of scored measurements and of all measurements."""
+        """The numbers of scored measurements and of all measurements."""
         return format_scored(self.rows)
 
 
 def format_scored(rows: Iterable[Row]) -> str:
-    """Format the numbers of scored and of all measurements of some rows, `306/306`; `–` if a paper does not state them.
+    """Format some rows' numbers of scored and of all measurements, `306/306`; `–` if a paper does not state them.
 
     Each metric is counted once, by its key with the most gaps.
     """
@@ -339,7 +340,7 @@ def format_scored(rows: Iterable[Row]) -> str:
 
 
 def order(settled: ResolvedView) -> list[Key]:
-    """Return the sorted rows of a view: pinned rows on top, then best first by the view's sort column."""
+    """Return the sorted rows of a view: pinned rows at the top, then the others by the sort column, best first."""
     wish = settled.view.sort
     by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
     names, systems = settled.board.names, settled.board.systems

@@ -24,7 +24,7 @@ class Words:
         return self.texts[name]
 
     def dimension(self, name: str) -> str:
-        """Return the name of a dimension such as `speech.quality`, a group of them, the overview or all columns."""
+        """Return the name of a dimension such as `speech.quality`, of a group of dimensions, the overview, or all."""
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
     def title(self, column: Column) -> str:
@@ -32,7 +32,7 @@ class Words:
         return column.title_in(self.language)
 
     def profile(self, name: str) -> str:
-        """Return the name of a profile, with its meaning."""
+        """Return the name of a profile, with an explanation."""
         return str(self["profiles"].get(name, name))
 
     def spoken(self, name: str) -> str:
@@ -61,7 +61,7 @@ def write_board_name(name: str) -> str:
 
 
 def explain_column(column: Column, words: Words) -> dict[str, Any]:
-    """Describe one column in words: `id` and `title`, sentences, named facts, and address of its metric's `card`."""
+    """Describe one column: its `id` and `title`, sentences, named facts, and the address of its metric's `card`."""
     declared, names = explain(column, words.language), words["explained"]
     better, ideal = str(names["directions"][column.better]), declared["ideal"]
     facts = {
@@ -85,9 +85,9 @@ def explain(of: Column, language: str = "en") -> dict[str, str]:
     """Return the facts about a column in a language of the site; missing texts are empty.
 
     The keys are `metric` (with a card), `about` (the value), `of_metric` (the purpose of the metric), `range`, `ideal`
-    (the ideal range, if there is one), `people` and `systems` (their values), `source` (the origin of these),
-    `unreached` (the reason why there are no comparable values), and `agreement` (its agreement with people, or a note
-    that this was never measured).
+    (the ideal range, if there is one), `people` and `systems` (the values that they reach), `source` (the origin of
+    these values), `unreached` (the reason why there are no comparable values), and `agreement` (the metric's agreement
+    with people, or a note that it was never measured).
     """
     key, declared = find_declared_key(of, language), find_declaration(of.metric)
     metric = declared if declared and declared.name in catalogue.NAMES else None

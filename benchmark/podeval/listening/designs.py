@@ -16,10 +16,10 @@
 
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions
 per clip, or your own `questions`), `rubric` (binary criteria and a rationale per response), `mos` (one to five on named
-scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
-page has one recording or one pair, every listener rates all recordings or pairs of an item with `each: all`. The time
-per listener is estimated; a test that exceeds `minutes` is refused, with the number of items that would fit.
-`headphone_check` and `completion` are described in `podeval.listening.screening`.
+scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). For
+kinds with one recording or one pair per page, `each: all` makes every listener rate all recordings or pairs of an item.
+The time per listener is estimated; a test that exceeds `minutes` is refused, and the message gives the number of items
+that would fit. `headphone_check` and `completion` are described in `podeval.listening.screening`.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ SPREAD = ("mos", "rubric", "preference", "text_preference")
 """Kinds in which a listener rates one recording or pair per item, unless the design says `each: all`."""
 
 MINUTES = 30.0
-"""Default limit of a test's length in minutes; PodEval's listeners stayed within it."""
+"""Default limit of a test's length in minutes; PodEval's listeners needed no more."""
 
 _PAGE_SECONDS = 5.0
 _MARK_SECONDS = 4.0
@@ -62,7 +62,7 @@ _WORDS_A_SECOND = 4.0
 
 
 class Stimulus(FactSheet):
-    """A stimulus to hear or read; `speakers` and `music` are the known answers for attention checks."""
+    """A stimulus to listen to or read; `speakers` and `music` are the known answers for attention checks."""
 
     audio: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     text: Words | None = None
@@ -76,14 +76,14 @@ class Stimulus(FactSheet):
 
     @property
     def duration(self) -> float:
-        """Seconds needed to hear or read the stimulus."""
+        """Seconds needed to listen to or read the stimulus."""
         if self.text is not None:
             return len(self.text.split()) / _WORDS_A_SECOND
         return self.seconds or 0.0
 
 
 class DesignItem(FactSheet):
-    """One category or question, with the stimulus of every system for it."""
+    """One category or question, with every system's stimulus for it."""
 
     id: Name
     category: Name | None = None
@@ -97,12 +97,12 @@ class DesignItem(FactSheet):
 
 
 class OwnQuestion(FactSheet):
-    """A user's own question in a questionnaire, rated from 1 according to its labels, or answered in words without
-    labels.
+    """A user's own question in a questionnaire, rated on a scale from 1 with one label per mark or, if there are no
+    labels, answered in words.
 
-    `reason` asks for the reason for a rating. With `choice`, the labels have no order, and their counts are reported
-    instead of a mean. A question named `speakers` without labels asks for a number. Questions with the names of
-    podeval's nine questions are screened and scored like them.
+    `reason` asks for the reason for a rating. With `choice`, the labels have no order, and the counts of labels are
+    reported instead of a mean. A question named `speakers` without labels asks for a number. Questions that have the
+    names of podeval's nine questions are screened and scored like these.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -196,7 +196,7 @@ class Design(FactSheet):
             ),
             (self._has_item(ABOUT), f"{ABOUT} is the id of the demographics page; give the item another id"),
         )
-        # A listener must be able to finish within the time.
+        # A listener must be able to finish within the time limit.
         time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, but the test should take"
         fitting = self.fitting
         return self.refuse_if(
@@ -244,9 +244,9 @@ class Design(FactSheet):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the document and its questions; answers are pooled only across designs with the same digest."""
-        # The way in which listeners return to their panel does not affect the answers. Fields that were added later are
-        # left out if unset, so the digests of older designs stay the same.
+        """SHA-256 of the document and the questions; answers are pooled only across designs with the same digest."""
+        # How listeners return to their panel does not affect the answers, so it is left out. Fields that were added
+        # later are left out if unset, so that the digests of older designs stay the same.
         plain = {"questions": (), "demographics": (), "trials": 1, "headphone_check": None, "each": None}
         later = {name for name, value in plain.items() if getattr(self, name) == value}
         document = self.model_dump(mode="json", exclude={"consent", "completion"} | later)
@@ -280,14 +280,14 @@ class Design(FactSheet):
 
     @property
     def fitting(self) -> int:
-        """The largest number of items that fits within the time, assuming the longest ones."""
+        """Maximum number of items that fit within the time limit, assuming the longest items."""
         if self.minutes is None:
             return len(self.items)
         whole = itertools.accumulate(self._longest_first(), initial=self._check_seconds)
         return max(0, sum(seconds / 60 <= self.minutes for seconds in whole) - 1)
 
     def estimate(self, items: int) -> float:
-        """Return the minutes that one listener needs for this number of the longest items, each played once."""
+        """Return the number of minutes that one listener needs for this many of the longest items, each played once."""
         return (self._check_seconds + sum(self._longest_first()[:items])) / 60
 
     @property
@@ -298,7 +298,7 @@ class Design(FactSheet):
         return sorted((self._seconds(item) for item in self.items), reverse=True)
 
     def _seconds(self, item: DesignItem) -> float:
-        """Return the seconds that one listener spends on one item, depending on the questions of its pages."""
+        """Return the number of seconds that one listener spends on an item, depending on the questions on its pages."""
         if self.each == "all":
             times = len(self.pairs) if self.kind in PAIRED else len(item.stimuli)
             return times * self._page_seconds(item)
@@ -357,7 +357,7 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
 
 
 def measure_durations(design: Design, folder: Path) -> Design:
-    """Return the design with measured lengths, in seconds, for the audio files in `folder` that lack one.
+    """Return the design with measured lengths, in seconds, for the audio files in `folder` whose length is not given.
 
     Raises:
         BadInput: a file is outside the folder, is missing or is not audio, or the measured lengths make the test too
@@ -385,7 +385,7 @@ def resolve_recordings(design: Design, folder: Path) -> Design:
 
 
 def _change_stimuli(design: Design, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Design:
-    """Return the design with every audio stimulus changed."""
+    """Return the design with `change` applied to every audio stimulus."""
 
     def walk(content: Any) -> Any:
         if isinstance(content, dict):

@@ -33,7 +33,7 @@ class Page:
 
     @property
     def letters(self) -> list[str]:
-        """The letters of the stimuli in order; on an ABX page the last is X, which is one of the others."""
+        """The letters of the stimuli in order; on an ABX page, the last one is X, which is one of the other stimuli."""
         repeats = len(set(self.stimuli)) < len(self.stimuli)
         return [*name_letters(len(self.stimuli) - 1), "X"] if repeats else name_letters(len(self.stimuli))
 
@@ -62,7 +62,7 @@ def name_letters(count: int) -> list[str]:
 
 
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
-    """Make the pages for the listener at this place in the balanced assignment.
+    """Make the pages for the listener at place `slot` in the balanced assignment.
 
     Items, systems and their order follow from the place; the sides of a pair, the letters of a MUSHRA page and the
     identity of X are drawn with the seed. A headphone check comes first, and questions about the listener come last.
@@ -89,7 +89,7 @@ def count_marks(design: Design) -> tuple[int, Counter[str]]:
 
 
 def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
-    """Return a listener's ABX pages in random order; X is each side, and A is each system, equally often."""
+    """Return a listener's ABX pages in random order; X is equally often A and B, and A is equally often each system."""
     count = len(chosen) * design.trials
     turns = [(swap, same) for swap in (False, True) for same in (0, 1)]
     arrangements = [turn for _ in range(count // len(turns)) for turn in turns]
@@ -141,7 +141,7 @@ def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
 
 
 def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
-    """Return the questions that a page asks about each stimulus (or about both stimuli of a pair together)."""
+    """Return the questions that a page asks about each stimulus (or, for a pair, about both stimuli together)."""
     question, better = questionnaire.Question, design.aspect or "Which is better?"
     criteria = [question(f"criterion_{n}", text, ("no", "yes")) for n, text in enumerate(item.criteria, 1)]
     choices = ("A", "no difference", "B") if design.ties else ("A", "B")
@@ -159,9 +159,10 @@ def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Quest
 
 @dataclass(frozen=True)
 class PageAnswer:
-    """One validated answer: a number on a scale, or words; `stimulus` is the name of the system (the first of a pair).
+    """One validated answer: a number on a scale, or words; `stimulus` is the system's name (for a pair, the first one).
 
-    The answer to an ABX page is 1 (correct) or 0, for the system that X is; its words are the two sides, `A | B`.
+    The answer to an ABX page is 1 (correct) or 0 (wrong), and its stimulus is the system that X is; the words name the
+    two sides, `A | B`.
     """
 
     stimulus: str
@@ -298,7 +299,7 @@ def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whol
 
 
 def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
-    """Return the failed attention checks of a questionnaire answer; they are recorded but never shown to listeners."""
+    """Return the attention checks that a questionnaire answer fails; they are recorded but not shown to listeners."""
     if design.kind != "questionnaire" or page.id == ABOUT:
         return []
     clip = find_stimulus(design, page.item, page.stimuli[0])
@@ -314,7 +315,7 @@ def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer
 def build_williams_row(size: int, row: int) -> list[int]:
     """Return one row of a Latin square in which each element follows every other equally often (Williams 1949).
 
-    Over `size` rows, every element is in every position once; over `size` rows (2 * `size` if that is odd), every
+    Over `size` rows, every element is in every position once; over `size` rows (2 * `size` if `size` is odd), every
     element follows every other equally often.
 
     Args:
@@ -328,13 +329,13 @@ def build_williams_row(size: int, row: int) -> list[int]:
 
 
 def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
-    """Choose the items for one listener in playing order, each with the number of earlier listeners.
+    """Choose the items for one listener in playing order, each with the number of listeners who had it earlier.
 
-    Each listener continues in the ring of items where the previous one stopped, so the play counts of any two items
-    differ by at most one. Listeners with the same items hear them in the successive orders of a Latin square.
+    The items form a ring, in which each listener starts where the previous one stopped, so the play counts of any two
+    items differ by at most one. Listeners with the same items hear them in successive orders of a Latin square.
 
     Args:
-        slot: slot of the listener, from 0.
+        slot: the listener's place in the assignment, from 0.
         items: number of items.
         each: number of items per listener.
     """

@@ -1,9 +1,9 @@
-"""Estimate from a pilot how many listeners a test needs, and determine whether a running test may stop.
+"""Estimate from a pilot how many listeners a test needs, and decide whether a running test may stop.
 
-Both use one number per listener for two systems: the difference of the mean marks of the two systems, or the mean
-answer if a page compares the two (in an ABX test: the share of correct answers above chance). A listener's pages depend
-on each other, but listeners are independent. You may check after every listener whether to stop, because the evidence
-comes from `podeval.stats.sequential`, which is valid at any number of listeners.
+Both use one number per listener for each pair of systems: the difference between the mean marks of the two systems or,
+if a page compares the two, the mean answer (in an ABX test, the share of correct answers above chance). The answers of
+one listener depend on each other, but listeners are independent. You may check after every listener whether to stop,
+because the evidence from `podeval.stats.sequential` is valid at any number of listeners.
 """
 
 import math
@@ -25,13 +25,13 @@ from podeval.stats.mushra_scores import Mark
 from podeval.stats.sequential import count_needed, sequential_interval
 
 MOST = 100_000
-"""A difference that needs more listeners than this is too small for any listening test."""
+"""A difference that needs more listeners than this is considered too small for a listening test."""
 
 _LEVEL = 0.95
-"""Confidence level of each interval in a plan, and of all intervals of a running test together."""
+"""Confidence level of each interval in a plan, and of all intervals in a running test together."""
 
 _CAUTION = 0.8
-"""Confidence that the spread of all listeners does not exceed the planned one; a pilot's spread is often smaller."""
+"""Confidence that the spread of all listeners is at most the planned spread; a pilot's spread is often too small."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ListenersNeeded:
 
     Attributes:
         first, second: the systems.
-        pilot: number of pilot listeners who heard both.
+        pilot: number of pilot listeners who heard both systems.
         spread: standard deviation of the listeners' differences, with the safety margin that a pilot of that size
             requires.
         listeners: number of listeners needed; None for more than `MOST`.
@@ -59,11 +59,11 @@ class StoppingVerdict:
 
     Attributes:
         first, second: the systems.
-        listeners: number of listeners who heard both.
+        listeners: number of listeners who heard both systems.
         mean: mean of the listeners' differences, first minus second.
         interval: interval that is valid at every check; None if there are too few listeners.
-        better: the system that is now shown to be better, so the test may stop; "" if neither is.
-        expected: total number of listeners for a decision if the others mark like these; None if unknown.
+        better: the system that has been shown to be better, so that the test may stop; "" if neither has.
+        expected: total number of listeners needed for a decision if later listeners mark like these; None if unknown.
     """
 
     first: str
@@ -80,7 +80,7 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str)
 
     Args:
         marks: marks of the listeners who finished, in the order of their places.
-        first: the first system; the difference is positive if its marks are higher.
+        first: the first system; the difference is positive if this system's marks are higher.
         second: the second system, whose marks are subtracted.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -97,18 +97,18 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str)
 def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
     """Return each listener's mean answer to the pages that compare two systems, in the listeners' order.
 
-    For preferences, it is the preference for the first over the second; for ABX answers, the share of correct answers
-    above chance.
+    For preferences, the mean is that of the preference for the first system over the second; for ABX answers, it is the
+    share of correct answers above chance.
 
     Args:
         marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
-        first: the system whose preference gives a positive value.
+        first: the first system; a positive value means that this system is preferred.
         second: the other system.
     """
     values: dict[str, list[float]] = defaultdict(list)
     for mark in marks:
         if mark.page.endswith((f": {first} | {second}", f": {second} | {first}")):
-            # A positive preference is for the second side of its page.
+            # A positive preference favours the second side of a page.
             towards_first = -mark.value if mark.stimulus == first else mark.value
             values[mark.rater].append(mark.value - 0.5 if mark.scale == "abx" else towards_first)
     return [float(np.mean(of_rater)) for of_rater in values.values()]
@@ -122,13 +122,14 @@ def count_listeners(
     power: float = 0.8,
     pairs: bool = False,
 ) -> list[ListenersNeeded]:
-    """Compute from a pilot's marks the number of listeners needed to distinguish two systems with this difference.
+    """Compute from a pilot's marks the number of listeners needed to distinguish two systems that differ by
+    `difference`.
 
     Args:
         marks: marks of the pilot.
         systems: all systems of the test.
         difference: smallest difference of means to detect, in marks.
-        power: probability of finding the difference.
+        power: probability of detecting the difference.
         pairs: whether the marks are those of a test of pairs.
 
     Raises:
@@ -148,13 +149,13 @@ def count_listeners(
 
 
 def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], *, pairs: bool = False) -> list[StoppingVerdict]:
-    """Decide for each pair of systems whether the test may stop now; may be called after every listener.
+    """Decide for each pair of systems whether the test may stop now; this may be called after every listener.
 
     Args:
         marks: marks of the listeners who finished, in the order of their places.
         systems: all systems of the test; the 95 % level holds for all pairs together, at every check.
-        pairs: whether the marks are those of a test of pairs; in an ABX test `better` names the first of two
-            distinguished systems.
+        pairs: whether the marks are those of a test of pairs; in an ABX test, `better` names the first of two systems
+            that are distinguished.
     """
     compared = list(combinations(systems, 2))
     error = (1 - _LEVEL) / max(1, len(compared))
@@ -181,7 +182,8 @@ def _find_power(count: int, effect: float) -> float:
     """Return the probability that `count` differences of this effect size give an interval on the correct side of 0."""
     limit = stats.t.ppf(1 - (1 - _LEVEL) / 2, count - 1)
     chance = float(stats.nct.sf(limit, count - 1, effect * math.sqrt(count)))
-    # Far in the tail, scipy's noncentral t has no value, and the normal distribution equals it to many digits.
+    # Far in the tail, scipy's noncentral t returns no value; there, the normal distribution agrees with it to many
+    # digits.
     return chance if math.isfinite(chance) else float(stats.norm.sf(limit - effect * math.sqrt(count)))
 
 
@@ -189,13 +191,13 @@ def _find_power(count: int, effect: float) -> float:
 
 KINDS = ("mos", "mushra", "abx")
 ANCHORS = ("reference", "high", "low")
-"""Folders of a MUSHRA test in addition to those of the systems."""
+"""Folders that a MUSHRA test uses in addition to those of the systems."""
 
 
 def draft_design(
     kind: str, systems: Sequence[Path], out: Path, anchors: dict[str, Path], scales: Sequence[str]
 ) -> Design:
-    """Return the design of a test whose items are the recordings with the same name in all folders.
+    """Return the design of a test whose items are the recordings that have the same name in all folders.
 
     Args:
         kind: one of `KINDS`.
@@ -205,7 +207,8 @@ def draft_design(
         scales: scales of a MOS test.
 
     Raises:
-        BadInput: the folders' files do not match, the folders are not below the design's folder, or there is no test.
+        BadInput: the folders' files do not match, the folders are not below the design's folder, or no test is
+            possible.
     """
     if kind not in KINDS:
         raise BadInput(f"the kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")

@@ -1,6 +1,6 @@
 """The questions of the listening tests: scales, bands, and the questionnaire about a podcast.
 
-Their content follows PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (App. 10 and 11); the wording is ours. A
+The content follows PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (App. 10 and 11); the wording is ours. A
 change to a question, a label or an instruction requires a new `VERSION`, which is part of a test's digest.
 """
 
@@ -17,7 +17,7 @@ BANDS = ("Bad", "Poor", "Fair", "Good", "Excellent")
 """Names of the bands of the scale from 0 to 100, 20 points each."""
 
 MOST_WORDS = 2000
-"""Longest text of an answer, in characters."""
+"""Maximum length of a text answer, in characters."""
 
 INSTRUCTIONS = {
     "mushra": (
@@ -108,7 +108,7 @@ QUESTIONNAIRE = (
     ),
     Question("comment", "Anything else about this podcast?", optional=True),
 )
-"""Nine questions about a clip; those with labels are rated 1 to 5, with a reason."""
+"""Nine questions about a clip; those with labels are rated from 1 to 5, with a reason."""
 
 _PODEVALS = {
     SPEAKERS: (r"how many (?:speakers|people)", ""),
@@ -121,15 +121,16 @@ _PODEVALS = {
     "human_likeness": (r"humans?\b.*\bAI\b|people or by a machine", r"\bAI\b|machine"),
     "comment": (r"additional comments|anything else", ""),
 }
-"""Questions of PodEval's questionnaire, each with patterns of its text and of the lowest of its five labels."""
+"""Questions of PodEval's questionnaire, each with patterns for its text and for the lowest of its five labels."""
 
 
 def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Give the questions of PodEval's questionnaire, recognised by text and labels, the names of podeval's nine
-    questions, so that they are screened and scored alike.
+    questions, so that they are screened and scored in the same way.
 
-    All other questions keep their names. If a questionnaire lacks one of the seven marked questions or its reason, all
-    its questions keep their names, because the screening excludes listeners who give no reason.
+    All other questions keep their names. If a questionnaire lacks one of the seven rated questions, or does not ask for
+    the reason for one of them, all its questions keep their names, because the screening excludes listeners who give no
+    reason.
     """
     names: dict[str, int] = {}
     for number, question in enumerate(questions):
@@ -180,7 +181,7 @@ STANDARDS = {
     **dict.fromkeys(("timbre", "fidelity", "expressiveness"), "LFS-Bench"),
     "mushra": "ITU-R BS.1534 (MUSHRA): 0 to 100 in bands of 20",
 }
-"""Source of a scale, or of the marks of a kind of test."""
+"""Source of a scale, or of the marks in a kind of test."""
 
 
 def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
@@ -191,7 +192,7 @@ def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
 
 
 SAME = ("X is A", "X is B")
-"""Answers of an ABX page."""
+"""Possible answers to an ABX page."""
 
 PREFERENCE = ("A is much better", "A is better", "No difference", "B is better", "B is much better")
-"""Marks -2 to 2; B better is positive, as in B minus A."""
+"""Marks from -2 to 2; positive if B is better, as in B minus A."""

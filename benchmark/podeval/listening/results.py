@@ -33,7 +33,7 @@ from podeval.stats.questionnaire_scores import screen_answers
 from podeval.store.database import Database
 
 _FARTHEST = 12.0
-"""A d' above which the share of correct answers is practically 1."""
+"""Above this d', the share of correct answers is practically 1."""
 
 _BOUNDS: dict[str, tuple[float, float]] = {
     "mushra": (0, 100),
@@ -49,7 +49,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """One answer: the listener, whether X was the second side, and whether the answer was the second side."""
+    """One ABX answer: the listener, whether X was the second side, and whether the listener chose the second side."""
 
     rater: Hashable
     is_second: bool
@@ -67,7 +67,7 @@ class Discrimination:
 
     Attributes:
         share: share of correct answers, with its 95 % interval.
-        p: probability of at least this many correct answers from listeners who hear no difference.
+        p: probability that listeners who hear no difference give at least this many correct answers.
         d_prime: sensitivity, independent of a preference for one side; below 0 if most answers are wrong.
     """
 
@@ -81,8 +81,8 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
 
     The interval is Wilson's with the effective number of trials, because the trials of one listener depend on each
     other; with a single listener it is the exact interval (Clopper and Pearson). The p-value is that of the exact
-    binomial test. It does not need to account for listeners, because X is drawn at random, so anyone who hears no
-    difference is correct by chance in each trial, regardless of their habits.
+    binomial test. The test does not have to account for listeners: because X is drawn at random, anyone who hears no
+    difference is correct with probability one half in each trial, regardless of their habits.
 
     Raises:
         BadInput: there are no trials.
@@ -107,7 +107,7 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
 
 
 def share_right(d: float) -> float:
-    """Return the share of correct answers at a given sensitivity, for unbiased listeners."""
+    """Return the share of correct answers that unbiased listeners give at a given sensitivity."""
     by_pair, by_third = d / math.sqrt(2), d / math.sqrt(6)
     cdf = stats.norm.cdf
     return float(cdf(by_pair) * cdf(by_third) + cdf(-by_pair) * cdf(-by_third))
@@ -124,7 +124,7 @@ def d_prime(share: float) -> float:
 
 @dataclass(frozen=True)
 class ListeningResults:
-    """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, and remarks as sentences.
+    """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, and remarks in sentences.
 
     `dropped` is the number of listeners who finished but were excluded by the screening. Each row has the figures for
     the counted listeners and, in the fields that begin with `unscreened_`, the figures for all listeners who finished.
@@ -137,10 +137,10 @@ class ListeningResults:
 
 
 def summarise(database: Database, test: str) -> ListeningResults:
-    """Screen the finished sessions of a test by the rules of its design, and summarise the rest.
+    """Screen the finished sessions of a test by the rules of its design, and summarise the remaining ones.
 
     Raises:
-        BadInput: the test does not exist, or no marks are left to average.
+        BadInput: the test does not exist, or no marks remain to be averaged.
     """
     overview = session_results.read_overview(database, test)
     design, marks = overview.design, session_results.read_session_marks(database, test)
@@ -168,7 +168,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
         screened = _screen(design, marks)
         dropped = {verdict.rater: list(verdict.reasons) for verdict in screened if not verdict.kept}
     every_mark = marks
-    # Drop hurried marks if the design asks for it.
+    # Drop hurried marks if the design requires this.
     if design.screening.pam:
         screening = screen_pam(marks)
         dropped |= {rater: [reason] for rater, reason in screening.dropped_raters.items()}
@@ -225,11 +225,11 @@ def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
 
 
 _FIGURES = ("mean", "low", "high", "marks", "listeners", "best", "worst")
-"""Fields of a row that differ without screening."""
+"""Fields of a row whose values may differ without screening."""
 
 
 def _set_beside(screened: list[dict[str, Any]], unscreened: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with the unscreened figures next to them; rows without a counted mark come last."""
+    """Return the screened rows with the unscreened figures added; rows without a counted mark come last."""
     rows = {(row["stimulus"], row["scale"]): row for row in screened}
     for row in unscreened:
         nothing = row | dict.fromkeys(_FIGURES) | {"marks": 0, "listeners": 0}
@@ -246,7 +246,7 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
     of_scale = [mark for mark in marks if mark.scale == scale]
     if design.kind in PAIRED:
         of_scale = _by_system(of_scale)
-    # Only systems that are marked on the same page have ranks; anchors do not.
+    # Only systems that are marked on the same page have ranks; anchors have none.
     ranked = design.systems if design.kind == "mushra" else ()
     return [
         {
@@ -266,13 +266,13 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
 
 
 def _find_bounds(design: Design, scale: str) -> tuple[float, float]:
-    """Return the lowest and highest mark on a scale; a user's own question has one mark per label."""
+    """Return the lowest and the highest mark on a scale; a user's own question has one mark per label."""
     labels = {question.name: len(question.labels) for question in design.questions}
     return (1, labels[scale]) if scale in labels else _BOUNDS[design.kind]
 
 
 def _describe_headphones(database: Database, design: Design) -> list[str]:
-    """Return sentences about the headphone check: the number of passes, and the listeners who failed."""
+    """Return sentences about the headphone check: how many listeners passed, and which ones failed."""
     if design.headphone_check is None:
         return []
     came = [came for came in session_results.read_sessions(database, design.id) if came.headphones is not None]
@@ -336,15 +336,15 @@ def _by_system(marks: list[Mark]) -> list[Mark]:
 
 
 def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener], *, alone: bool = True) -> list[str]:
-    """Draw a box plot for each listener of a MUSHRA test, which reveals listeners who gave all stimuli the same mark.
+    """Draw a box plot for each listener of a MUSHRA test, to reveal listeners who gave all stimuli the same mark.
 
-    There is a box for each stimulus, with marks from 0 to 100 (PodEval Figure 9). Listeners whose marks do not count
-    come first, and are labelled in words, not only by colour.
+    Each plot has a box for each stimulus, with marks from 0 to 100 (PodEval Figure 9). Listeners whose marks do not
+    count come first and are labelled in words, not only by colour.
 
     Args:
         marks: marks of the test.
         screened: verdicts on its listeners.
-        alone: whether the picture includes its styles, which the content policy of the site's pages forbids.
+        alone: whether the picture includes its styles; the content policy of the site's pages forbids included styles.
     """
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}

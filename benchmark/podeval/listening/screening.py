@@ -1,14 +1,14 @@
-"""The headphone check: six sounds of three intervals each that can only be distinguished over headphones.
+"""The headphone check: six sounds of three intervals each; the intervals can be distinguished only over headphones.
 
-`antiphase` (Woods, Siegel, Traer and McDermott 2017): there are three tones of 200 Hz, one of them 6 dB softer and
-    another in antiphase between the ears; the question is which is the softest. Over loudspeakers, the tone in
+`antiphase` (Woods, Siegel, Traer and McDermott 2017): there are three tones of 200 Hz, one of which is 6 dB softer and
+    another in antiphase between the ears; the question is which tone is the softest. Over loudspeakers, the tone in
     antiphase cancels in the air and seems softest, so most listeners without headphones fall below chance. `huggins`
     (Milne et al. 2021): there are three noises, one of which contains a faint tone of 600 Hz that exists only as a
     phase difference between the ears and disappears over loudspeakers.
 
 A listener with at least five of six correct answers passes; the probability of passing by guessing is 13/729, or 1.8 %.
-Sounds and correct answers follow from the seed of the session; every sound is a single file of the same size,
-regardless of which interval is correct.
+The sounds and the correct answers follow from the seed of the session; every sound is a single file, and all files have
+the same size, regardless of which interval is correct.
 
 At the end, a listener receives a completion code and the address for returning to their panel.
 
@@ -38,16 +38,16 @@ from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
 PAGE = "headphones"
-"""Id of the check's page; no item has it."""
+"""Id of the check's page; no item may have this id."""
 
 TRIALS, INTERVALS, NEEDED = 6, 3, 5
 """Number of sounds, of intervals in each, and of correct answers needed to pass."""
 
 TRIAL_NAMES = tuple(f"trial_{number}" for number in range(1, TRIALS + 1))
-"""Names of the trials, in their order."""
+"""Names of the trials, in order."""
 
 SECONDS = 4.0
-"""Length of every sound."""
+"""Length of every sound in seconds."""
 
 _RATE = 24_000
 _INTERVAL, _GAP, _RAMP = 1.0, 0.5, 0.1
@@ -58,7 +58,7 @@ _PITCH, _BAND = 600.0, 0.06
 Samples = NDArray[np.float64]
 
 PANELS = {"prolific": "https://app.prolific.com/submissions/complete?cc={code}"}
-"""Address of each panel for returning listeners."""
+"""Address of each panel to which listeners return."""
 
 _ADDRESS = r"^https://[!-\[\]-~]+$"
 
@@ -67,10 +67,10 @@ Host = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a
 
 
 class HeadphoneCheck(FactSheet):
-    """A design's headphone check, and its effect on listeners who fail it.
+    """A design's headphone check, and what happens to listeners who fail it.
 
-    `exclude`: they continue, but their marks do not count. `flag`: their marks count, and the results name them. `end`:
-        the test ends for them immediately, with the code for screened-out listeners.
+    `exclude`: these listeners continue, but their marks do not count. `flag`: their marks count, and the results name
+    these listeners. `end`: the test ends for them immediately, with the code for screened-out listeners.
     """
 
     kind: Literal["antiphase", "huggins"] = "antiphase"
@@ -102,7 +102,7 @@ def count_right(answers: Mapping[str, float], seed: int) -> int:
 
 
 def synthesise(kind: str, seed: int, trial: int) -> bytes:
-    """Synthesise the sound of a trial (numbered from 0) as a WAV file; all such files have the same size and header."""
+    """Synthesise the sound of a trial (numbered from 0) as a WAV file; all files have the same size and header."""
     import soundfile
 
     chance = np.random.default_rng([seed, trial])
@@ -123,14 +123,14 @@ def _draw_roles(seed: int) -> list[list[int]]:
 
 
 def _make_tone(role: int, chance: np.random.Generator) -> Samples:
-    """Return a tone, which is softer in role 0 and in antiphase between the ears in role 1."""
+    """Return a tone: softer in role 0, and in antiphase between the ears in role 1."""
     time = np.arange(round(_INTERVAL * _RATE)) / _RATE
     tone = _LEVEL * np.sqrt(2) * np.sin(2 * np.pi * (_TONE * time + chance.random()))
     return np.column_stack([tone, -tone if role == 1 else tone]) * (_SOFTER if role == 0 else 1.0)
 
 
 def _make_noise(role: int, chance: np.random.Generator) -> Samples:
-    """Return a noise that is equal in both ears; in role 0, its phase in the right ear turns once around `_PITCH`."""
+    """Return noise that is the same in both ears; in role 0, its phase in the right ear turns once around `_PITCH`."""
     count = round(_INTERVAL * _RATE)
     spectrum = np.fft.rfft(chance.normal(0, _LEVEL, count))
     frequencies = np.fft.rfftfreq(count, 1 / _RATE)

@@ -1,4 +1,4 @@
-"""Listening tests as a service: a listener starts, saves page by page, can come back later, and finishes with a code.
+"""Listening tests as a service: a listener starts, saves page by page, can return later, and finishes with a code.
 
 A page is on disk before it is acknowledged. The service never reveals which system is behind a letter. Unfinished
 sessions are kept and counted separately, and are not part of any result.
@@ -57,7 +57,7 @@ _LONGEST_PAGE = 24 * 3600.0
 
 
 class Listening:
-    """The service of listening tests; threads may share it, and several processes may use the same database.
+    """The service for listening tests; threads may share it, and several processes may use the same database.
 
     Args:
         database: database of the tests and sessions.
@@ -139,7 +139,7 @@ class Listening:
             name: name of the account that the person signed in with, if any; only its keyed hash is stored.
 
         Raises:
-            BadInput: the test does not exist, or it is closed and this person has not started.
+            BadInput: the test does not exist, or it is closed and this person has not started it.
         """
         now = self._clock()
 
@@ -176,7 +176,7 @@ class Listening:
         return self.database.write(work)
 
     def resume(self, test: str, identity: str) -> SessionProgress | None:
-        """Return the progress of a person who has started a test, or None, without writing anything.
+        """Return the progress of a person who has started a test; None for others. Nothing is written.
 
         Raises:
             BadInput: the test does not exist.
@@ -223,7 +223,7 @@ class Listening:
         item = design.item(page.item)
         sources = [find_stimulus(design, page.item, name) for name in page.stimuli]
         if design.kind == "abx":
-            # All three are played as copies of the same length.
+            # All three sounds of an ABX page are played as copies of the same length.
             longest = find_longest(design, page) or None
             sources = [stimulus.model_copy(update={"seconds": longest}) for stimulus in sources]
         stimuli: dict[str, Mapping[str, Any]] = {
@@ -270,7 +270,7 @@ class Listening:
             session_id: the session.
             number: number of the page.
             answer: the answer, in a form that `podeval.listening.listener_pages.validate_answer` accepts.
-            heard_shares: share of the sound that was played, 0 to 1, by letter.
+            heard_shares: the share of each sound that was played, 0 to 1, by letter.
             seconds: time spent on the page.
 
         Raises:
@@ -316,7 +316,7 @@ class Listening:
         """End a session and return its completion code; further calls return the same code.
 
         Raises:
-            BadInput: the session does not exist, or pages are not answered; the message names them.
+            BadInput: the session does not exist, or pages are not answered; the message names these pages.
         """
 
         def work(session: Session) -> str:
@@ -351,7 +351,7 @@ class Listening:
                 raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
             now = self._clock()
             row.standing, row.standing_reason, row.standing_by = standing, reason, by
-            # Do not note the session's id, because anyone who has it can act as the listener.
+            # Do not record the session's id, because anyone who has it can act as the listener.
             operator_settings.note(session, f"session {standing}", f"{test}: {listener}", reason, by, now)
             decision = {"kind": standing, "detail": reason, "made_by": by, "made_at": now}
             session.add(Flag(id=secrets.token_hex(16), session=row.id, **decision))

@@ -1,4 +1,4 @@
-"""The data of a listening test: marks and answers of finished, counted sessions, and the progress of the test."""
+"""The data of a listening test: the marks and answers of finished, counted sessions, and the progress of the test."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from podeval.texts import write_sentence
 Answered = TypeVar("Answered", ListeningRating, ListeningAnswer)
 
 ATTENTION = "attention"
-"""The rule that flags a missed attention check."""
+"""The name of the rule that flags a failed attention check."""
 
 HEADPHONES = "headphones"
-"""The rule that flags a failed headphone check, and the scale of its answers, which belong to no item."""
+"""The name of the rule that flags a failed headphone check, and of the scale of the answers to the check."""
 
 TIDY_COLUMNS = (
     "test", "kind", "listener", "page", "item", "stimulus", "compared_with", "scale", "mark", "reason", "heard",
@@ -35,7 +35,7 @@ page; `headphones` is the number of correct answers to the headphone check."""
 
 @dataclass(frozen=True)
 class Overview:
-    """The progress of a test: sessions by state."""
+    """The progress of a test: the numbers of sessions by state."""
 
     design: Design
     finished: int
@@ -46,9 +46,9 @@ class Overview:
 
 @dataclass(frozen=True)
 class Came:
-    """One listener of a test as the operator sees them; `code` is the completion code that they were shown.
+    """One listener of a test as the operator sees them; `code` is the completion code that was shown to the listener.
 
-    `headphones` is the number of correct answers to the headphone check; None if it was not answered.
+    `headphones` is the number of correct answers to the headphone check, or None if the check was not answered.
     """
 
     listener: str
@@ -129,7 +129,7 @@ def read_sessions(database: Database, test: str) -> list[Came]:
 
 
 def _count_headphones(session: Session, test: str) -> dict[str, int]:
-    """Return the number of correct answers to the headphone check by session."""
+    """Return the number of correct answers to the headphone check, by session."""
     rows = session.execute(
         select(ListeningSession.id, ListeningSession.seed, ListeningRating.stimulus, ListeningRating.value)
         .join(ListeningRating, ListeningRating.session == ListeningSession.id)
@@ -142,9 +142,9 @@ def _count_headphones(session: Session, test: str) -> dict[str, int]:
 
 
 def read_session_marks(database: Database, test: str) -> list[Mark]:
-    """Return all numeric answers of the finished, counted sessions; the comment of a criterion is its page's rationale.
+    """Return all numeric answers of the finished, counted sessions; a criterion's comment is the rationale of its page.
 
-    For a pair's mark, the page names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is X.
+    For the mark of a pair, `page` names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is X.
 
     Raises:
         BadInput: the test does not exist.
@@ -199,7 +199,7 @@ def read_session_answers(
             )
             for who, r in rows
         ]
-        # Find the test's own questions that have no mark.
+        # Find the test's own questions that are answered without a mark.
         unmarked = {question.name for question in design.questions} - set(rated)
         page_answers += [
             QuestionnaireAnswer(who, a.item, a.stimulus, a.question, None, a.reason)
@@ -260,13 +260,13 @@ def _read_counted(session: Session, test: str, table: type[Answered], *only: Any
 
 
 def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
-    """Return the marks from finished sessions of every listening test of individual outputs, by test."""
+    """Return the marks from finished sessions of every listening test that rates individual outputs, by test."""
     single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
     return {test: read_session_marks(database, test) for test in database.list_rows(single)}
 
 
 def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]]:
-    """Return the marks of a test as one tidy table, in the order of listeners and pages, for R and pandas.
+    """Return the marks of a test as one tidy table for R and pandas, in the order of listeners and pages.
 
     Excluded sessions are included and marked in `counted`; unfinished sessions are not included.
 
@@ -290,7 +290,7 @@ def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]
         rows = []
         for row, rating in session.execute(query):
             number, page = next((n, page) for n, page in enumerate(row.pages, 1) if page["id"] == rating.page)
-            # Use the reason for a mark, or for all marks of its page.
+            # Use the reason for the mark, or else the reason for all marks on its page.
             names = [(row.id, rating.page, name) for name in (rating.scale, "rationale")]
             reason = next((reasons[name] for name in names if name in reasons), "")
             other = next((name for name in page["stimuli"] if name != rating.stimulus), "")

@@ -24,9 +24,11 @@ from podeval.texts import write_sentence
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """The progress of a listener: the session's name, the number of saved pages, and the code once it is finished.
+    """The progress of a listener: the session's name, the number of saved pages, and, once the session is finished, the
+    code.
 
-    In that case, `return_to` is the address of their panel, to which they return after `return_seconds`.
+    In a finished session, `return_to` is the address of the listener's panel, to which they return after
+    `return_seconds`.
     """
 
     session: str
@@ -38,13 +40,13 @@ class SessionProgress:
 
     @property
     def next_page(self) -> int | None:
-        """Number of the first page that is not saved, from 0; None if all are saved."""
+        """Number of the first page that is not saved, counted from 0; None if all pages are saved."""
         return next((number for number in range(self.pages) if number not in self.saved), None)
 
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A listener's answer to a page, as for `listener_pages.validate_answer`, and the heard shares by letter."""
+    """A listener's answer to a page, in the form that `validate_answer` accepts, and the heard shares by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
@@ -76,7 +78,7 @@ class Shown:
 class StimulusSource:
     """The sound behind a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
 
-    `blind` means that a picture of the sound must not be shown, because it would reveal the answer.
+    `blind` means that no picture of the sound may be shown, because it would reveal the answer.
     """
 
     audio: Path | None
@@ -89,7 +91,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
     """Return the sound behind a letter of a page, or behind `reference` or `prompt`.
 
     Raises:
-        BadInput: the sound does not exist, or the stimulus is a text.
+        BadInput: the sound does not exist, or the stimulus is text.
     """
     if page.id == screening.PAGE and design.headphone_check:
         trial = page.stimuli.index(page.stimulus(letter))
@@ -105,7 +107,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
 
 
 def find_longest(design: Design, page: Page) -> float:
-    """Return the length in seconds of a page's longest stimulus, as far as the design states lengths."""
+    """Return the length in seconds of a page's longest stimulus, considering only lengths that the design states."""
     return max(find_stimulus(design, page.item, name).duration for name in page.stimuli)
 
 
@@ -149,12 +151,12 @@ def show_demographics(design: Design, page: Page, number: int, of: int) -> Shown
 
 
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
-    """Return the saved answer to a page, without the names of systems; None if there is none."""
+    """Return the saved answer to a page, without the names of systems; None if no answer is saved."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
         return None
-    # Translate systems to letters, because only the tables name systems.
+    # Translate systems to letters, because only the database may name systems.
     reasons = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
     letter = dict(zip(page.stimuli, page.letters, strict=True))
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
@@ -223,7 +225,7 @@ def read_progress(session: Session, row: ListeningSession, design: Design) -> Se
 
 
 def end_session(row: ListeningSession, now: datetime) -> None:
-    """End a session with its own code."""
+    """End a session, and give it its own code."""
     row.completion_code = secrets.token_hex(5).upper()
     row.finished_at = now
 
@@ -231,7 +233,7 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and the effect of failing it; only the first answers count.
+    """Record the answers to the headphone check, and apply the effect of failing it; only the first answers count.
 
     Raises:
         BadInput: the data is not a valid answer to the check.
@@ -263,7 +265,7 @@ def record_check(
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """Return the next place; once all planned places are taken, return one with the pages of an unfinished place."""
+    """Return the next free place; once all planned places are taken, one with the pages of an unfinished place."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id
@@ -301,7 +303,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
 
 
 def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
-    """Record the failed attention checks of a page, replacing those of an earlier answer to it."""
+    """Record the failed attention checks of a page, replacing those of an earlier answer to the page."""
     about = f"page {page.id}: "
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))

@@ -1,4 +1,4 @@
-"""Play stimuli as copies that reveal only their sound, and provide a noise for setting the volume."""
+"""Play stimuli as copies that reveal nothing but their sound, and provide a noise for setting the volume."""
 
 import io
 import logging
@@ -27,7 +27,7 @@ _log = logging.getLogger("podeval.listening")
 
 
 class StimulusAudio:
-    """The playable copies of the stimuli of listening tests.
+    """The copies of listening tests' stimuli that listeners play.
 
     Args:
         listening: the service that manages the sessions.
@@ -43,7 +43,7 @@ class StimulusAudio:
     def file(self, session: str, number: int, letter: str) -> Path | bytes:
         """Return the file behind a letter of a page, or behind `reference` or `prompt`, as FLAC at original loudness.
 
-        A sound of the headphone check is returned unchanged, as WAV. The three sounds of an ABX page have the same
+        Sounds of the headphone check are returned unchanged, as WAV. The three sounds of an ABX page have the same
         length.
 
         Raises:
@@ -56,14 +56,14 @@ class StimulusAudio:
         return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the file's peaks, 0 to 1, or none if they would reveal the answer; raise the same errors as `file`."""
+        """Return the file's peaks, from 0 to 1; empty if they would reveal the answer. Raises the errors of `file`."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []
         return self._of(source.audio, self._playback.peaks)
 
     def _of(self, audio: Path, fact: Callable[[Stretch], Found]) -> Found:
-        """Return a fact about a recording; a refusal does not reveal the system, and its reason is logged."""
+        """Return a fact about a recording; an error does not reveal the system, and the error's reason is logged."""
         path = self._folder / audio
         try:
             status = path.stat()
@@ -86,7 +86,7 @@ def write_level_noise(folder: Path) -> Path:
     frequencies = np.fft.rfftfreq(count, 1 / RATE)
     heights = np.where((frequencies >= 80) & (frequencies <= 8000), 1 / np.sqrt(np.maximum(frequencies, 1)), 0)
     phases = np.random.default_rng(23).uniform(0, 2 * np.pi, len(frequencies))
-    # The noise is a sum of whole periods, so its end joins its beginning.
+    # The noise is a sum of sines with whole numbers of periods, so its end joins its beginning.
     noise = np.fft.irfft(heights * np.exp(1j * phases), count)
     noise = (noise / np.abs(noise).max() / 4).astype(np.float32)
     both = np.column_stack([noise, noise])

@@ -4,11 +4,11 @@ webMUSHRA (International Audio Laboratories Erlangen) is the tool that ran PodEv
 its stimuli freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire,
 so the part that all stimuli of a page share is the category.
 
-The questions of a questionnaire are kept: those marked with labels (`rate2`, `likert`) or stars (`rate`; eleven stars
-mean 0 to 10), including the text field after them that asks why, choices from a list (`select`), and those answered in
-words (`text`, `long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's nine
-questions, and are screened and scored like them. Questions about the listener on the last page become the last page of
-the test. A file with questions of other types is refused, and the message names them.
+The questions of a questionnaire are kept: those rated with labels (`rate2`, `likert`) or stars (`rate`; eleven stars
+mean 0 to 10), including the text field after a question that asks why; choices from a list (`select`); and those
+answered in words (`text`, `long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's
+nine questions, and are screened and scored like these. Questions about the listener on the last page become the last
+page of the test. A file with questions of other types is refused, and the message names these questions.
 """
 
 import html
@@ -41,7 +41,7 @@ COLUMNS = (
     "rating_time/ms",
     "rating_comment",
 )
-"""Columns of a results file of PodEval's fork; upstream asks listeners other questions and has `rating_time`."""
+"""Columns of a results file from PodEval's fork; upstream files have `rating_time` and other listener questions."""
 
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
@@ -62,7 +62,7 @@ class Imported:
 
 
 def read_configuration(path: Path) -> Imported:
-    """Read designs from a webMUSHRA configuration; there is no time limit, because webMUSHRA has none.
+    """Read designs from a webMUSHRA configuration; they have no time limit, because webMUSHRA has none.
 
     Raises:
         BadInput: the configuration cannot be read (for example, because it has more than `LONGEST_YAML` characters),
@@ -75,7 +75,7 @@ def read_configuration(path: Path) -> Imported:
     pages: dict[str, list[dict[str, Any]]] = {}
     questionnaires: list[list[dict[str, Any]]] = []
     demographics: list[dict[str, Any]] = []
-    # Sort pages by kind, and note which are left out.
+    # Sort pages by kind, and note which ones are left out.
     for page in _flat(content["pages"]):
         kind = _KINDS.get(str(page.get("type")))
         if page.get("type") == "finish" and isinstance(page.get("questionnaire"), list):
@@ -87,7 +87,7 @@ def read_configuration(path: Path) -> Imported:
         pages.setdefault(kind, []).append(_item(page, kind, notes))
         if kind == "questionnaire":
             questionnaires.append(_questions(page, path, notes))
-    # Check that the pages of a kind fit one design.
+    # Check that the pages of each kind fit into one design.
     if not pages:
         raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
     if any(questions != questionnaires[0] for questions in questionnaires):
@@ -126,7 +126,7 @@ _TABLES = {"mushra": COLUMNS, "abx": (*_SESSION, *CHOICES), "mos": (*_SESSION, *
 
 
 def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Write a test as webMUSHRA's `mushra.csv`, `paired_comparison.csv` or `lss.csv`, without formulas.
+    """Write a test in the form of webMUSHRA's `mushra.csv`, `paired_comparison.csv` or `lss.csv`, without formulas.
 
     Args:
         test: id of the test.
@@ -158,7 +158,7 @@ def _list_cells(test: str, kind: str, row: Mapping[str, Any]) -> list[Any]:
 
 
 def _read(path: Path) -> Any:
-    """Read the document; if only webMUSHRA's parser accepts it as YAML, colons in its texts are masked."""
+    """Read the document; if only webMUSHRA's own parser accepts it as YAML, mask the colons in its texts."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -177,7 +177,7 @@ def _read(path: Path) -> Any:
 
 
 def _mask(line: str) -> str:
-    """Return a line with the colons in its text masked, so that only the key's colon is parsed; the texts are HTML."""
+    """Return a line with the colons in its text masked, so that only the key's colon is parsed."""
     key = _KEY.match(line)
     start = key.end() if key else 0
     text = line[start:]
@@ -227,10 +227,10 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
 
 
 def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[dict[str, Any]]:
-    """Return the questions that a page asks about each stimulus; empty if it leaves them to podeval.
+    """Return the questions that a page asks about each stimulus; empty if podeval's own questions are to be asked.
 
     Raises:
-        BadInput: the page asks questions that podeval's pages cannot ask; the message names all of them.
+        BadInput: the page asks questions that podeval's pages cannot ask; the message names all these questions.
     """
     response = page.get("response") or []
     entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
@@ -295,7 +295,7 @@ def _entry(entry: Any) -> tuple[str, str, list[str]]:
 
 
 def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
-    """Return the numbers of stars as labels, with the page's words at both ends and in the middle."""
+    """Return the numbers of stars as labels, with the page's words added at both ends and in the middle."""
     numbers = range(stars) if stars == _TEN else range(1, stars + 1)
     keys = {0: "min_value", stars // 2: "mid_value", stars - 1: "max_value"}
     meanings = {number: str(entry[key]) for number, key in keys.items() if entry.get(key)}
@@ -303,7 +303,7 @@ def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
 
 
 def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[str, Any]]:
-    """Return the last page's questions about the listener, except their name; empty if no question has labels."""
+    """Return the last page's questions about the listener, except for the name; empty if no question has labels."""
     questions: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, 1):
         kind, text, labels = _entry(entry)

@@ -1,11 +1,12 @@
 """Back up everything that cannot be recreated: judgements, submissions, uploads, runs, recordings of the arena.
 
-The site and the workers continue during the backup. The database is copied first, in one state; then the files in one
-pass, each before the files that it refers to. Recordings in the database that cannot be found are listed. A restored
-backup is a state that existed; later votes come back from the public log and the bucket.
+The site and the workers keep running during the backup. The database is copied first, in one consistent state; then the
+files are copied in one pass, each before the files that it refers to. Recordings that the database names but that
+cannot be found are listed. A restored backup is a state that existed; later votes are read back from the public log and
+the bucket.
 
-A backup is a tar file with a manifest of lengths and SHA-256 sums. The content of a backup cannot lead out of a folder:
-names, links, devices and sizes are checked before anything is unpacked.
+A backup is a tar file with a manifest of lengths and SHA-256 sums. Nothing in a backup can be written outside the
+target folder: names, links, devices and sizes are checked before anything is unpacked.
 """
 
 import contextlib
@@ -41,7 +42,7 @@ SOUNDS = "sounds"
 """Folder in the folder of runs for recordings that were stored elsewhere."""
 
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
-"""Databases and secrets in the folder of runs: the necessary ones are backed up separately."""
+"""Databases and secrets in the folder of runs; the ones that are needed are backed up separately."""
 
 _ENDINGS = (".tar", ".tar.gz", ".tgz")
 _LARGEST_MANIFEST = 1 << 28
@@ -50,10 +51,11 @@ _LOG = logging.getLogger("podeval.operations")
 
 @dataclass(frozen=True)
 class Backup:
-    """The contents of a backup: time, kind of database, rows by table, and numbers of runs, uploads, files and bytes.
+    """The contents of a backup: its time, the kind of database, the rows of each table, and the numbers of runs,
+    uploads, files and bytes.
 
-    `secret` and `audio` tell whether it contains the service's secret and recordings; `absent` lists the recordings of
-    the arena and of listening tests that were not at the place given in the database.
+    `secret` and `audio` say whether the backup contains the service's secret and the recordings; `absent` lists the
+    recordings of the arena and of listening tests that were missing from the path given in the database.
     """
 
     made_at: str
@@ -75,8 +77,8 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
         path: path of the backup.
 
     Raises:
-        BadInput: it is not a backup, or incomplete, or it contains something that no backup contains; the message names
-            it.
+        BadInput: the file is not a backup, is incomplete, or contains something that does not belong in a backup; the
+            message names it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,11 +110,11 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
 
         Raises:
             BadInput: a file has changed; the message names it.
-            DiskFull: there is no room.
+            DiskFull: there is not enough disk space.
         """
         if folder and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
             raise DiskFull(f"the disk is full: {folder} has no room for {self.path}")
-        # In the order of the archive, so that a compressed backup is read once.
+        # Follow the order of the archive, so that a compressed backup is read only once.
         for name, member in self._members.items():
             try:
                 with explain_write_errors((folder or self.path.parent) / name):
@@ -137,10 +139,10 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
 def verify(path: Path) -> Backup:
     """Compare every file of a backup with its manifest; return its contents.
 
-    The database was checked when it was copied.
+    The database in it was checked when it was copied.
 
     Raises:
-        BadInput: it is not a backup, or one of its files differs.
+        BadInput: the file is not a backup, or one of the files in it differs from the manifest.
     """
     with BackupReader(path) as reader:
         reader.unpack(None)
@@ -161,7 +163,8 @@ def make_backup(
 
     Raises:
         BadInput: there is no such database or folder, or the target exists or has another extension.
-        StoreUnusable: the database is damaged, does not answer, or has the tables of another version on a server.
+        StoreUnusable: the database is damaged, does not respond, or is on a server and its tables are from another
+            version.
         DiskFull: the disk is full; no backup was made.
     """
     if runs is not None and not runs.is_dir():
@@ -176,14 +179,14 @@ def make_backup(
     runs = runs.resolve() if runs else None
     try:
         if runs is not None:
-            # A takedown that comes later is noted next to the backup, also if it comes before the backup is complete.
+            # A later takedown is noted next to the backup, even if the backup is not complete yet.
             try:
                 append_line(runs / BACKUPS, {"path": str(target.resolve())})
             except BadInput as error:
                 _LOG.warning("no later takedown will be noted next to %s: %s", target, error)
         with explain_write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            # A folder that nobody else can read, and that is removed completely.
+            # Use a folder that nobody else can read and that is removed completely.
             with tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
                 contents = _write(Path(folder), target.name, database, runs, secret, with_audio)
                 Path(folder, target.name).replace(target)
@@ -198,7 +201,8 @@ def _write(
 ) -> Backup:
     """Write a backup into an empty folder, and sync it."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    # Copy the database in a consistent state, and name the recordings outside the runs as no earlier restore did.
+    # Copy the database in a consistent state, and give the recordings outside the runs names that no earlier restore
+    # used.
     copy_database(database, folder / DATABASE)
     paths = sorted(list_sounds(folder / DATABASE)) if with_audio else []
     outside = [path for path in paths if runs is None or not (runs / path).resolve().is_relative_to(runs)]
@@ -238,7 +242,8 @@ def _write(
 def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
     """Yield the files of a folder of runs, each before the files that it refers to.
 
-    Each kind is listed when those before it are added: summaries, results, their protocols and outputs, recordings.
+    Each kind of file is listed only after the previous kinds have been added: summaries, results, protocols and
+    outputs, recordings.
     """
 
     def order(path: Path) -> int:
@@ -252,7 +257,7 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
             for path in (Path(folder, name) for name in names if not name.startswith(".")):
                 if order(path) == kind and not _NO_RUN.search(path.name) and path.is_file():
                     yield path
-    # For each unpacked upload, the file about it, then its recordings.
+    # For each unpacked upload, yield the file that describes it, then its recordings.
     for about in sorted((runs / UPLOADS).glob("u*.json")) if with_audio else ():
         if about.with_suffix("").is_dir():
             yield from (about, *about.with_suffix("").rglob("*"))
@@ -271,7 +276,7 @@ class _Hashed:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
-    """Add a file in its present state, cut after its last complete line; return its entry, or None without a file."""
+    """Add a file as it is now, up to its last complete line; return its entry, or None if there is no file."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):
@@ -280,7 +285,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | N
         raise BadInput(f"cannot read {path}: {error.strerror}; run as its owner") from error
     with file:
         member, source = tarfile.TarInfo(name), _Hashed(file)
-        # A line that is being written is not in the backup.
+        # A line that is still being written is left out.
         size = find_end_of_last_line(file) if path.suffix == ".jsonl" else os.fstat(file.fileno()).st_size
         file.seek(0)
         member.size, member.mode = size, 0o600
@@ -289,7 +294,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | N
 
 
 def _read_contents(manifest: dict[str, Any]) -> Backup:
-    """Check a manifest and summarise it; raise ValueError, KeyError or TypeError if it is invalid."""
+    """Check and summarise a manifest; raise ValueError, KeyError or TypeError if it is invalid."""
     if manifest["schema"] != 1:
         raise ValueError(f"schema {manifest['schema']} belongs to another version of podeval")
     files: dict[str, dict[str, Any]] = manifest["files"]
@@ -314,7 +319,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
 
 
 def _is_of_backup(name: str) -> bool:
-    """Return whether a backup may contain a file of this name: one of ours, or one that stays in the folder of runs."""
+    """Return whether a backup may contain a file of this name: one of its own, or one inside the folder of runs."""
     path = PurePosixPath(name)
     inside = len(path.parts) > 1 and path.parts[0] == RUNS and ".." not in path.parts
     return name in (DATABASE, SECRET) or (

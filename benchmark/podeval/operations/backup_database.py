@@ -1,8 +1,8 @@
-"""Copy the database of a board into a SQLite file, and the rows of such a file into a server.
+"""Copy a board's database to a SQLite file, and the rows of such a file to a server.
 
-A SQLite file is copied by SQLite's online backup; rows go from PostgreSQL into a file, or back, in one transaction.
-A file to restore must have exactly the tables of its version, because triggers and views in it would run when votes
-arrive; the tables of a server are always made by the migrations.
+A SQLite file is copied with SQLite's online backup; rows are copied from PostgreSQL to a file, or back, in one
+transaction. A file can be restored only if its schema is exactly that of its version, because its triggers and views
+would run when votes arrive; the tables of a server are always created by the migrations.
 """
 
 import contextlib
@@ -37,8 +37,9 @@ def copy_database(database: str | Path, file: Path) -> None:
 
     Raises:
         BadInput: there is no such database.
-        StoreUnusable: it is damaged, does not answer, or has the tables of another version on a server.
-        DiskFull: the disk has no room for the copy.
+        StoreUnusable: the database is damaged, does not respond, or is on a server and its tables are from another
+            version.
+        DiskFull: there is not enough disk space for the copy.
     """
     url = parse_address(database)
     try:
@@ -67,7 +68,7 @@ def copy_database(database: str | Path, file: Path) -> None:
 
 
 def fill_server(copy: Database, database: str | Path) -> None:
-    """Replace all rows of a server by those of a file, in one transaction; the tables stay those of the migrations.
+    """Replace all rows of a server with those of a file, in one transaction; the tables themselves do not change.
 
     Raises:
         StoreUnusable: the server refuses a row; nothing was changed.
@@ -75,7 +76,7 @@ def fill_server(copy: Database, database: str | Path) -> None:
     with Database(database) as target:
         try:
             with copy.engine.connect() as rows, target.engine.begin() as written:
-                # The numbers begin anew inside the transaction too, so a refused row does not set them back.
+                # Numbering restarts inside the transaction too, so a refused row does not reset it.
                 written.execute(text(f"TRUNCATE {', '.join(map(str, list_tables()))} RESTART IDENTITY"))
                 _copy_rows(rows, written)
         except DBAPIError as error:
@@ -88,12 +89,12 @@ def fill_server(copy: Database, database: str | Path) -> None:
 def _copy_rows(source: Connection, target: Connection) -> None:
     """Copy all rows that a connection sees into the empty tables of another database."""
     for table in list_tables():
-        # Rows that refer to their own table come after those that do not.
+        # Copy rows that refer to other rows of their table after those that do not.
         refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
         query = select(table).order_by(*refers_to_itself, *table.primary_key)
         for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():
             target.execute(insert(table), [dict(row) for row in part])
-        # A server's numbers continue after the highest; without a sequence or a number, `setval` does nothing.
+        # A server continues numbering after the highest number; without a sequence or a number, `setval` does nothing.
         number = table.autoincrement_column
         if number is not None and target.dialect.name != "sqlite":
             sequence = func.pg_get_serial_sequence(table.name, number.name)
@@ -104,7 +105,7 @@ def merge_log(file: Path) -> None:
     """Write the write-ahead log of a SQLite file into the file.
 
     Raises:
-        StoreUnusable: another process has it open.
+        StoreUnusable: another process has the file open.
     """
     with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=0.2)) as opened:
         try:
@@ -119,7 +120,7 @@ def count_rows(file: Path) -> dict[str, int]:
     """Count the rows of each table of a copy.
 
     Raises:
-        StoreUnusable: it is damaged.
+        StoreUnusable: the copy is damaged.
     """
     with _reading(file) as opened:
         if (whole := opened.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
@@ -130,10 +131,10 @@ def count_rows(file: Path) -> dict[str, int]:
 
 
 def check_schema(file: Path) -> None:
-    """Refuse a SQLite file whose schema is not exactly that of its version, for example because of a trigger.
+    """Refuse a SQLite file if its schema is not exactly that of its version, for example because of a trigger.
 
     Raises:
-        StoreUnusable: it is not, or the file is damaged or from a newer podeval.
+        StoreUnusable: the schema differs, or the file is damaged or from a newer podeval.
     """
     with _reading(file) as opened:
         versions = opened.execute("SELECT version_num FROM alembic_version").fetchall()
@@ -149,7 +150,7 @@ def check_schema(file: Path) -> None:
 
 
 def list_sounds(file: Path) -> set[str]:
-    """List the paths of all recordings that the arena and the listening tests of a copy play."""
+    """List the paths of all recordings that the arena and the listening tests in a copy use."""
     with Session(create_engine(f"sqlite:///{file}", poolclass=NullPool)) as session:
         played: list[Any] = [{"audio": path} for path in session.scalars(select(ArenaOutput.audio))]
         documents = [*session.scalars(select(ArenaItem.turns)), *session.scalars(select(ListeningTest.design))]
@@ -158,7 +159,7 @@ def list_sounds(file: Path) -> set[str]:
 
 @contextlib.contextmanager
 def _reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a SQLite file to read it."""
+    """Open a SQLite file for reading."""
     try:
         with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             yield opened
@@ -167,7 +168,7 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _read_schema(opened: Any) -> set[tuple[str, str, str, str]]:
-    """Read all definitions of a SQLite file without spaces and quotes, which differ between versions."""
+    """Read all definitions in a SQLite file, ignoring spaces and quotes, because these differ between versions."""
     query = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'"
     rows = opened.cursor().execute(query).fetchall()
     return {(kind, name, table, re.sub(r"[\s\"`]", "", sql)) for kind, name, table, sql in rows}

@@ -1,7 +1,7 @@
-"""Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
+"""Restore a database and a folder of runs from a backup: check and unpack it first, then move the files into place.
 
-Nothing existing is touched until everything is unpacked and its tables are of this version. Replaced files are kept
-next to the new ones, with a timestamp in their names; the rows of a server are not kept.
+Existing data is not touched until everything is unpacked and the restored tables are of this version. Replaced files
+are kept next to the new ones, with a timestamp in their names; replaced rows of a server are not kept.
 """
 
 import contextlib
@@ -40,10 +40,10 @@ class Restored:
 
     Attributes:
         backup: contents of the backup.
-        rows: rows of the database, by table.
-        forgotten: people who asked to be forgotten after the backup was made, and who stay forgotten.
+        rows: number of rows in each table of the database.
+        forgotten: number of people who asked to be forgotten after the backup was made; they stay forgotten.
         settled: the result of `settle`.
-        secret: current path of the service's secret; None if the backup contains none.
+        secret: path of the restored secret of the service; None if the backup contains no secret.
         kept: new paths of the replaced files.
     """
 
@@ -70,12 +70,14 @@ def restore(
         path: path of the backup.
         database: a SQLite file or the address of a database of any kind; it must not be in use.
         runs: the folder of runs; it is created if it does not exist.
-        force: replace what exists. Files are kept under other names, but the rows of a server are not.
-        read_decisions: function that gets the replaced database, if it can still be read.
-        settle: function that gets the new database before it is moved into place, the unpacked runs and the decisions.
+        force: replace existing data. Replaced files are kept under other names, but the replaced rows of a server are
+            not.
+        read_decisions: function that reads decisions from the replaced database, if that can still be read.
+        settle: function that receives the new database before it is moved into place, the unpacked runs, and the
+            decisions.
 
     Raises:
-        BadInput: the backup is damaged, or something exists and `force` is not set. Nothing was changed.
+        BadInput: the backup is damaged, or data exists and `force` is not set. Nothing was changed.
         StoreUnusable: the database is in use, or cannot be opened, or a server refuses a row.
         DiskFull: the disk is full; nothing was changed.
     """
@@ -117,7 +119,7 @@ def restore(
 def _read_replaced(
     database: str | Path, file: Path | None, force: bool, read_decisions: Callable[[Database], list[Any]]
 ) -> tuple[dict[str, datetime], list[Any]]:
-    """Read people's erasures and decisions from the database that is replaced, as far as it can still be read."""
+    """Read people's erasures and decisions from the database to be replaced, as far as it is still readable."""
     if file is not None and not file.exists():
         return {}, []
     try:
@@ -139,7 +141,7 @@ def _read_replaced(
 
 
 def _point_into(session: Session, manifest: dict[str, Any], runs: Path, unpacked: Path) -> None:
-    """Change the paths of recordings to their future places in the folder of runs; afterwards none leads out of it."""
+    """Change the recordings' paths to their future locations in the folder of runs, so that none leads outside it."""
     before = Path(manifest["runs"])
     sounds = {path: name.removeprefix(f"{RUNS}/") for path, name in manifest["sounds"].items()}
 
@@ -197,9 +199,9 @@ def _move_in(unpacked: Path, file: Path | None, runs: Path, moment: str) -> tupl
 
 
 def _replace(new: Path, target: Path, old: Path) -> None:
-    """Move a file or a folder into its place, and the replaced one, with the log of a damaged database, to another."""
+    """Move a file or folder to `target`, and the one that it replaces, with a damaged database's log, to `old`."""
     near = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    # Copy to the target's disk first, which may be a different one, and full or not writable.
+    # Copy to the target's disk first; it may be a different disk, and it may be full or not writable.
     with explain_write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:

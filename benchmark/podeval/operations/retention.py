@@ -1,9 +1,9 @@
-"""Keep the recordings of runs within a budget: if it is exceeded, the oldest are removed; results and words stay.
+"""Keep the recordings of runs within a budget by removing the oldest ones; results and words are kept.
 
-If an object storage is configured, a run's recordings are moved there as one tar, and can be fetched again. Only
-recordings of finished runs are removed, the oldest first, and superseded runs before those on the board. Recordings
-that battles and open listening tests play stay. The output of every item records the removal of its audio, so it does
-not count as missing and no run makes it again without a request.
+If object storage is configured, a run's recordings are moved there as one tar file and can be fetched again. Only
+recordings of finished runs are removed, the oldest first, and those of superseded runs before those on the board.
+Recordings that battles and open listening tests use are kept. The output of every item records the removal of its
+audio, so the audio does not count as missing and is not generated again unless requested.
 """
 
 import hashlib
@@ -27,8 +27,7 @@ VARIABLE = "PODEVAL_RUNS_GB"
 """Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
 
 STORE = "PODEVAL_RUNS_STORE"
-"""Environment variable with the folder or object storage to which recordings are moved; if it is not set, they are
-deleted."""
+"""Environment variable with the folder or object storage to which recordings are moved; if unset, they are deleted."""
 
 LOG = "retention.jsonl"
 
@@ -37,7 +36,7 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """The outcome: the size of all recordings before, by run the items that lost theirs, and why others keep them."""
+    """The outcome: the total size before, each run's items without recordings now, and why other runs kept theirs."""
 
     budget: int
     bytes: int
@@ -59,20 +58,20 @@ class Retention:
 def keep_to_budget(
     runs: Path, budget: int, needed: Collection[Path] = (), *, dry_run: bool = False, now: datetime | None = None
 ) -> Retention:
-    """Remove recordings until those of all runs fit a budget, and return the removed ones.
+    """Remove recordings until those of all runs fit the budget, and return which were removed.
 
-    They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it is set.
+    If `PODEVAL_RUNS_STORE` is set, recordings are moved to the storage that it names.
 
     Args:
         runs: the folder of runs.
-        budget: bytes.
-        needed: recordings that stay regardless of the budget.
+        budget: the budget in bytes.
+        needed: recordings that are kept regardless of the budget.
         dry_run: whether to remove nothing.
         now: the time, for tests.
 
     Raises:
-        DiskFull: an output cannot be marked; its recordings are still there.
-        PodevalError: the storage refuses; the recordings still exist.
+        DiskFull: an output cannot be marked; its recordings still exist.
+        PodevalError: the storage refuses the recordings; they still exist.
     """
     moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
     aside = superseded_runs(runs)
@@ -83,7 +82,7 @@ def keep_to_budget(
         for one in folders
     }
     done = Retention(budget, sum(sizes.values()))
-    # Runs that were set aside go first, then those that were measured longest ago.
+    # Start with superseded runs, then continue with those that were measured longest ago.
     for folder in sorted(folders, key=lambda one: (one not in aside, measured[one.path])):
         if done.bytes - done.freed <= budget:
             break
@@ -116,7 +115,7 @@ def keep_to_budget(
 
 
 def find_needed(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
-    """Return the recordings that battles can play or played a short while ago, and those of open listening tests."""
+    """Return the recordings that battles can play or played recently, and those of open listening tests."""
     recent = Battle.expires_at > (now or datetime.now(UTC)) - PLAYED_AFTER
     played = (
         select(ArenaOutput.audio, ArenaItem)
@@ -140,7 +139,7 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
 def schedule_housekeeping(
     database: Database, runs: Path, log: Callable[[str], None]
 ) -> dict[str, tuple[float, Callable[[], Any]]]:
-    """Return the scheduled job for the disk, if a budget is set: recordings are kept within it every hour.
+    """Return the hourly job that keeps recordings within the budget; no job if no budget is set.
 
     Raises:
         BadInput: the budget is not a number.
@@ -165,10 +164,10 @@ def schedule_housekeeping(
 
 
 def fetch_recordings(run: RunFolder) -> int:
-    """Fetch the recordings of a run that were moved to a storage; return the number of their items.
+    """Fetch a run's recordings that were moved to storage; return the number of items whose recordings were fetched.
 
     Raises:
-        PodevalError: the storage does not return one of its tars.
+        PodevalError: the storage does not return one of the run's tar files.
     """
     with lock_folder(run.path):
         for address in list_shards(run):
@@ -184,12 +183,12 @@ def fetch_recordings(run: RunFolder) -> int:
 
 
 def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: str, moment: datetime) -> None:
-    """Remove recordings after marking their outputs, so that a kill in between leaves no unmarked loss."""
+    """Remove recordings after marking their outputs, so that an interruption in between leaves no loss unmarked."""
     if store := os.environ.get(STORE):
         recordings = [path for _, files in outputs for path in files]
         names = "\n".join(path.name for path in recordings).encode()
         address = f"{store.rstrip('/')}/{name}/{hashlib.sha256(names).hexdigest()[:16]}.tar"
-        # The address is stored first, so that a takedown also deletes remains of a killed move.
+        # The address is stored first, so that a takedown also deletes what an interrupted move left behind.
         if address not in list_shards(run):
             append_line(run.path / SHARDS, {"schema": 1, "address": address})
         write_shard(address, recordings)

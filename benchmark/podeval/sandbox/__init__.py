@@ -2,8 +2,8 @@
 
 Programs are isolated by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a system
 call filter; prlimit limits each process, and a cgroup limits memory if one can be created. Everything that these do not
-limit (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. The
-sandbox dies with the thread that opened it, however the thread ends.
+limit (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. When
+the thread that opened a sandbox ends, for whatever reason, the sandbox is killed.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ __all__ = [
 ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Environment of a program that decodes, which does not benefit from more threads."""
+"""Environment for programs that decode; decoding does not benefit from more threads."""
 
 TICK = 0.1
 """Seconds between two checks of the resources in use."""
@@ -60,16 +60,16 @@ _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
 """Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that must stay free; 1/16 of its memory if the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free, or 1/16 of the memory if the host has less than 8 GiB."""
 _KILL_SECONDS = 10.0
 """Seconds to wait for killed processes to disappear."""
 _SPARED = 4
-"""Pause between two costly checks, as a multiple of the duration of one."""
+"""Pause between two costly checks, as a multiple of a check's duration."""
 
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return why isolation is impossible on this machine, found by a single trial; None if isolation works."""
+    """Return the reason why isolation is impossible on this machine, determined by one trial; None if it works."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -81,8 +81,8 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return why sandboxed programs cannot use a GPU here, found by a single trial that takes seconds; None if they
-    can.
+    """Return the reason why sandboxed programs cannot use a GPU here, determined by one trial that takes seconds; None
+    if they can.
 
     Args:
         trusted: whether programs run without isolation.
@@ -92,7 +92,7 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
-    # If torch does not find a GPU, it silently uses the CPU, which would take a hundred times as long.
+    # If torch does not find a GPU, it silently uses the CPU, which takes about a hundred times as long.
     with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
         use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
         ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))
@@ -131,7 +131,7 @@ def describe_system_calls() -> str:
 
 @cache
 def explain_missing_second_wall() -> str | None:
-    """Return why programs cannot isolate themselves here, found by a single trial; None if they can."""
+    """Return the reason why programs cannot isolate themselves here, determined by one trial; None if they can."""
     if not sys.platform.startswith("linux"):
         return f"{sys.platform} has neither Landlock nor a filter of system calls"
     if unknown := seccomp.explain_missing_filter():
@@ -152,12 +152,12 @@ def describe_decoding() -> str:
 
 
 def build_python_command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module with this Python, isolated from the folder's and the user's packages."""
+    """Return the command that runs a module with this Python, without the folder's and the user's own packages."""
     return [sys.executable, "-P", "-s", "-m", module, *arguments]
 
 
 class Running:
-    """A running sandbox, watched by a thread."""
+    """A running sandbox and the thread that watches it."""
 
     def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable
@@ -168,7 +168,7 @@ class Running:
         self._shared, self._disk = usage.read_machine(cgroup.read_memory_room()).shared, 0
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
-        # The process cannot be inspected until it has become the program.
+        # The process cannot be inspected before it has executed the program.
         self._held, self._next_held = usage.Held(), self._began + TICK
         self._group = (
             None if box.trusted and not box.own else cgroup.open_group(box.limits.memory_bytes, box.limits.processes)
@@ -184,7 +184,7 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        """Whether any of its processes may still be writing."""
+        """Whether any process of the sandbox may still be writing."""
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
@@ -193,7 +193,7 @@ class Running:
             self._stopped = why
 
     def wait(self) -> ExitInfo:
-        """Wait until every process in the sandbox is dead; return how it ended."""
+        """Wait until every process in the sandbox is dead; return how the sandbox ended."""
         self._watcher.join()
         return self._ended
 
@@ -249,7 +249,7 @@ class Running:
         return None
 
     def _read(self) -> None:
-        """Keep the end of its output, and read no faster than a well-behaved program prints."""
+        """Keep the end of the output, and do not read faster than a well-behaved program prints."""
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             while printed := os.read(pipe.fileno(), 65_536):
@@ -265,7 +265,7 @@ class Running:
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Return why it uses too much memory, measured by its cgroup or, without one, by adding up its processes."""
+        """Return why the sandbox uses too much memory, according to its cgroup or, without one, to its processes."""
         machine, began = usage.read_machine(cgroup.read_memory_room()), time.monotonic()
         if began >= self._next_held:
             self._held = usage.find_held(usage.list_views(self._process.pid)[self._before :], self._folder)
@@ -305,7 +305,7 @@ class Running:
         return None
 
     def _kill(self) -> None:
-        """Kill all its remaining processes, and wait until they are gone."""
+        """Kill all remaining processes of the sandbox, and wait until they are gone."""
         left = list(usage.list_descendants(self._process.pid))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -320,7 +320,7 @@ class Running:
 
 
 def run(box: SandboxSpec) -> ExitInfo:
-    """Run a program in a sandbox to its end."""
+    """Run a program in a sandbox until it ends."""
     with open_sandbox(box) as running:
         return running.wait()
 

@@ -1,8 +1,8 @@
-"""Memory cgroups: each sandbox gets its own group, and the kernel limits all kinds of its memory.
+"""Memory cgroups: each sandbox gets its own group, and the kernel limits all kinds of memory that the group uses.
 
-A group can be created if this process may write to the cgroup tree: as root in a container or a virtual machine, or in
-a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to someone else is never changed. Both
-versions of the interface are supported, because machines with version 1 are still in use.
+A group can be created if this process may write to the cgroup tree, that is, as root in a container or a virtual
+machine, or in a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to someone else is never
+changed. Both versions of the interface are supported, because machines with version 1 are still in use.
 """
 
 import contextlib
@@ -55,10 +55,10 @@ V2 = Interface(
 
 @dataclass(frozen=True)
 class Tree:
-    """The place of this process in the tree of memory cgroups.
+    """The tree of memory cgroups, and the place of this process in it.
 
     Attributes:
-        interface: names of its files.
+        interface: names of the tree's files.
         top: the highest group that can be seen.
         group: the group of this process.
     """
@@ -76,21 +76,21 @@ class ControlGroup:
 
     @property
     def enter(self) -> list[str]:
-        """The prefix of a command that runs it, and everything that it starts, in the group."""
+        """The prefix for a command, so that the command and everything that it starts run in the group."""
         return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
 
     @property
     def used(self) -> int:
-        """Bytes of its memory that the kernel cannot reclaim, which excludes cached files on a disk."""
+        """Bytes of the group's memory that the kernel cannot reclaim; files cached from a disk are not included."""
         return sum(read_numbers(self.folder / "memory.stat").get(name, 0) for name in self._interface.counters)
 
     @property
     def overrun(self) -> bool:
-        """Whether the kernel killed one of its processes for exceeding its limit."""
+        """Whether the kernel killed a process of the group because the group exceeded its limit."""
         return read_numbers(self.folder / self._interface.events).get("oom_kill", 0) > 0
 
     def bound(self, memory_bytes: int, processes: int) -> None:
-        """Set its limits.
+        """Set the limits of the group.
 
         Raises:
             OSError: this process lacks the permission.
@@ -103,7 +103,7 @@ class ControlGroup:
         if self._interface is V2:
             (self.folder / "memory.oom.group").write_text("1")
             if (self.folder / "pids.max").exists():
-                # bubblewrap's own two processes and the shell that enters the group also belong to it.
+                # bubblewrap's own two processes and the shell that enters the group are in the group, too.
                 (self.folder / "pids.max").write_text(str(processes + 4))
 
     def close(self) -> None:
@@ -132,9 +132,9 @@ def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
 
 @cache
 def find_tree() -> Tree | None:
-    """Return the tree with the group in which this process can create groups that limit memory; None if there is none.
+    """Return the tree, with the group in which this process can create groups that limit memory; None if there is none.
 
-    The group is found by trial. If this process is alone in its group, it moves into a group below, as version 2
+    The group is found by trial. If this process is alone in its group, it moves to a new group below that, as version 2
     requires.
     """
     if (tree := _read_own_tree()) is None:
@@ -148,7 +148,7 @@ def find_tree() -> Tree | None:
 
 
 def read_memory_room() -> tuple[int, int] | None:
-    """Return the bytes of memory that the groups above this process allow, and the bytes left; None if unlimited."""
+    """Return how many bytes of memory the groups above this process allow and how many are left; None if unlimited."""
     if (tree := _read_own_tree()) is None:
         return None
     rooms = []
@@ -178,7 +178,7 @@ def _make_group(tree: Tree, memory_bytes: int, processes: int) -> ControlGroup:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove groups whose creators were killed before they removed them; a group with a process in it stays."""
+    """Remove groups whose creators were killed before removing them; groups that contain a process are kept."""
     for folder in parent.glob(f"{_NAME}[0-9]*-*"):
         if not is_alive(int(folder.name.split("-")[1])):
             with contextlib.suppress(OSError):
@@ -186,9 +186,10 @@ def _sweep(parent: Path) -> None:
 
 
 def list_candidates(tree: Tree) -> list[Path]:
-    """List groups in which one may be created, the nearest first; with the stricter version 2, also the group above.
+    """List the groups in which a group might be created, nearest first; for the stricter version 2, also the group
+    above.
 
-    With version 2, a group that limits the groups below it contains no processes, except for the top one.
+    In version 2, a group that limits the groups below it must not contain processes, unless it is the top group.
     """
     if tree.interface is V1 or "memory" in _words(tree.group / "cgroup.subtree_control"):
         return [tree.group]
@@ -201,7 +202,7 @@ def list_candidates(tree: Tree) -> list[Path]:
 
 
 def is_delegated(tree: Tree, folder: Path) -> bool:
-    """Return whether this process may divide a group: delegated by systemd, the user's own, or a container's top."""
+    """Return whether this process may divide a group: one from systemd, the user's own, or a container's top."""
     if folder == tree.top:
         return folder == tree.group
     with contextlib.suppress(OSError):
@@ -222,7 +223,7 @@ def _move_out(group: Path) -> bool:
         divided = " ".join(f"+{name}" for name in ("memory", "pids") if name in controllers)
         (group / "cgroup.subtree_control").write_text(divided)
     except OSError:
-        # Return to the original group.
+        # Move back to the original group.
         with contextlib.suppress(OSError):
             (group / "cgroup.procs").write_text("0")
             inside.rmdir()
@@ -240,7 +241,7 @@ def _read_own_tree() -> Tree | None:
 
 
 def parse_tree(mounts: str, groups: str) -> Tree | None:
-    """Parse the place of this process from its mounts and groups in /proc."""
+    """Find the place of this process in the tree from its mounts and groups in /proc."""
     paths = {}
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -258,7 +259,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
 
 
 def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """Locate a group in a mount, which may show only part of the tree; return None if the group is outside it."""
+    """Locate a group in a mount; return None if the mount shows only a part of the tree without the group."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None
@@ -281,12 +282,12 @@ def read_numbers(path: Path) -> dict[str, int]:
 
 
 def count_memory_kills() -> int:
-    """Count the processes that the kernel killed because memory ran out; return 0 if the kernel does not report it."""
+    """Count the processes that the kernel killed because memory ran out; return 0 if the kernel reports nothing."""
     return read_numbers(Path("/proc/vmstat")).get("oom_kill", 0)
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process is running, which a zombie is not."""
+    """Return whether a process is running; a zombie is not."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False

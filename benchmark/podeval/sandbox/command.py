@@ -30,12 +30,12 @@ class SandboxLimits:
 
     Attributes:
         wall_seconds: time from start to end.
-        memory_bytes: memory of all processes together, of every kind: their own, shared, or files in memory; also
-            the address space of each process, unless it has a GPU.
+        memory_bytes: memory of all processes together, of every kind: private, shared, or files in memory; also the
+            limit on each process's address space, unless it has a GPU.
         processes: number of processes and threads.
-        output_bytes: all files in the writable folder together, including deleted files that are still open.
-        output_files: number of files and folders in it.
-        scratch_bytes: size of `/tmp` and of shared memory, each of which is in memory.
+        output_bytes: total size of the files in the writable folder, including deleted files that are still open.
+        output_files: number of files and folders in the writable folder.
+        scratch_bytes: size of `/tmp`, and also of the folder for shared memory; both are in memory.
     """
 
     wall_seconds: float = 3600.0
@@ -48,18 +48,18 @@ class SandboxLimits:
 
 @dataclass(frozen=True)
 class SandboxSpec:
-    """The program in a sandbox, and what it can access.
+    """The program to run in a sandbox, and what it can access.
 
     Attributes:
         command: program and arguments.
-        writable: the one folder that it may change, which must exist and contain nothing of value.
-        readable: files and folders that it may read in addition to the system, this Python and podeval.
-        environment: all environment variables; none are inherited except, with a GPU, those that select it.
-        gpu: whether it can access the GPU's devices and `/sys` (read-only), which describes them; the address space of
-            a process is then not limited.
-        trusted: whether it runs without isolation; only for programs that the operator vouches for.
-        own: whether the program is podeval's own and only its input comes from a stranger; if it is not isolated for
-            any reason, the second wall protects it if possible.
+        writable: the only folder that the program may change; it must exist and contain nothing of value.
+        readable: files and folders that the program may read in addition to the system, this Python and podeval.
+        environment: all environment variables; none are inherited except, with a GPU, those that select the GPU.
+        gpu: whether the program can access the GPU's devices and `/sys` (read-only), which describes these; the address
+            space of a process is then not limited.
+        trusted: whether the program runs without isolation; only for programs that the operator vouches for.
+        own: whether the program is podeval's own and only its input comes from a stranger; if such a program is not
+            isolated for any reason, the second wall protects it if possible.
     """
 
     command: Sequence[str]
@@ -74,7 +74,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class ExitInfo:
-    """How a sandbox ended: `stopped` is the reason if it was stopped from outside; `log` is the end of its output."""
+    """How a sandbox ended: `stopped` is the reason if it was stopped from outside; `log` is the end of the output."""
 
     code: int
     stopped: str | None
@@ -83,7 +83,7 @@ class ExitInfo:
 
     @property
     def failure(self) -> str | None:
-        """The failure, as a clause; None if it ended successfully by itself."""
+        """The failure, as a clause; None if the program ended successfully by itself."""
         if self.stopped:
             return self.stopped
         number = -self.code if self.code < 0 else self.code - 128
@@ -94,9 +94,9 @@ class ExitInfo:
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
-"""Number of processes of bubblewrap itself, in addition to those of the program."""
+"""Number of bubblewrap's own processes, in addition to those of the program."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
-"""File systems of the sandbox that are in memory and writable, each of a fixed size."""
+"""The writable in-memory file systems of the sandbox, each with a fixed size."""
 
 _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -104,9 +104,9 @@ _GPU = ("nvidia*", "dri", "kfd")
 _GPU_FACTS = "/sys"
 """Read-only folder with CUDA's list of GPUs, for sandboxes with a GPU; without it, CUDA fails with error 304."""
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""Variables that select the GPU of a worker, which the driver libraries read."""
+"""Variables that select a worker's GPU; the driver libraries read these."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""Options that make the parts that bubblewrap had to write read-only; they are in memory and have no fixed size."""
+"""Options that make the in-memory parts that bubblewrap had to write read-only, because their size is not fixed."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
 """First user id for sandboxes opened by root; these users do not own any other files."""
@@ -122,7 +122,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     """Return the command that runs a program in a sandbox; its system call filter is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
-    # Parent folders that bubblewrap creates would be readable only by itself.
+    # Parent folders that bubblewrap creates would be readable only by bubblewrap itself.
     above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
     places = [*ways, *(part for path in seen for part in ("--ro-bind", path, path))]
@@ -137,14 +137,15 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
 
 
 def build_trusted_command(box: SandboxSpec, system_calls: int | None = None) -> list[str]:
-    """Return the command that runs a program without isolation; it dies with the thread that starts it.
+    """Return the command that runs a program without isolation; the program is killed when the thread that starts it
+    ends.
 
-    With a system call filter, given as an open file, the second wall surrounds the program.
+    With a system call filter, given as an open file, the second wall protects the program.
     """
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     enclosed = []
     if system_calls is not None:
-        # Python lists the folder of its modules to find them.
+        # Python must be able to list the folder of its modules to find them.
         readable = [*_SYSTEM, *_MERGED, os.fspath(_ENGINE), *_visible_paths(box)]
         job = {"readable": readable, "writable": os.fspath(box.writable.resolve()), "filter": system_calls}
         enclosed = [sys.executable, "-I", "-S", second_wall.__file__, json.dumps(job), "--"]
@@ -168,7 +169,7 @@ def build_environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """Return the options of a bare system: own processes, no network, only the privilege to change the user."""
+    """Return the options for a bare system: separate processes, no network, and no privilege but to change the user."""
     scratch = [
         part
         for folder in SCRATCH
@@ -190,7 +191,7 @@ def _privileges() -> list[str]:
 
 @cache
 def _can_disable_namespaces() -> bool:
-    """Return whether bubblewrap can forbid namespaces inside a user's sandbox; the filter does so in any case."""
+    """Return whether bubblewrap can forbid namespaces inside a user's sandbox; the filter forbids them in any case."""
     options = ["--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
     return _refusal(["bwrap", *options, "--", "/usr/bin/env", "true"]) is None
 
@@ -208,7 +209,7 @@ def _mount_as_it_is(path: Path) -> list[str]:
 
 
 def _visible_paths(box: SandboxSpec) -> list[str]:
-    """List the paths that a sandbox sees (this Python, podeval, readable paths), each folder before its contents."""
+    """List the paths visible in a sandbox (this Python, podeval, readable paths), each folder before its contents."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
         os.path.abspath(path) for path in prefixes
@@ -218,7 +219,7 @@ def _visible_paths(box: SandboxSpec) -> list[str]:
 
 
 def _own_user(writable: Path) -> list[str]:
-    """Return the options for the sandbox's user; under root, each has its own user, who owns the writable folder."""
+    """Return the options for the sandbox's user; under root, each sandbox has its own user, who owns the folder."""
     plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
     if os.geteuid() != 0:
         return ["setpriv", "--no-new-privs", "--"]
@@ -235,7 +236,7 @@ def _process_limits(box: SandboxSpec) -> list[str]:
     limits = box.limits
     bounds = [f"--fsize={limits.output_bytes}", "--core=0", "--nofile=4096"]
     bounds += [f"--cpu={int(limits.wall_seconds * (os.cpu_count() or 1)) + 1}"]
-    # Without its own namespace, the limit counts all processes of the user.
+    # Without a separate namespace, the limit applies to all processes of the user together.
     bounds += [] if box.trusted else [f"--nproc={limits.processes}"]
     bounds += [] if box.gpu else [f"--as={limits.memory_bytes}"]
     return ["prlimit", *bounds, "--"]

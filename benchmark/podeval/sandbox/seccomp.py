@@ -1,11 +1,11 @@
 """The system call filter of a sandbox: a classic BPF program. Bubblewrap installs it or, without bubblewrap, the
 program itself does (`second_wall`), with a stricter filter.
 
-It refuses calls that no model needs and that the namespaces of a sandbox do not cover: sockets that lead past the
-network namespace (vsock, netlink, raw packets), new namespaces, memory that is not in the resident size of any process
-(memfd, System V segments), large and recent parts of the kernel (io_uring, bpf, keys, userfaultfd), and everything that
-only an administrator needs. A refused call fails with the error of a kernel that lacks it, so libraries fall back; a
-call for an architecture other than the sandbox's own kills its process.
+The filter refuses calls that no model needs and that the namespaces of a sandbox do not cover: sockets that lead past
+the network namespace (vsock, netlink, raw packets), new namespaces, memory that is not in the resident size of any
+process (memfd, System V segments), large and recent parts of the kernel (io_uring, bpf, keys, userfaultfd), and
+everything that only an administrator needs. A refused call fails with the error of a kernel that lacks the call, so
+libraries fall back to other calls; a call for an architecture other than the sandbox's own kills the calling process.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _X32 = 0x4000_0000
 
 _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}
 _NAMESPACES = 0x7E02_0000
-"""The flags of clone() that request a namespace; CLONE_NEWTIME is not among clone's flags."""
+"""The flags of clone() that request a namespace; CLONE_NEWTIME is not a flag of clone()."""
 _THREAD, _SHARED_FILES = 0x0001_0000, 0x0000_0400
 
 
@@ -50,11 +50,11 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "shmctl": (31, 195),
         "semget": (64, 190),
         "msgget": (68, 186),
-        # It performs other system calls, which the filter does not see.
+        # io_uring performs other system calls, which the filter does not see.
         "io_uring_setup": (425, 425),
         "io_uring_enter": (426, 426),
         "io_uring_register": (427, 427),
-        # Its flags are in memory, which a filter cannot read; the C library falls back to clone.
+        # The flags of clone3 are in memory, which a filter cannot read; the C library falls back to clone.
         "clone3": (435, 435),
     },
     errno.EPERM: {
@@ -175,9 +175,10 @@ def explain_missing_filter() -> str | None:
 
 
 def build_filter(machine: str | None = None, *, namespaces: bool = True) -> bytes:
-    """Build the filter for a machine type, by default this one, as an array of `struct sock_filter`.
+    """Build the filter for a machine type (by default, this machine's) as an array of `struct sock_filter`.
 
-    Without namespaces around the program, it also refuses new processes, sockets, and calls that reach other processes.
+    Without namespaces around the program, the filter also refuses new processes, sockets, and calls that reach other
+    processes.
 
     Raises:
         KeyError: the machine's call numbers are unknown; `explain_missing_filter` reports this beforehand.
@@ -216,7 +217,7 @@ def open_filter(*, namespaces: bool = True) -> Iterator[int]:
 
 @cache
 def count(*, namespaces: bool = True) -> int:
-    """Count the system calls that the filter refuses or restricts here."""
+    """Count the system calls that the filter refuses or restricts on this machine."""
     restricted = 3 if namespaces else 4
     return len(_list_refused(ARCHITECTURES[platform.machine()].column, namespaces)) + restricted
 
@@ -229,7 +230,7 @@ def _list_refused(column: int, namespaces: bool) -> list[tuple[int, int]]:
 
 
 def _only_values(values: list[int], error: int) -> list[bytes]:
-    """Allow some values of the first argument, such as kinds of sockets; others fail as if they did not exist."""
+    """Allow some values of the first argument, such as kinds of sockets; other values fail as if they did not exist."""
     tests = [_step(_EQUAL, value, then=len(values) - index) for index, value in enumerate(values)]
     return [_step(_LOAD, _FIRST_ARGUMENT), *tests, _step(_RETURN, _ERROR | error), _step(_RETURN, _ALLOW)]
 
@@ -253,5 +254,5 @@ def _only_for(number: int, steps: list[bytes]) -> list[bytes]:
 
 
 def _step(opcode: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """Encode one instruction; the jumps are the numbers of instructions to skip if the test succeeds or fails."""
+    """Encode one instruction; `then` and `otherwise` are how many instructions to skip if a test succeeds or fails."""
     return struct.pack("=HBBI", opcode, then, otherwise, value)

@@ -1,9 +1,10 @@
-"""The second wall, for machines where bubblewrap does not work: a process confines itself and then becomes the program.
+"""The second wall, for machines on which bubblewrap does not work: a process confines itself and then becomes the
+program.
 
 `python second_wall.py JOB -- COMMAND` gives up all privileges and keeps access only to the job's files (by Landlock)
-and to the system calls that a filter allows, which requires neither a namespace nor a privilege. It does not import
-anything from podeval, because it starts before each program. Landlock hides everything that may not be read, including
-the environment of other processes; on a kernel without it, only the filter protects. Source:
+and to the system calls that a filter allows; this requires neither a namespace nor a privilege. The script does not
+import anything from podeval, because it is started before each program. Landlock hides everything that may not be read,
+including the environment of other processes; on a kernel without it, only the filter protects. Source:
 https://docs.kernel.org/userspace-api/landlock.html
 """
 
@@ -29,11 +30,11 @@ _SET_DUMPABLE, _SET_SECCOMP, _FILTER, _SET_NO_NEW_PRIVILEGES = 4, 22, 2, 38
 _CAPSET, _CAPABILITIES = {"x86_64": 126, "aarch64": 91}, 0x2008_0522
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 _FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu", "/dev/urandom", "/dev/random")
-"""Files about the machine and the process itself that libraries read."""
+"""Files about the machine and about the process itself that libraries read."""
 
 
 def find_version() -> int:
-    """Find this kernel's version of Landlock; 0 if it has none."""
+    """Find this kernel's version of Landlock; 0 if the kernel lacks Landlock."""
     try:
         return max(0, int(_load_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
     except (OSError, AttributeError):
@@ -41,7 +42,7 @@ def find_version() -> int:
 
 
 def hide_memory() -> None:
-    """Make the memory and the environment of this process unreadable for other processes of the same user."""
+    """Make the memory and the environment of this process unreadable to other processes of the same user."""
     _load_libc().prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -49,12 +50,12 @@ def enclose(readable: Sequence[str], writable: str, system_calls: bytes) -> None
     """Confine this process permanently.
 
     Args:
-        readable: files and folders that it may read and run.
-        writable: the folder to which it may write.
+        readable: files and folders that the process may read and run.
+        writable: the folder to which the process may write.
         system_calls: the filter, an array of `struct sock_filter`.
 
     Raises:
-        OSError: the kernel refuses.
+        OSError: the kernel refuses the confinement.
     """
     libc = _load_libc()
     _check(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))

@@ -1,8 +1,8 @@
 """Transcodes untrusted audio files to FLAC, as a separate program that can run in isolation.
 
 `python -m podeval.sandbox.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the
-new file, or the reason for refusing it. Samples keep 24 bits of precision; if they exceed ±1, which FLAC cannot store,
-a float WAV is written instead.
+new file, or the reason for refusing it. Samples keep 24 bits of precision; if samples exceed ±1, which FLAC cannot
+store, a float WAV is written instead.
 
 The same program, in a separate sandbox, reads the headers of feed episodes and decodes the sound from speech servers:
 if untrusted bytes compromise the decoder, the damage is confined to that process.
@@ -29,7 +29,7 @@ from podeval.errors import BadAudio
 
 REPORT = "transcoded.jsonl"
 HEADER_BYTES = 2 * 2**30
-"""Address space in bytes of the process that reads a header; the libraries alone take half a GiB."""
+"""Address space, in bytes, of the process that reads a header; the libraries alone take half a GiB."""
 _SAMPLES = "samples.npy"
 _PLAIN_FORMAT = re.compile(rb"fmt [\x10\x12]\0\0\0[\x01\x03]\0")
 _FRAMES = 2**20
@@ -56,7 +56,7 @@ class Bounds:
 class Transcoded:
     """The result for one file: `file` is its new name; if there is none, `refused` gives the reason.
 
-    `seconds` is the duration of the file, or the duration in the header if that exceeds the limit.
+    `seconds` is the duration of the file, or the duration stated in its header if that exceeds the limit.
     """
 
     item: str
@@ -94,7 +94,7 @@ def read_header_apart(path: Path) -> tuple[str, float]:
     """Read the container and duration of an untrusted file in a separate process.
 
     Raises:
-        BadAudio: the same errors as `read_container_and_seconds`, or reading took too much memory or time.
+        BadAudio: the header cannot be read (see `read_container_and_seconds`), or reading took too much memory or time.
     """
     with tempfile.TemporaryDirectory(prefix="podeval-header-") as folder:
         result = _run_apart(path, Path(folder), HEADER_BYTES, None)
@@ -102,12 +102,13 @@ def read_header_apart(path: Path) -> tuple[str, float]:
 
 
 def decode_apart(path: Path, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
-    """Decode an untrusted file in a separate process, unless it is a WAV of plain samples.
+    """Decode an untrusted file in a separate process, unless it is a WAV file of plain samples.
 
-    For such a WAV, the decoder sees only a header written by podeval and the samples. Large recordings stay on disk.
+    For such a WAV file, the decoder sees only the samples and a header written by podeval. Large recordings stay on
+    disk.
 
     Raises:
-        BadAudio: the same errors as `decode`, or decoding took too much memory or time.
+        BadAudio: the file cannot be decoded (see `decode`), or decoding took too much memory or time.
     """
     if is_plain_wav(path):
         return decode(path, limits=limits)
@@ -132,7 +133,7 @@ def main(job_file: str) -> None:
 
 
 def _load_samples(file: Path, memory_bytes: int) -> NDArray[np.float32]:
-    """Load samples, as an `np.memmap` of an unnamed file if they are large."""
+    """Load samples; if there are many, as an `np.memmap` of an unnamed file."""
     if file.stat().st_size <= memory_bytes:
         return np.asarray(np.load(file, allow_pickle=False))
     stored = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -143,7 +144,7 @@ def _load_samples(file: Path, memory_bytes: int) -> NDArray[np.float32]:
 
 
 def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | None) -> dict[str, Any]:
-    """Run the program on a file and return its result; it may take one minute plus one second per MB.
+    """Run the program on a file and return the result; the program may take one minute plus one second per MB.
 
     Raises:
         BadAudio: the program refused the file, or ended without output.
@@ -178,7 +179,7 @@ def _read_one(source: Path, out: Path, limits: dict[str, Any] | None) -> dict[st
 
 
 def is_plain_wav(path: Path) -> bool:
-    """Return whether a file is a WAV of integers or floats in which only the format precedes the sound of each part."""
+    """Return whether a file is a WAV of integers or floats in which only the format chunk precedes the samples."""
     with open_regular(path) as file:
         container = identify(file, path)
     heads = [part.head[12:22] for part in container.parts]

@@ -1,8 +1,9 @@
-"""The resources of a sandbox: its folder, open deleted files, memory, and the machine's remaining resources.
+"""The resources that a sandbox uses (its folder, open deleted files, memory), and the machine's remaining resources.
 
 Resident sizes do not show all memory, because shared memory remains after the last process has unmapped it. While a
 process maps shared memory, the growth of the machine's shared memory since the sandbox began is counted. Deleted files
-are found by their inodes and counted once each; if a process hides them, the decrease of free disk space is counted.
+are identified by their inodes, so each is counted once; if a process hides its files, the decrease in free disk space
+is counted instead.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ class Held:
     """Deleted files and shared memory that the processes of a sandbox use.
 
     Attributes:
-        files: bytes of deleted files on the disk of its folder that are open or mapped, by inode.
+        files: bytes of the deleted files on the disk of the sandbox's folder that are open or mapped, by inode.
         unseen_files: whether some processes have files of unknown size.
         shared: whether some processes map shared memory, or hide their mappings.
     """
@@ -43,8 +44,8 @@ def read_machine(allowed: tuple[int, int] | None) -> Machine:
     """Return the memory that is available now.
 
     Args:
-        allowed: bytes that a container or a service may use, and the bytes left, which then count as the machine's
-            memory.
+        allowed: bytes that a container or a service may use, and bytes that are left; if given, these count as the
+            machine's memory.
     """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -84,9 +85,9 @@ def weigh_folder(folder: Path, most_files: int) -> tuple[int, int]:
 
 
 def find_held(processes: Sequence[Path], folder: Path) -> Held:
-    """Find the deleted files and shared memory that processes use, from their folders in /proc.
+    """Find the deleted files and the shared memory that processes use, from the processes' folders in /proc.
 
-    Processes may have made themselves unreadable, which hides these uses.
+    Processes may have made themselves unreadable, so that their files and shared memory are hidden.
     """
     holding, disk = Held(), folder.stat().st_dev
     for process in processes:
@@ -108,7 +109,7 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
 
 
 def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
-    """Return the bytes of memory that processes use, from their folders in /proc and their files.
+    """Return how many bytes of memory processes use, from their folders in /proc and the deleted files that they use.
 
     `grown` is the growth of the machine's shared memory, in bytes, since the sandbox began.
     """
@@ -118,7 +119,7 @@ def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
 
 
 def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:
-    """Count deleted files that are open, and note whether files may be in transit through a socket."""
+    """Count the deleted files that are open, and note whether files may be in transit through a socket."""
     for number in os.listdir(process / "fd"):
         with contextlib.suppress(FileNotFoundError):
             about = os.stat(process / "fd" / number)
@@ -134,7 +135,7 @@ def _carries_files(socket: Path) -> bool:
 
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
-    """Count deleted files that are mapped, and note shared memory, which is a deleted file in no folder."""
+    """Count the deleted files that are mapped, and note shared memory, mapped as a deleted file outside `folder`."""
     for line in set((process / "maps").read_bytes().splitlines()):
         if not line.endswith(b"(deleted)"):
             continue
@@ -172,14 +173,15 @@ def list_descendants(pid: int) -> Iterator[int]:
 def list_views(pid: int) -> list[Path]:
     """List the /proc folders of a process and all its descendants, one for each.
 
-    A process whose first thread has ended shows nothing under its own id, so another thread's folder is used.
+    If the first thread of a process has ended, nothing appears under the process's own id, so another thread's folder
+    is used.
     """
     folders = (find_view(each) for each in (pid, *list_descendants(pid)))
     return [folder for folder in folders if folder is not None]
 
 
 def find_view(pid: int) -> Path | None:
-    """Return the /proc folder of a process, through its first living thread; None if there is none."""
+    """Return the /proc folder of a process, through its first living thread; None if no thread is alive."""
     folder = Path(f"/proc/{pid}")
     if read_resident(folder):
         return folder
@@ -189,14 +191,14 @@ def find_view(pid: int) -> Path | None:
 
 
 def read_resident(folder: Path) -> int:
-    """Return the resident bytes of the process behind a folder of /proc; 0 if it is gone."""
+    """Return the resident bytes of the process that a folder of /proc describes; 0 if the process is gone."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
     return 0
 
 
 def read_shared(folder: Path) -> int:
-    """Return the part of the resident memory that is shared between processes or belongs to files in memory."""
+    """Return the bytes of resident memory that are shared between processes or belong to files in memory."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("RssShmem:"):

@@ -1,10 +1,10 @@
 """The database of judgements: SQLite by default, or PostgreSQL if its address is given, with one code path.
 
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
-`synchronous_commit`; a connection without these settings is refused. On both, writers run one after the other (`BEGIN
-IMMEDIATE`; an advisory lock on PostgreSQL, which writers about different voters share), so each sees everything written
-before it; a writer that waited too long is retried. Sources of the settings: sqlite.org/wal.html,
-sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
+`synchronous_commit`; a connection without these settings is refused. On both, writers run one after the other, so each
+sees everything written before it: SQLite uses `BEGIN IMMEDIATE`, and PostgreSQL an advisory lock that transactions
+about different voters may hold at the same time. A writer that has waited too long is retried. Sources of the settings:
+sqlite.org/wal.html, sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
 postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
 
@@ -34,7 +34,7 @@ from podeval.store.migrate import check, upgrade
 Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
-"""Seconds that a writer waits for another one before it gives up and is retried."""
+"""Number of seconds for which a writer waits for another one before it gives up and is retried."""
 
 _WRITERS = int.from_bytes(b"podeval", "big")
 _BOUNDED = (
@@ -45,7 +45,7 @@ _LOCK_ALL = text(f"{_BOUNDED} pg_advisory_xact_lock({_WRITERS})")
 _LOCK_ONE = text(
     f"{_BOUNDED} pg_advisory_xact_lock_shared({_WRITERS}), pg_advisory_xact_lock(hashtextextended(:about, 0))"
 )
-"""Lock of a writer, held until its transaction ends or the server ends the idle session."""
+"""A writer's lock, held until its transaction ends or the server ends the idle session."""
 
 _LEAST_WAIT = 1.0
 """Minimum seconds to wait for another process."""
@@ -53,7 +53,7 @@ _LEAST_WAIT = 1.0
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""Number of connections that stay open and number of those closed after use; together, one per thread of a server."""
+"""The numbers of connections that stay open and of those that are closed after use; together, one per server thread."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
@@ -64,7 +64,7 @@ _NO_TABLE = "42P01"
 
 
 class Database(AbstractContextManager["Database"]):
-    """An open database with the tables of this version of podeval, which any number of threads may use.
+    """An open database with the tables of this version of podeval; any number of threads may use it.
 
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
@@ -74,7 +74,7 @@ class Database(AbstractContextManager["Database"]):
 
     Raises:
         StoreReadOnly: the disk is full or read-only; the file may be opened with `read_only`.
-        BadInput: the address cannot be parsed, or the file is in a place where SQLite is not safe.
+        BadInput: the address cannot be parsed, or the file is in a location where SQLite is not safe.
         StoreUnusable: the database cannot be opened, or its tables are of another version.
     """
 
@@ -85,7 +85,7 @@ class Database(AbstractContextManager["Database"]):
         self._patience = patience
         self._turns = threading.Lock()
         self.engine = _open_sqlite(self.url, read_only) if self.is_sqlite else _open_postgresql(self.url)
-        # Views of one pool; they are created once, because creating a view takes as long as a statement.
+        # These engines share one pool and are created once, because creating one takes as long as a statement.
         if self.is_sqlite:
             self._one_state = self._each = self.engine
             self._writes = self.engine.execution_options(writes=True)
@@ -121,7 +121,7 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def reading(self, *, one_state: bool = True) -> Iterator[Session]:
-        """Open a read-only session, whose rows stay readable afterwards.
+        """Open a read-only session; its rows stay readable after it is closed.
 
         Args:
             one_state: whether all statements see the database in the same state; False saves two round trips to the
@@ -145,15 +145,15 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def writing(self, about: str = "") -> Iterator[Session]:
-        """Open a session whose changes are on disk, all or none of them, when the block ends.
+        """Open a session; when the block ends, either all of its changes are on disk or none are.
 
         Args:
-            about: the subject of the reads and changes, such as one voter; writers about other subjects need not wait.
-                By default, nothing else writes at the same time.
+            about: the subject of the reads and changes, such as one voter; writers about other subjects do not have to
+                wait. By default, nothing else can write at the same time.
 
         On SQLite, a waiting writer sleeps and polls, possibly for seconds, so threads queue up beforehand. On
-        PostgreSQL, a lock replaces serializable transactions, which aborted each other until some gave up; each writer
-        sees all earlier writes.
+        PostgreSQL, a lock is used instead of serializable transactions, because these aborted each other until some
+        gave up; each writer sees all earlier writes.
         """
         if self.is_sqlite:
             with self._turn() as writes, Session(writes, expire_on_commit=False) as session, session.begin():
@@ -179,7 +179,7 @@ class Database(AbstractContextManager["Database"]):
     def write(self, work: Callable[[Session], Found], about: str = "") -> Found:
         """Run `work` in one transaction and return its result once the changes are on disk.
 
-        The work runs again if it collided with another writer, so it must not change anything except the session.
+        If `work` collides with another writer, it is run again, so it must not change anything outside the session.
 
         Args:
             work: function that reads and changes rows through the session.
@@ -217,7 +217,7 @@ class Database(AbstractContextManager["Database"]):
 
 
 def parse_address(location: str | Path) -> URL:
-    """Parse a database address: the path of a file, or a server's address, which may start with `postgres://`.
+    """Parse a database address: the path of a file, or the address of a server; `postgres://` is also accepted.
 
     Raises:
         BadInput: the text is not an address, or the kind of database is not supported.
@@ -241,7 +241,7 @@ def parse_address(location: str | Path) -> URL:
 def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     file = Path(str(url.database))
     if read_only:
-        # Without a log, the file alone is complete; otherwise the log is indexed in memory.
+        # Without a log, the file is complete by itself; otherwise, the log is indexed in memory.
         log = file.with_name(f"{file.name}-wal")
         how = "readonly_shm=1" if log.exists() and log.stat().st_size else "immutable=1"
         return create_engine(f"sqlite:///{file.as_uri()}?mode=ro&{how}&uri=true", **_POOL)
@@ -258,7 +258,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
 
 
 def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """Make a connection keep its commits durably, and refuse one that does not."""
+    """Set a connection to commit durably, and refuse it if it does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
         "journal_mode": "wal",
@@ -306,7 +306,7 @@ def _begin(connection: Connection) -> None:
 
 def _open_postgresql(url: URL) -> Engine:
     try:
-        # A connection that the server has closed is replaced before it is used.
+        # If the server has closed a connection, the connection is replaced before use.
         engine = create_engine(url, connect_args={"connect_timeout": 10}, pool_pre_ping=True, **_POOL)
     except ModuleNotFoundError as error:
         raise BadInput(f"PostgreSQL needs the package {error.name}; pip install 'podeval[postgres]'") from None
@@ -360,7 +360,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
 
 
 def _met_another(error: DBAPIError) -> bool:
-    """Return whether trying again may help."""
+    """Return whether a retry may help."""
     return getattr(error.orig, "sqlstate", None) in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 

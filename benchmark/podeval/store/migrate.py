@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
 _COUNTED = "0008"
-"""The version since which votes are counted immediately; earlier votes are counted in one step."""
+"""The version that introduced running counts of votes; earlier votes are counted in one step during the upgrade."""
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
-"""PostgreSQL lock for changing tables, so that two servers that start at the same time take turns."""
+"""PostgreSQL lock for table changes, so that two servers that start at the same time take turns."""
 
 
 def upgrade(engine: Engine, name: str) -> None:
@@ -33,7 +33,7 @@ def upgrade(engine: Engine, name: str) -> None:
 
     if _version(engine) == _newest():
         return
-    # alembic keeps its state in one place for the whole process.
+    # Alembic keeps global state for the whole process.
     with _ONE, engine.execution_options(writes=True).begin() as connection:
         if engine.dialect.name != "sqlite":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -47,7 +47,7 @@ def upgrade(engine: Engine, name: str) -> None:
 
 
 def create_tables(engine: Engine, revision: str, name: str) -> None:
-    """Create the tables of a former version, or of this one, in an empty database.
+    """Create the tables of an earlier version, or of this one, in an empty database.
 
     Args:
         engine: the database.
@@ -55,7 +55,7 @@ def create_tables(engine: Engine, revision: str, name: str) -> None:
         name: the owner of the tables, for the message.
 
     Raises:
-        StoreUnusable: a newer podeval made such tables.
+        StoreUnusable: the tables are those of a newer podeval.
     """
     from alembic import command
 

@@ -1,4 +1,4 @@
-"""Operators' settings and decisions: settings that survive a restart, and an append-only trail of every decision.
+"""Operators' settings and decisions: settings that survive a restart, and an append-only trail of all decisions.
 
 A decision is recorded in the transaction that carries it out, so neither exists without the other.
 """
@@ -19,7 +19,7 @@ FREEZABLE = (VOTES, SUBMISSIONS)
 """Activities that an operator can freeze."""
 
 LONGEST_REASON = 1_000
-"""Maximum number of characters of a decision's reason."""
+"""Maximum length of a decision's reason, in characters."""
 
 TAKEN_DOWN = "submission taken down"
 """The action after which the same submission is not accepted again."""
@@ -30,7 +30,7 @@ _FROZEN = "frozen."
 _PROBE, _PROBE_BYTES = "service.write probe", 8_192
 CHECK_VALUE = "secret.check value"
 SWEPT, BACKED_UP, WORKER_SEEN = "arena.last sweep", "service.last backup", "worker.last seen"
-"""Names of the settings that store the time of the last sweep, the last backup and the last sign of life of a worker.
+"""Names of the settings that store the times of the last sweep, the last backup and a worker's last sign of life.
 """
 
 
@@ -46,7 +46,7 @@ class OperatorSetting(TableBase):
 
 
 class OperatorAction(TableBase):
-    """A decision of an operator, which is never changed and never removed."""
+    """A decision of an operator; decisions are never changed or removed."""
 
     __tablename__ = "operator_actions"
 
@@ -137,22 +137,22 @@ def read_secret_check(session: Session) -> str | None:
 
 
 def set_probe(session: Session, now: datetime) -> None:
-    """Write about as much data as a vote contains, to test whether writing is possible."""
+    """Write about as much data as a vote contains, to test whether the database can be written to."""
     keep_setting(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 
 def note_done(session: Session, name: str, now: datetime) -> None:
-    """Store when something was done last, such as `SWEPT`."""
+    """Store the time when something, such as `SWEPT`, was last done."""
     keep_setting(session, name, now.isoformat(), "podeval", now)
 
 
 def read_done(session: Session, name: str) -> datetime | None:
-    """Return when something was done last; None if never."""
+    """Return the time when something was last done; None if it never was."""
     return datetime.fromisoformat(str(value)) if (value := _value(session, name)) else None
 
 
 def measure_drift(session: Session, now: datetime) -> float:
-    """Return the seconds by which a time is ahead of the database's clock (for a file, this machine's)."""
+    """Return how many seconds a time is ahead of the database's clock (for a file, this machine's clock)."""
     moment = session.scalars(select(func.now())).one()
     return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds()
 

@@ -1,6 +1,6 @@
 """Pseudonyms of people, and their erasure on request.
 
-A person is identified by a keyed hash of their identity, so they are recognised when they come back. The name under
+A person is identified by a keyed hash of their identity, so they are recognised when they return. The name under
 which their votes appear in the public log is derived from a random key that belongs only to that person. Erasing a
 person deletes this key together with all their contributions; after that nobody, including the operator, can link the
 pseudonym to the person.
@@ -33,7 +33,7 @@ _NAMED = "="
 
 
 def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: datetime | None = None) -> str:
-    """Return the pseudonym of a person, creating it at the first visit; the session must be a write session.
+    """Return the pseudonym of a person, creating it on the first visit; the session must be a write session.
 
     Args:
         session: session of the database.
@@ -53,7 +53,7 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
 
 
 def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
-    """Return the pseudonym of a person who has visited before; None for others."""
+    """Return the pseudonym of a person who has visited before; None for anyone else."""
     row = session.get(Pseudonym, _digest(secret, identity))
     return row.pseudonym if row else None
 
@@ -65,7 +65,7 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
         session: a write session of the database.
         secret: the service's secret.
         identity: the identity of the person, `issuer:subject`; an identity without an issuer has no name.
-        name: the name that the issuer currently has for them.
+        name: the person's current name at the issuer.
         now: the time.
     """
     issuer, _, _ = identity.rpartition(":")
@@ -76,20 +76,20 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
     row = session.get(Pseudonym, digest)
     if row is not None and row.pseudonym == setting:
         return
-    # A name that someone gave up may now belong to another person.
+    # A name that someone no longer uses may now belong to another person.
     session.execute(delete(Pseudonym).where((Pseudonym.pseudonym == setting) | (Pseudonym.identity == digest)))
     session.add(Pseudonym(identity=digest, key=b"", pseudonym=setting, made_at=now or datetime.now(UTC)))
     session.flush()
 
 
 def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
-    """Return the pseudonym of the last person who signed in with a name; None if there is none or it was erased."""
+    """Return the pseudonym of the last person who signed in with a name; None if nobody did or they were erased."""
     row = session.get(Pseudonym, _name_digest(secret, issuer, name))
     return row.pseudonym.removeprefix(_NAMED) if row else None
 
 
 def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> Erasure:
-    """Erase a person: the pseudonym's key, and all votes, battles and listening sessions with what depends on them.
+    """Erase a person: the pseudonym's key, and all votes, battles and listening sessions with their dependent rows.
 
     Only the record that this pseudonym was erased remains, so that an import cannot restore its votes. Earlier files of
     the public log contain the votes without comments and without a link to the person; readers of the log skip erased

@@ -1,4 +1,4 @@
-"""The secret of a service, which makes its tokens unforgeable and its hashes of identities useless to others.
+"""The secret of a service; it makes the service's tokens unforgeable and its hashes of identities useless to others.
 
 The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With a different
 secret, everyone would silently become a new voter and their votes would count again. A different secret is therefore
@@ -27,7 +27,7 @@ from podeval.store.tables import Pseudonym
 VARIABLE = "PODEVAL_SECRET"
 FILE_VARIABLE = "PODEVAL_SECRET_FILE"
 SHORTEST = 32
-"""Minimum number of characters of a secret that is set by hand."""
+"""Minimum length of a secret that is set by hand, in characters."""
 _CHECK = "check value"
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -55,7 +55,7 @@ class Secret:
         Otherwise, for an SQLite database, the secret is read from a file next to it, which is created if necessary.
 
         Raises:
-            BadInput: the secret is too short, or there is none and the database is a server.
+            BadInput: the secret is too short, or no secret is set and the database is on a server.
             SecretLost: the people in the database are identified by a different secret.
         """
         kept = read_secret(database.url)
@@ -70,7 +70,8 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: Database) -> "Secret":
-        """Return the secret as `of` does; if it is lost, return one that refuses every use, so the rest keeps working.
+        """Return the secret as `of` does; if it is lost, return one that refuses every use, so everything else keeps
+        working.
 
         Raises:
             BadInput: see `of`.
@@ -99,12 +100,12 @@ class Secret:
         return base64.urlsafe_b64encode(self.digest(purpose, *parts)[:16]).decode().rstrip("=")
 
     def sign(self, purpose: str, *parts: str) -> str:
-        """Return a token that contains its parts, which must not contain dots."""
+        """Return a token that contains the parts; these must not contain dots."""
         return self._signer(purpose).sign(".".join(parts)).decode()
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:
         """Return the parts of a token if this secret signed it for this purpose; otherwise None."""
-        # The base64 decoder would ignore other characters, so many texts would be the same token.
+        # The base64 decoder ignores other characters, so many different texts would pass as the same token.
         if len(token) > 500 or not _TOKEN.fullmatch(token):
             return None
         signer = self._signer(purpose)
@@ -112,8 +113,8 @@ class Secret:
             signed = signer.unsign(token)
         except BadSignature:
             return None
-        # The last character of base64 has spare bits, so four characters encode the same signature, but only one was
-        # issued.
+        # The last base64 character has spare bits, so four different characters encode the same signature, but only one
+        # was issued.
         return tuple(signed.decode().split(".")) if signer.sign(signed).decode() == token else None
 
     def _signer(self, purpose: str) -> Signer:
@@ -134,10 +135,10 @@ class _Lost(Secret):
 
 
 def renew(database: Database, reason: str, by: str) -> int:
-    """Replace the secret; people in the database are then no longer recognised. Return how many the old one identified.
+    """Replace the secret, so the people in the database are no longer recognised; return how many people that affects.
 
     A secret from the environment is used unchanged; a file next to the database is replaced, and the old file is kept
-    under a name that contains the time.
+    with a timestamp in its name.
 
     Args:
         database: the database, which must not be in use by anything else.
@@ -149,13 +150,13 @@ def renew(database: Database, reason: str, by: str) -> int:
     """
     now = datetime.now(UTC)
     beside = _beside(database.url)
-    # Take the secret from the environment, or set the old file aside and make a new one.
+    # Take the secret from the environment, or rename the old file and make a new one.
     if not is_set() and beside.exists():
         with explain_write_errors(beside):
             beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
     check = Secret(read_secret(database.url) or _make_secret(database)).mark(_CHECK)
 
-    # Store it in the database, unless it is already there.
+    # Store the new check value, unless the database already has it.
     def work(session: Session) -> int:
         if operator_settings.read_secret_check(session) == check:
             raise BadInput(f"the database {database.name} already uses this secret; set another {VARIABLE} first")
@@ -173,7 +174,7 @@ def is_set() -> bool:
 
 
 def read_secret(url: URL) -> bytes | None:
-    """Read the secret of a database's service; None if there is none yet.
+    """Read the secret of the service that uses a database; return None if there is none yet.
 
     Raises:
         BadInput: the secret is too short, or cannot be read.
@@ -189,7 +190,7 @@ def read_secret(url: URL) -> bytes | None:
 
 
 def _make_secret(database: Database) -> bytes:
-    """Create a secret next to an SQLite file if there is none; the secret for a server must be set by its operator."""
+    """Create a secret next to an SQLite file if none exists; for a server, the operator must set the secret."""
     if not database.is_sqlite:
         raise BadInput(
             f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
@@ -199,7 +200,7 @@ def _make_secret(database: Database) -> bytes:
 
 
 def _count_people(session: Session) -> int:
-    """Count the people whom a database identifies by means of a secret."""
+    """Count the people in a database who are identified with a secret."""
     return session.scalar(select(func.count()).select_from(Pseudonym)) or 0
 
 
@@ -240,7 +241,7 @@ def _read(file: Path) -> bytes:
 
 
 def _make_key(file: Path) -> bytes:
-    """Create a key in a new file that only its owner can read; if two processes try at the same time, one wins."""
+    """Create a key in a new file that only its owner can read; if another process is faster, return its key."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with explain_write_errors(file):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

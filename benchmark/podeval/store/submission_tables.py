@@ -20,19 +20,19 @@ STATES = (
     "cancelled",
     "withdrawn",
 )
-"""The states of success in order, then the final states of failure."""
+"""The successful states in order, then the final states after a failure."""
 
 _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class SubmissionRow(TableBase):
-    """One submission and its state, which is recorded only here and changed only by guarded updates."""
+    """One submission and its state; the state is recorded only here and changed only by guarded updates."""
 
     __tablename__ = "submissions"
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, unique=True)
-    """Number that increases, from 1, as submissions arrive."""
+    """Number in order of arrival, starting at 1."""
     owner: Mapped[str] = mapped_column(String(100), index=True)
     """Submitter: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
@@ -43,15 +43,15 @@ class SubmissionRow(TableBase):
     """SHA-256 of the model or files to run: two submissions with the same digest are duplicates."""
     document: Mapped[dict[str, Any]]
     place: Mapped[str] = mapped_column(Text, default="")
-    """Folder of the document, if it came with files next to it."""
+    """Folder of the document, if it was submitted with files next to it."""
     profile: Mapped[str] = mapped_column(String(20), default="embedded")
     pinned: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Findings of the gate: commits, sizes, licence, base."""
     state: Mapped[str] = mapped_column(String(20), index=True)
     rule: Mapped[str] = mapped_column(String(40), default="")
-    """The gate rule that refused it."""
+    """The gate rule that refused the submission."""
     reason: Mapped[str] = mapped_column(Text, default="")
-    """Why it was stopped, in words that a person can act on."""
+    """The reason why the submission was stopped, worded so that a person can act on it."""
     priority: Mapped[int] = mapped_column(Integer, default=0)
     attempt: Mapped[int] = mapped_column(Integer, default=0)
     """Number of claims so far; every change that a worker makes names the attempt."""
@@ -80,12 +80,12 @@ class _OfSubmission:
 
 
 class SubmissionHistory(_OfSubmission, TableBase):
-    """A change of state, which is never changed and never removed."""
+    """A change of state; these rows are never modified or removed."""
 
     __tablename__ = "submission_history"
 
     step: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Counts from 1, without gaps."""
+    """Number of the change, counted from 1 without gaps."""
     before: Mapped[str] = mapped_column(String(20))
     """The previous state; empty for the first."""
     after: Mapped[str] = mapped_column(String(20))
@@ -101,7 +101,7 @@ class SubmissionLogLine(_OfSubmission, TableBase):
     __tablename__ = "submission_log"
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Increasing number; numbers are missing if items were generated again."""
+    """Increasing number; there are gaps if items were generated again."""
     attempt: Mapped[int] = mapped_column(Integer)
     item: Mapped[str] = mapped_column(String(200), default="")
     """`<benchmark>/<split>/<item>`; empty if a line is about the whole submission."""
@@ -129,9 +129,9 @@ class HubJob(_OfSubmission, TableBase):
     run: Mapped[str] = mapped_column(String(200), primary_key=True)
     """`<benchmark>/<split>`."""
     round: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Number of the round, from 1; a new round begins if one ended before everything was generated."""
+    """Number of the round, starting at 1; a new round begins if one ends before everything has been generated."""
     job: Mapped[str] = mapped_column(String(100), default="")
-    """Its id on the Hub; empty until the Hub has returned it."""
+    """Id of the job on the Hub; empty until the Hub has returned it."""
     namespace: Mapped[str] = mapped_column(String(100))
     """The account that pays."""
     image: Mapped[str] = mapped_column(String(300))
@@ -145,7 +145,7 @@ class HubJob(_OfSubmission, TableBase):
     spent: Mapped[float | None] = mapped_column(Float, default=None)
     """Actual cost in US dollars; known once the job has ended."""
     stage: Mapped[str] = mapped_column(String(20), default="asked")
-    """Stage as the Hub names it, in capitals; `asked` before that."""
+    """Stage, in the Hub's terms and in capitals; `asked` until the Hub reports a stage."""
     message: Mapped[str] = mapped_column(Text, default="")
     asked_at: Mapped[datetime]
     ended_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -154,7 +154,7 @@ class HubJob(_OfSubmission, TableBase):
 
 
 class HubProposal(_OfSubmission, TableBase):
-    """Results of a submission proposed to its model's repo; at most one pull request of each form."""
+    """Results of a submission, proposed to its model's repo; there is at most one pull request of each form."""
 
     __tablename__ = "hub_proposals"
 

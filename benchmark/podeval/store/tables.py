@@ -1,7 +1,7 @@
 """The tables of human judgement: the compared outputs, every battle and vote, every listening test and its answers.
 
-A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; after its row is
-deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
+A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; once the person's row
+in it is deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class Moment(TypeDecorator[datetime]):
 
 
 class TableBase(DeclarativeBase):
-    """Base class of all tables; constraints have names, so that migrations can refer to them."""
+    """Base class of all tables; constraints are named so that migrations can refer to them."""
 
     metadata = MetaData(
         naming_convention={
@@ -78,10 +78,10 @@ class TableBase(DeclarativeBase):
 
 
 class _InArena:
-    """Columns of the tables that battles are made from."""
+    """Columns shared by the tables from which battles are made."""
 
     active: Mapped[bool] = mapped_column(Boolean, default=True)
-    """Whether new battles may include it; its votes count either way."""
+    """Whether new battles may include this row; its votes count either way."""
     added_at: Mapped[datetime]
 
 
@@ -89,15 +89,15 @@ class _Judgement:
     """Columns of rows that may or may not count: a vote, a listener's session."""
 
     origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of the origin, which is never published."""
+    """Keyed hash of the origin; it is never published."""
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Author of the standing: empty, `rules`, or a person, whom the rules do not overrule."""
+    """Author of the standing: empty, `rules`, or the name of a person; the rules do not overrule a person."""
 
 
 class _OnPage:
-    """Columns of a listener's input on one page."""
+    """Columns shared by everything that a listener enters on one page."""
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
     session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
@@ -169,7 +169,7 @@ class Battle(TableBase):
     output_a: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     output_b: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
     low: Mapped[str] = mapped_column(ForeignKey("systems.id"))
-    """The pair regardless of sides: its first system by name."""
+    """The first system of the pair by name, regardless of sides."""
     high: Mapped[str] = mapped_column(ForeignKey("systems.id"))
     dimension: Mapped[str] = mapped_column(String(100))
     capability: Mapped[str] = mapped_column(String(200), default="")
@@ -182,11 +182,11 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: which part is played and how much must be heard; the two are never rated together."""
+    """`excerpts` or `whole`: what is played and how much must be heard; votes of the two are never rated together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
-    """Share of this side's file that was sent to the voter; above 1 if parts were sent again, null if not counted."""
+    """Share of this side's file that was sent to the voter: above 1 if parts were sent again, null if not counted."""
     fetched_b: Mapped[float | None] = mapped_column(Float, default=0.0)
 
     __table_args__ = (
@@ -206,7 +206,7 @@ class Vote(_Judgement, TableBase):
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
     """Number that increases with each vote."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
-    """Id chosen by the sender, so that a second post of the same vote is recognised."""
+    """Id chosen by the sender, so that a vote that is sent again is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
     voter: Mapped[str] = mapped_column(String(40), index=True)
     outcome: Mapped[str] = mapped_column(String(10))
@@ -222,7 +222,7 @@ class Vote(_Judgement, TableBase):
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """Clarity of the difference to the voter, `clear` or `slight`; empty if they did not say."""
+    """Clarity of the difference in the voter's opinion, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds between serving the battle and the vote; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]
@@ -285,7 +285,7 @@ class ListeningRating(_OnPage, TableBase):
     stimulus: Mapped[str] = mapped_column(String(200))
     """The name of a system, anchor or reference."""
     scale: Mapped[str] = mapped_column(String(100), default="")
-    """Scale of the rating, if a page asks for more than one thing."""
+    """Scale of the rating, if a page asks for more than one rating."""
     value: Mapped[float] = mapped_column(Float)
     heard: Mapped[float | None] = mapped_column(Float)
 
@@ -296,7 +296,7 @@ class ListeningRating(_OnPage, TableBase):
 
 
 class ListeningAnswer(_OnPage, TableBase):
-    """One answer in words or by choice, with its reason."""
+    """One answer, as text or as a choice, with its reason."""
 
     __tablename__ = "listening_answers"
 
@@ -309,7 +309,7 @@ class ListeningAnswer(_OnPage, TableBase):
 
 
 class Flag(TableBase):
-    """An observation or decision about a vote or a listening session, never changed and never removed by a rule."""
+    """An observation or decision about a vote or a listening session; rules never change or remove it."""
 
     __tablename__ = "flags"
 
@@ -339,13 +339,13 @@ class Pseudonym(TableBase):
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
     """Keyed hash of the person's identity; the key is the service's secret, which is not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
-    """A random key for this person alone."""
+    """A random key for this person only."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     made_at: Mapped[datetime]
 
 
 class Erasure(TableBase):
-    """A pseudonym whose owner asked to be forgotten; its records are never imported again."""
+    """A pseudonym of a person who asked to be forgotten; its records are never imported again."""
 
     __tablename__ = "erasures"
 

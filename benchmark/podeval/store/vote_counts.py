@@ -1,9 +1,9 @@
 """Running counts of the arena's battles and votes, by pair, item, system with its voters, and dimension.
 
-They are changed in the transaction that adds, excludes or removes a battle or vote, so creating a battle, revealing one
-or finding a page of the public list does not require counting all votes. At any time, they equal the result of
-`recount` over all battles and votes. A vote is rated if it counts, is not a skip, and its battle does not repeat
-another.
+The counts are updated in the transaction that adds, excludes or removes a battle or vote, so creating a battle,
+revealing one or finding a page of the public list does not require counting all votes. At any time, the counts equal
+the result of `recount` over all battles and votes. A vote is rated if it counts, is not a skip, and its battle does not
+repeat another.
 """
 
 from collections import Counter, defaultdict
@@ -41,7 +41,7 @@ RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "c
 
 
 def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> Table:
-    """Return a table of numbers with text keys, each with a maximum length."""
+    """Return a table of numbers with text keys; `keys` gives the maximum length of each key."""
     columns: list[Column[Any]] = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
     columns += [Column(number, Integer, nullable=False) for number in numbers]
     return Table(name, TableBase.metadata, *columns, sqlite_with_rowid=False)
@@ -50,13 +50,13 @@ def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> T
 _PAIR_KEYS = {"protocol": 20, "dimension": 100, "low": 200, "high": 200}
 
 PAIR_COUNTS = _make_table("pair_counts", _PAIR_KEYS, ("served", "low_won", "high_won", "neither"))
-"""The battles of two systems under one protocol on one dimension, and their rated votes by outcome."""
+"""Numbers of battles, and of rated votes by outcome, for each protocol, dimension and pair of systems."""
 
 ITEM_COUNTS = _make_table("item_counts", {**_PAIR_KEYS, "item": 200}, ("served",))
-"""The battles of two systems on one item."""
+"""Number of battles for each protocol, dimension, pair of systems and item."""
 
 SYSTEM_COUNTS = _make_table("system_counts", {"protocol": 20, "dimension": 100, "system": 200}, ("votes", "voters"))
-"""The rated votes on a system under one protocol on one dimension, and the number of people who gave them."""
+"""Numbers of rated votes, and of the people who cast them, for each protocol, dimension and system."""
 
 RATED_VOTES = Table(
     "rated_votes",
@@ -89,7 +89,7 @@ _JUDGED = _PAIR_VOTES.where(
     Vote.voter.in_(bindparam("voters", expanding=True)),
     or_(Battle.low.in_(_SYSTEMS), Battle.high.in_(_SYSTEMS)),
 )
-"""The rated votes of some voters on some systems."""
+"""The rated votes of the given voters on the given systems."""
 
 _REMOVED = delete(RATED_VOTES).where(
     RATED_VOTES.c.dimension == bindparam("dimension"), RATED_VOTES.c.number == bindparam("number")
@@ -116,14 +116,14 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Add the rated ones among some votes to the counts, or subtract them.
+    """Add those of the given votes that are rated to the counts, or subtract them.
 
-    Call it after votes are added. To change or delete votes, call it with -1 before and, if they stay, with 1
-    afterwards.
+    Call this function after votes are added. To change or delete votes, call it with -1 before the change and, if the
+    votes stay, with 1 afterwards.
 
     Args:
         session: the write session that changes the votes.
-        which: the condition of the votes.
+        which: the condition that selects the votes.
         by: 1, or -1 to subtract them.
     """
     votes = session.execute(_VOTES.where(which)).all()
@@ -138,7 +138,7 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
         for system in (vote.low, vote.high):
             systems[*kind, system]["votes"] += by
             judged.add((vote.voter, *kind, system))
-    # Anyone who has other votes on a system remains one of its voters.
+    # Anyone with other votes on a system remains one of its voters.
     for _, *key in judged - _find_judged(session, judged, {vote.number for vote in votes}):
         systems[tuple(key)]["voters"] += by
     _add(session, PAIR_COUNTS, pairs)
@@ -148,7 +148,7 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
 
 
 def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: set[int]) -> set[tuple[str, ...]]:
-    """Return voter, protocol, dimension and system of the rated votes of some voters on some systems.
+    """Return the voter, protocol, dimension and system of the given voters' rated votes on the given systems.
 
     Args:
         session: session of the database.
@@ -166,7 +166,7 @@ def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: s
 
 
 def _add(session: Session, table: Table, counts: Mapping[tuple[str, ...], Mapping[str, int]]) -> None:
-    """Add numbers to the rows of a table, which are created if they do not exist; always in the same order."""
+    """Add numbers to the rows of a table, always in the same order; missing rows are created."""
     if counts:
         upsert, keys, numbers = _make_upsert(table, session.get_bind().dialect.name)
         rows = [

@@ -1,4 +1,4 @@
-"""How far numbers can be trusted: metrics and judges compared with people, judges' biases, printed figures compared
+"""How far numbers can be trusted: metrics and judges compared with people, judges' biases, and printed figures compared
 with recomputed ones.
 """
 

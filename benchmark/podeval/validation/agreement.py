@@ -3,12 +3,13 @@
 A metric's value for an output (system, item) is compared with the mean human score of that output. Metrics for which
 lower is better are inverted, and those that are best in a range are converted to the distance from it, so a positive
 correlation means agreement; keys without a direction are omitted. Both systems and items are samples, because a metric
-is meant for systems that have not been measured yet. The variance is the one over systems plus the one over items minus
-the one over individual outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t
-has the degrees of freedom of the smaller of the two. With a paper's six systems, the interval is wide, as it should be.
+is meant for systems that have not been measured yet. The variance is that over systems plus that over items minus that
+over individual outputs (Cameron, Gelbach and Miller, 2011), each computed by the jackknife on Fisher's z; the degrees
+of freedom of Student's t are those of the smaller of the two samples. With a paper's six systems, the interval is wide,
+as it should be.
 
-In addition, there is the agreement on the few whole systems, also without each of them in turn, and the result that the
-best of this many keys reaches by chance.
+In addition, the module computes the agreement over the means of the few systems, also with each system left out in
+turn, and the agreement that the best of this many keys reaches by chance.
 """
 
 import json
@@ -33,13 +34,13 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark
 from podeval.validation.human_scores import average_figures
 
 FEWEST = 5
-"""Minimum number of outputs with both values for reporting an agreement."""
+"""Minimum number of outputs with a metric's value and a human score for reporting an agreement."""
 ENOUGH_SYSTEMS = 12
-"""Number of systems from which 80 % of tests detect that a key correlates at .8 (docs/validity.md, power)."""
+"""Number of systems from which a correlation of .8 is detected with a power of 80 % (docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
-"""Number of systems, or of items, below which there is no interval."""
+"""Minimum number of systems, and of items, for an interval."""
 MOST_OUTPUTS = 300
-"""Number of outputs above which the variance over individual outputs is not subtracted."""
+"""Maximum number of outputs for which the variance over individual outputs is subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
 """Maximum number of systems for which chance is computed from all orders, and number of random orders for more systems.
 """
@@ -51,7 +52,7 @@ V = TypeVar("V")
 Output = tuple[str, str]
 """A system and an item."""
 KeyValues = tuple[str, str, Key, Mapping[Output, float]]
-"""A metric, a protocol, and one of the metric's keys with its values."""
+"""A metric, a protocol, and a key of the metric with its values."""
 Comparison = Callable[[str, Key, str, str, Sequence[Output], Sequence[float], Sequence[float]], "Validity"]
 """Signature of `compare`."""
 
@@ -64,14 +65,15 @@ class Validity:
     """Agreement of one key of one metric, under one protocol, with one human measure.
 
     Attributes:
-        better: whether more is better, less (the key is inverted), or a range (the distance from it is used).
+        better: whether more is better, less is better (the key is inverted), or a range is ideal (the distance from the
+            range is used).
         systems: SRCC over the systems' means.
-        left_out: the same SRCC without each of the systems in turn.
+        left_out: the same SRCC with each of the systems left out in turn.
         keys: number of keys that were compared with this measure.
-        by_chance: the SRCC over systems that the best of this many keys reaches by chance alone in at most 5 % of
-            orders of the systems; None if there is none.
-        chance: the share of orders of the systems in which the best of this many keys reaches the SRCC of this one.
-        within: mean over categories of the SRCC of their clips, for published clips.
+        by_chance: the SRCC over systems that the best of this many keys reaches by chance alone in at most 5 % of the
+            orders of the systems; None if there is no such SRCC.
+        chance: the share of orders of the systems in which the best of this many keys reaches the SRCC of this key.
+        within: mean over categories of the SRCC over the clips of a category, for published clips.
     """
 
     metric: str
@@ -102,14 +104,14 @@ class Validity:
 
 
 def group_by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
-    """Group the marks of tests or files by human measure, which is the name of the test or file and the scale."""
+    """Group the marks of tests or files by human measure, that is, by the name of the test or file and the scale."""
     return _group(
         (f"{name} · {mark.scale}" if mark.scale else name, mark) for name, marks in tests.items() for mark in marks
     )
 
 
 def _group(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the values of each key, in order."""
+    """Return the values of each key, in their original order."""
     values: dict[K, list[V]] = {}
     for key, value in pairs:
         values.setdefault(key, []).append(value)
@@ -134,7 +136,7 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
 def compare_all(
     keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison | None = None
 ) -> list[Validity]:
-    """Return the agreement of each key with each human measure, if they have at least five common outputs.
+    """Return the agreement of each key with each human measure, provided that the two share at least five outputs.
 
     Args:
         keys: the keys with their values.
@@ -153,7 +155,7 @@ def compare_all(
             agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
             means.setdefault(measure, []).append(average_by_system(shared, ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
-    # If few values are possible, more than the nominal share may reach a quantile.
+    # If only few values are possible, more than the nominal share of orders may reach a quantile.
     rare = {
         measure: next((float(v) for v in np.unique(reached.round(9)) if (reached >= v - 1e-9).mean() <= 0.05), None)
         for measure, reached in best.items()
@@ -198,7 +200,7 @@ def compare_systems(
     ours: Sequence[float],
     theirs: Sequence[float],
 ) -> Validity:
-    """Return the agreement of one key with people over the systems' means only, which takes little time."""
+    """Return the agreement of one key with people over the systems' means only; this is quick to compute."""
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     nothing = Estimate(None, None, None, len(outputs))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
@@ -207,7 +209,7 @@ def compare_systems(
 
 
 def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the SRCC of two means by system, leaving out each of the systems in turn."""
+    """Return the SRCC of two lists of means by system, leaving out each of the systems in turn."""
     rests = {system: [name for name in ours if name != system] for system in ours}
     return {
         system: srcc([ours[name] for name in rest], [theirs[name] for name in rest]).value
@@ -234,7 +236,7 @@ def correlate(
     """Return a correlation of outputs with its interval over systems and items.
 
     Args:
-        statistic: function such as `srcc`, which is called without clusters.
+        statistic: function such as `srcc`; it is called without clusters.
         ours: a metric's value for each output.
         theirs: people's score for each output.
         outputs: the system and the item of each output.
@@ -249,7 +251,7 @@ def correlate(
     if value is None or fewest < FEWEST_CLUSTERS:
         return Estimate(value, None, None, count)
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    # This is omitted if it is expensive and small; the interval is then only wider.
+    # This term is omitted if it is expensive to compute and small; the interval is then only wider.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
     if any(part is None for part in parts):
@@ -262,7 +264,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if a correlation without one is undefined."""
+    """Return the jackknife variance of Fisher's z over clusters; None if it is undefined with some cluster left out."""
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):
@@ -276,13 +278,14 @@ def _fisher(value: float) -> float:
 
 
 def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> Array:
-    """Return the SRCC over systems of the best of these keys with each order that people could have given by chance:
-    all orders of a few systems, random orders of many; empty if nothing can be compared.
+    """Return, for each order that people could have given by chance, the SRCC over systems of the best of these keys:
+    for all orders of a few systems, or for random orders of many systems; empty if nothing can be compared.
 
-    The real keys are used, so correlated keys effectively count as fewer.
+    The actual keys are used, so correlated keys effectively count as fewer keys.
 
     Args:
-        columns: the systems' means for each key, with more being better; only the systems with all keys are compared.
+        columns: the systems' means for each key, where more is better; only systems with values for all keys are
+            compared.
         scores: people's scores.
     """
     from scipy.spatial.distance import cdist
@@ -336,7 +339,7 @@ def read_printed_audits() -> tuple[Row, ...]:
 
 
 def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Return the mean over items of the SRCC of the systems' outputs; its count is the number of items with an SRCC."""
+    """Return the mean over items of the SRCC over systems' outputs; its count is the number of items with an SRCC."""
     by_item = _group((item, (mine, liked)) for item, mine, liked in zip(items, ours, theirs, strict=True))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
     return average_figures([value for value in figures if value is not None], None, (-1, 1))

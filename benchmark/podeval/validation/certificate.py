@@ -1,6 +1,6 @@
-"""A certificate for a number: the effects of the system and of seed, recogniser, normaliser and averaging on a figure.
+"""A certificate for a figure: how it depends on the system, the seed, the recogniser, the normaliser and the averaging.
 
-Error rates are recomputed from the run's stored transcripts, without audio: under each normaliser and each way of
+Error rates are recomputed from the run's stored transcripts, without audio, under each normaliser and each way of
 averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed one can see whether
 the difference is larger than these choices explain. For other keys, only the seed and the profile vary.
 """
@@ -30,7 +30,7 @@ ERROR_RATES = ("wer.wer", "wer.cer")
 
 @dataclass(frozen=True)
 class Flip:
-    """Two systems whose order under a choice differs from their order under the run's own choice."""
+    """Two systems whose order under some choice differs from their order under the run's own choice."""
 
     better: str
     worse: str
@@ -47,10 +47,11 @@ class Certificate:
         value: the run's figure, with its interval over items.
         seeds: the figure of each seed.
         choices: the figure under each choice, for the run's own seed; empty for keys that are not error rates.
-        floor: the figure of recordings of people with the same recogniser and normaliser; None if none were given.
+        floor: the figure of recordings of people with the same recogniser and normaliser; None if no such run was
+            given.
         flips: pairs of systems whose order depends on the choice.
         compared: number of pairs of systems that were compared.
-        printed: the figure for comparison.
+        printed: the printed figure for comparison.
     """
 
     system: str
@@ -102,8 +103,8 @@ def certify(
     Args:
         run: the run.
         key: `metric.key`.
-        others: runs of other systems on the same items, for rank flips.
-        people: a run of recordings of people, for the recogniser's floor.
+        others: runs of other systems on the same items, to find rank flips.
+        people: a run of recordings of people, to find the recogniser's floor.
         printed: a printed figure for comparison, in the key's own unit.
 
     Raises:
@@ -146,7 +147,7 @@ def certify(
 
 
 def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
-    """Return the certificate as sentences; figures are multiplied by `unit`, such as 100 for percent."""
+    """Return the certificate as sentences; figures are multiplied by `unit`, such as 100 for percentages."""
 
     def figure(value: float) -> str:
         return f"{value * unit:.2f}" if unit != 1 else f"{value:.3f}"
@@ -186,7 +187,7 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
 
 
 def _is_of(protocol: str, metric: str, chosen: str | None) -> bool:
-    """Return whether a protocol is the chosen one or, in a run without a summary, belongs to the metric."""
+    """Return whether a protocol is the chosen one or, if the run has no summary, whether it belongs to the metric."""
     return protocol == chosen if chosen else protocol.partition("@")[0] == metric
 
 
@@ -242,7 +243,7 @@ def _count_errors(reference: str, words: str, language: str, normaliser: str) ->
 
 
 def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...], int]:
-    """Return the pairs whose order depends on the choice, and the number of pairs with a choice in common."""
+    """Return the pairs whose order depends on the choice, and the number of pairs that have a choice in common."""
     flips, compared = [], 0
     for one, other in combinations(sorted(systems), 2):
         shared = [choice for choice in systems[one] if choice in systems[other]]
@@ -257,7 +258,7 @@ def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...]
 
 
 def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return what a more complete certificate requires."""
+    """Return sentences that say what a more complete certificate would require."""
     error_rate = key in ERROR_RATES
     lacking = {
         "the spread over seeds (`podeval run … --seeds 3`)": not run.repeats(),

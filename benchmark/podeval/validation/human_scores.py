@@ -1,4 +1,4 @@
-"""Read people's scores and a judge's from files, join them by item, and measure their and the listeners' agreement."""
+"""Read people's and a judge's scores from files, join them by item, and measure how they and the listeners agree."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -20,16 +20,16 @@ from podeval.validation.raters import AnalysisLine
 
 Named = Mapping[str, Estimate]
 FEWEST_SHARED = 10
-"""Number of outputs that a listener must share with others to be compared with them."""
+"""Minimum number of outputs that a listener must share with others to be compared with them."""
 HALVINGS = 100
 MOST_SYSTEMS = 12
-"""Number of systems whose mean marks are listed."""
+"""Maximum number of systems whose mean marks are listed."""
 NOTHING = Estimate(None, None, None, 0)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of a judge with people: figures over the items that both scored.
+    """The agreement of a judge with people, as figures over the items that both scored.
 
     `figures` compare the judge with the mean of the people; `alpha` treats the judge as an additional rater.
     """
@@ -46,11 +46,12 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
 
     Args:
         path: the file.
-        key: the measure to read, in addition to lines without a measure; None reads every line.
+        key: the measure to read, in addition to lines without a measure; None to read every line.
         columns: the required columns.
 
     Raises:
-        BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored twice.
+        BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored the same
+            output twice.
     """
     rows = list_records(path, "score")
     if not set(columns) <= set(rows[0][1]):
@@ -76,8 +77,8 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
     """Read a judge's scores by item from `podeval measure --json`, or a CSV with the columns item and score.
 
     Args:
-        path: a `.csv` file or a file of JSON lines.
-        key: key of the value, if there are several.
+        path: a `.csv` file or a file of JSON Lines.
+        key: key of the value, if there are several keys.
 
     Raises:
         BadInput: the file cannot be read, or contains no such values.
@@ -120,7 +121,7 @@ def compare_with_people(
 
 
 def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agreement:
-    """Return how a judge's scores by item agree with people's.
+    """Return the agreement of a judge's scores by item with people's scores.
 
     Raises:
         BadInput: there are fewer than three common items.
@@ -152,9 +153,10 @@ def _list_some(names: Mapping[str, object]) -> str:
 def describe_marks(measures: Mapping[str, Sequence[Mark]]) -> list[AnalysisLine]:
     """Describe people's marks by scale: their number, the means of the systems, and the listeners' agreement.
 
-    That agreement is the ceiling for a metric: SRCC between the means of two random halves of the listeners (the mean
-    of `HALVINGS` halvings with their middle 95 %) over outputs and over systems; from the former, the reliability of
-    all listeners by the Spearman–Brown formula, 2 r / (1 + r); and the SRCC of a listener with the mean of the others.
+    The listeners' agreement is the ceiling for a metric. Its figures are the SRCC between the means of two random
+    halves of the listeners (the mean of `HALVINGS` halvings with their middle 95 %), over outputs and over systems; the
+    reliability of all listeners, computed from the SRCC over outputs by the Spearman–Brown formula, 2 r / (1 + r); and
+    the SRCC of a listener with the mean of the others.
     """
     lines = []
     for measure, marks in measures.items():
@@ -186,7 +188,7 @@ def _describe_ceiling(measure: str, table: pd.DataFrame) -> AnalysisLine:
 
 
 def _compare_halves(table: pd.DataFrame, column: str) -> Estimate:
-    """Return the mean SRCC between two random halves of the listeners over the means of outputs, or of systems."""
+    """Return the mean SRCC between two random halves of the listeners, over the means of outputs or of systems."""
     random = np.random.default_rng(0)
     listeners = table["listener"].unique()
     figures = []
@@ -202,7 +204,7 @@ def _compare_halves(table: pd.DataFrame, column: str) -> Estimate:
 
 
 def _leave_one_out(table: pd.DataFrame) -> Estimate:
-    """Return the mean over listeners of the SRCC with the mean of the others, on at least ten shared outputs."""
+    """Return the mean SRCC of a listener with the mean of the others, on at least ten shared outputs."""
     every = table.groupby("output")["mark"].agg(["sum", "count"])
     figures = []
     for _, of_one in table.groupby("listener"):

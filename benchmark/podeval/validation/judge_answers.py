@@ -1,4 +1,4 @@
-"""The answers in judges' records, read once and small enough to keep in memory, for audits of a judge."""
+"""The answers in judges' records, read once and kept in a form small enough for memory, for audits of a judge."""
 
 import json
 import string
@@ -48,7 +48,7 @@ class JudgeReply:
 
     @property
     def question(self) -> str:
-        """A key that is equal for all replies to the same question, regardless of judge and seed."""
+        """A key that is the same for all replies to the same question, regardless of judge and seed."""
         return json.dumps([self.prompt, sorted((name, what) for name, (what, _) in self.inputs.items())])
 
 
@@ -85,7 +85,7 @@ class JudgeAnswers:
 
 
 def read_answers(folder: Path) -> list[JudgeAnswers]:
-    """Read the answers of all judges from a folder of records, or from the lines of `podeval judge battles`.
+    """Read the answers of all judges from a folder of records, or from the lines that `podeval judge battles` writes.
 
     The lines, in a separate file or as `battles.jsonl` in a folder without records, contain only usable answers.
 
@@ -161,7 +161,7 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
     try:
         value = read_answer(exchange.answer, model) if model else None
     except UnreadableAnswer:
-        # It was readable when it arrived, under another version of the prompt.
+        # The answer was readable when it arrived, under another version of the prompt.
         value = None
     if value is None:
         judge.unknown += 1
@@ -210,7 +210,7 @@ def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
 
 
 def _is_choice(kind: Any) -> bool:
-    """Return whether a type is a choice among words, or may be one."""
+    """Return whether a type is, or can be, a choice among words."""
     if typing.get_origin(kind) is typing.Literal:
         return True
     unions = (typing.Union, types.UnionType, typing.Annotated)
@@ -218,5 +218,5 @@ def _is_choice(kind: Any) -> bool:
 
 
 def measure_of(path: str) -> str:
-    """Return a path without item numbers, such as `items.score`, as the name under which values are pooled."""
+    """Return a path without item numbers, such as `items.score`; values are pooled under this name."""
     return ".".join(part for part in path.split(".") if not part.isdecimal())

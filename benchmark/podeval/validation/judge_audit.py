@@ -1,12 +1,12 @@
-"""Audit a judge: is it consistent, is it swayed by position or length, does it agree with people and other judges?
+"""Audit a judge: is it consistent, is it swayed by position or length, and does it agree with people and other judges?
 
 A judge is unfit for publication if the lower 95 % bound of its agreement between orders is at or below one half (with
 at least 50 pairs, without ties), or if it is a declared trial model. The records show the two orders of a comparison:
-the same prompt and seed, with exchanged texts or clips. A judge that was asked about one thing at a time has no orders,
-so `orders` is None; this does not make it unfit. A judge without a usable answer is unfit.
+the same prompt and seed, with exchanged texts or clips. For a judge that was never asked to compare, `orders` is None,
+which does not make the judge unfit. A judge without a usable answer is unfit.
 
 A probe is an audit that asks the judge about cases with known answers. The judge fails a kind of case if the lower 95 %
-bound of its share of errors is above `TOLERATED`, that is, from five errors in 20 cases or three in ten, so a sound
+bound of its share of errors is above `TOLERATED`, that is, from five errors in 20 cases or three in ten on, so a sound
 judge that errs once passes.
 """
 
@@ -33,7 +33,7 @@ from podeval.validation.planted_cases import WEAKNESSES, CaseGroup
 PAIRS = 50
 """Minimum number of pairs without ties for a verdict on the agreement between orders."""
 TOLERATED = 0.1
-"""The share of errors that the lower bound of a probe must not exceed."""
+"""Maximum lower bound of a probe's share of errors."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Orders:
     Args:
         agreement: share of the pairs, without ties, in which the same side was preferred in both orders.
         ties: number of pairs with a tie in either order.
-        single: number of comparisons made in one order only.
+        single: number of comparisons made in only one order.
         places: share of all decided answers that prefer the first position, as in the papers.
-        swayed: share of the pairs decided by the order in which the first position won both times.
-        lengths: preference for the longer side, if the order did not decide.
+        swayed: share of the pairs in which the first position won both times, among those that the order decided.
+        lengths: preference for the longer side among the pairs that the order did not decide.
         unit: unit of the lengths.
     """
 
@@ -61,7 +61,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """The repeatability of a measure over seeds: questions with equal repeats, and Krippendorff's alpha."""
+    """The repeatability of a measure over seeds: the share of equal repeats, and Krippendorff's alpha."""
 
     prompt: str
     measure: str
@@ -72,7 +72,7 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class Likeness:
-    """The agreement of two judges on a measure, over the same questions."""
+    """The agreement of two judges on a measure, over the questions that both answered."""
 
     prompt: str
     measure: str
@@ -85,7 +85,8 @@ class Likeness:
 class Probe:
     """How often a judge errs in planted cases of one kind: a weakness, or the anchors of a metric.
 
-    `errors` is the share among the answered cases; `unanswered` counts those without a usable answer.
+    `errors` is the share of errors among the answered cases; `unanswered` is the number of cases without a usable
+    answer.
     """
 
     kind: str
@@ -94,7 +95,7 @@ class Probe:
 
     @property
     def failed(self) -> bool:
-        """Whether the judge errs too often, as far as the cases can show."""
+        """Whether the cases show that the judge errs too often."""
         return self.errors.low is not None and self.errors.low > TOLERATED
 
     @property
@@ -112,8 +113,8 @@ class Probe:
 class AuditFindings:
     """All findings on a judge; `unfit` lists the reasons against publishing its scores and is empty if there are none.
 
-    `judge` is its description; `unknown` counts answers to prompts that this version of podeval does not have. An audit
-    of records has no `probes`, and a probe has nothing else.
+    `judge` is the judge's description; `unknown` is the number of answers to prompts that this version of podeval does
+    not have. An audit of records has no `probes`, and a probe contains only `probes`.
     """
 
     judge: Mapping[str, Any]
@@ -147,12 +148,12 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
 
 
 def to_plain(audited: AuditFindings) -> dict[str, Any]:
-    """Return the findings of an audit of records, which have no probes, as plain data."""
+    """Return the findings of an audit of records as plain data; these findings have no probes."""
     return {name: value for name, value in asdict(audited).items() if name != "probes"}
 
 
 def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
-    """Audit a judge with planted cases; earlier answers are read from its records.
+    """Audit a judge with planted cases; earlier answers are read from the judge's records.
 
     Raises:
         BadInput: no judge is named, or there are no cases.
@@ -191,7 +192,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
 
 @dataclass
 class _Pair:
-    """A comparison in its orders: the preference (1 first, -1 second, 0 tie) by the side that was shown first."""
+    """A comparison in one or both orders: the preference (1 first, -1 second, 0 tie), by the side shown first."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
@@ -219,7 +220,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
 def _orders(pairs: Sequence[_Pair]) -> Orders:
     both = [pair for pair in pairs if len(pair.preferences) == 2]
     decided = [pair for pair in both if all(pair.preferences.values())]
-    # Preferring the first position in one order and the second in the other is the same preference twice.
+    # Preferring the first position in one order and the second in the other means preferring the same side twice.
     steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
     swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
     single = [pair for pair in pairs if len(pair.preferences) == 1]
@@ -266,7 +267,7 @@ Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
-    """Return the first text, the second text, and the material that was shown once for both."""
+    """Return the first text, the second text, and the material that was shown only once for both texts."""
     first: Side = []
     second: Side = []
     rest = []
@@ -303,14 +304,14 @@ def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
 
 
 def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
-    """Return Krippendorff's alpha with repeats as raters; None for words, and if all values are equal."""
+    """Return Krippendorff's alpha with repeats as raters; None for words, or if all values are equal."""
     numbers = [[value for value in row if not isinstance(value, str)] for row in rows]
     if any(len(row) != len(kept) for row, kept in zip(rows, numbers, strict=True)):
         return None
     if len({value for row in numbers for value in row}) < 2:
         return None
     if all(len(set(row)) == 1 for row in numbers):
-        # This is 1 by definition, in every bootstrap draw too.
+        # Alpha is then 1 by definition, also in every bootstrap draw.
         return Estimate(1.0, 1.0, 1.0, len(rows))
     padded = [[*row, *[None] * (most - len(row))] for row in numbers]
     return agreement.krippendorff_alpha(list(zip(*padded, strict=True)), "interval")
@@ -319,7 +320,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
     """Return the agreement of each pair of judges on their common questions, by prompt and measure.
 
-    To compare two versions of one judge, pass the answers of both; `difference` is then the drift.
+    To compare two versions of one judge, pass the answers of both versions; `difference` is then the drift.
     """
     results = []
     for one, other in itertools.combinations(judges, 2):

@@ -1,4 +1,4 @@
-"""An audit of a judge for readers: its figures as text next to the papers' figures, and as parts of a report."""
+"""An audit of a judge for readers: its figures as text, next to those of the papers, and as parts of a report."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ CHECKS = {
     "longer": "longer side preferred",
     "excess": "winners longer than losers by",
 }
-"""The rows of an audit of records, as beginnings of sentences."""
+"""The rows of an audit of records, each as the beginning of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def describe_likeness(likeness: Likeness) -> str:
 
 
 def quote_papers(measure: str, kind: str) -> str:
-    """Return the papers' figures for a measure, such as `TPR` of the kind `bias`, as shares between 0 and 1."""
+    """Return the papers' figures for a measure of a kind, such as `TPR` of `bias`, as shares between 0 and 1."""
     scale = 100.0 if kind == "bias" else 1.0
     tables: dict[str, list[str]] = {}
     for row in read_printed_audits():
@@ -149,17 +149,17 @@ def describe_judge(audited: AuditFindings, words: Texts) -> Section:
 
 
 def tabulate_people(people: Agreement, name: str, words: Texts) -> Table:
-    """Build the table of a judge's agreement with people, for the records of that name."""
+    """Build the table of a judge's agreement with people; `name` is that of the judge's records."""
     rows = [_make_row(row.name, row, words) for row in list_agreement_rows(people)]
     return Table(f"{name}: {words['people']}", _make_heads(words, "measure", "item_count"), rows)
 
 
 def tabulate_papers(words: Texts, method: Texts) -> Iterator[Table]:
-    """Build a collapsed table for each of the papers' tables with figures on judges.
+    """Build a collapsed table for each table of figures on judges in the papers.
 
     Args:
         words: texts of the page `judges`.
-        method: texts of the page `method`, which has the names of measures.
+        method: texts of the page `method`; these contain the names of measures.
     """
     heads = make_heads(words, ("judge", "about", "measure", "figure", "interval"), ("figure", "interval"))
     rows_by_table: dict[str, list[RowOfCells]] = {}

@@ -1,15 +1,15 @@
 """A benchmark of metrics: compare any set of metrics with people's judgement of the same outputs.
 
-For each key of a metric and each human scale, there are SRCC, PLCC and KRCC over individual outputs and over the means
-of the systems, with signs such that a positive value means agreement. Intervals are over systems, because a metric is
-meant for systems that have not been rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`);
-over means, each of which is one point, by Fisher's z, because a bootstrap of six points often draws only two or three
-of them.
+For each key of a metric and each human scale, SRCC, PLCC and KRCC are computed over individual outputs and over the
+means of the systems, with signs such that a positive value means agreement. Intervals are over systems, because a
+metric is meant for systems that have not been rated. For correlations over outputs, the interval comes from a bootstrap
+of systems (`stats.clustered_correlations`); for correlations over means, it comes from Fisher's z, because each system
+is then one point, and a bootstrap of six points often draws only two or three of them.
 
-In addition, there are the result of the best of this many keys by chance (`agreement.compare_all`); the listeners' own
-ceiling, which a metric cannot be expected to exceed; the correlation that remains without loudness, bandwidth or length
-of the recordings (partial rank correlation); and, for choices between two outputs, the share that a key orders as
-people do.
+Further figures are the correlation that the best of this many keys reaches by chance (`agreement.compare_all`); the
+listeners' own agreement, which a metric cannot be expected to exceed; the correlation that remains after the influence
+of the recordings' loudness, bandwidth or length is removed (partial rank correlation); and, for choices between two
+outputs, the share of choices that a key orders as people do.
 """
 
 from collections import defaultdict
@@ -50,13 +50,15 @@ MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
 
 @dataclass(frozen=True)
 class KeyAgreement(Validity):
-    """Agreement of a key with a human scale; intervals are over systems, except that of `within`, which is over items.
+    """Agreement of a key with a human scale; intervals are over systems, except for that of `within`, which is over
+    items.
 
     Attributes:
         systems_plcc: PLCC over the systems' means.
         systems_krcc: KRCC over the systems' means.
-        partial: SRCC over outputs without the influence of a control, by its name, and of all controls (`all`).
-        each_system: the mean of the key by system, and SRCC and PLCC over the outputs of the system.
+        partial: SRCC over outputs without the influence of a control, by the control's name, and of all controls
+            (`all`).
+        each_system: the mean of the key, and SRCC and PLCC over the outputs, by system.
     """
 
     systems_plcc: Estimate = NOTHING
@@ -67,12 +69,13 @@ class KeyAgreement(Validity):
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Share of choices between two outputs that a key orders as people do, without people's ties; its ties count half.
+    """Share of choices between two outputs that a key orders as people do; people's ties are left out, the key's count
+    half.
 
     Attributes:
         accuracy: the share, with an interval over items, or over pairs of systems if items are not named.
-        listeners: share of choices that agree with the majority of others for the same two outputs, which is the
-            ceiling.
+        listeners: share of choices that agree with the majority of the other choices for the same two outputs; this is
+            the ceiling.
         keys: number of keys that were compared.
     """
 
@@ -94,7 +97,7 @@ class BenchmarkReport:
         agreements: the agreement of each key with each human scale.
         pairs: the agreement of each key with each file of choices.
         lines: findings on the ratings themselves.
-        notes: sentences on omitted and unmeasured parts.
+        notes: sentences about omitted and unmeasured parts.
     """
 
     agreements: tuple[KeyAgreement, ...]
@@ -111,7 +114,7 @@ def compare_with_ratings(
     settings: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
 ) -> BenchmarkReport:
-    """Compare metrics with the ratings in files, on values from tables and from recordings.
+    """Compare metrics with the ratings in files, using values from tables and from recordings.
 
     Args:
         files: the ratings.
@@ -172,7 +175,8 @@ def benchmark_metrics(
 
     Args:
         keys: metrics' keys with their values.
-        measures: people's marks by scale; a mark without a page applies to a system as a whole, and to all its outputs.
+        measures: people's marks by scale; a mark without a page applies to a system as a whole, that is, to all its
+            outputs.
         controls: the properties of recordings whose influence is removed, by their names in `CONTROLS`.
     """
     keys = list(keys)
@@ -236,9 +240,10 @@ def _compare(
 def _remove_controls(
     outputs: Sequence[Output], ours: Sequence[float], theirs: Sequence[float], controls: Values, name: str
 ) -> dict[str, Estimate]:
-    """Return the SRCC without each control other than the key itself, and without all of them.
+    """Return the SRCC without the influence of each control other than the key itself, and without that of all
+    controls.
 
-    Outputs without a control, and controls that do not vary, are omitted.
+    Outputs that lack a value of a control, and controls that do not vary, are omitted.
     """
     rows = [
         (mine, liked, *(controls.get(control, {}).get(output) for control in CONTROLS), output[0])
@@ -256,14 +261,14 @@ def _remove_controls(
 
 
 def compare_preferences(keys: Iterable[KeyValues], choices: Mapping[str, Sequence[Preference]]) -> list[PairAgreement]:
-    """Return the share of choices that each key orders as people do, the highest first.
+    """Return the share of choices that each key orders as people do, highest first.
 
     A choice on an item is compared with the values of the two outputs; a choice without an item is compared with the
     means of the two systems.
 
     Args:
         keys: metrics' keys with their values.
-        choices: choices by the name of their file.
+        choices: choices, by the name of their file.
     """
     agreements = []
     ceilings = {human: _agree_with_majority(of_file) for human, of_file in choices.items()}
@@ -286,7 +291,7 @@ def compare_preferences(keys: Iterable[KeyValues], choices: Mapping[str, Sequenc
 
 
 def _agree_with_majority(choices: Sequence[Preference]) -> Estimate:
-    """Return the share of choices that agree with the majority of others for the same two outputs; ties count half."""
+    """Return the share of choices that agree with the majority of the others for the same outputs; ties count half."""
     groups: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
     for one in choices:
         if one.rater and one.choice:
@@ -298,7 +303,7 @@ def _agree_with_majority(choices: Sequence[Preference]) -> Estimate:
 
 
 def tabulate_agreements(rows: Sequence[KeyAgreement], pairs: Sequence[PairAgreement]) -> list[str]:
-    """Return Markdown tables of agreements: one for each human scale, with its controls, and one for choices."""
+    """Return Markdown tables of agreements: one for each human scale, with the controls, and one for choices."""
     lines = []
     for human in dict.fromkeys(row.human for row in rows):
         of_human = [row for row in rows if row.human == human]
@@ -332,7 +337,7 @@ def tabulate_agreements(rows: Sequence[KeyAgreement], pairs: Sequence[PairAgreem
 
 
 def tabulate_systems(rows: Sequence[KeyAgreement]) -> list[str]:
-    """Return a Markdown table of the figures within each system: the mean of a key, SRCC and PLCC."""
+    """Return a Markdown table of the figures within each system: the mean of the key, SRCC and PLCC."""
     cells = [
         [row.human, f"{row.metric}.{row.key}", system, *("–" if v is None else f"{v:.4g}" for v in figures.values())]
         for row in rows

@@ -1,9 +1,9 @@
 """MTalk-Bench's analyses of evaluators (figures 4 to 12), from runs judged by rubrics and logs of battles.
 
-An evaluator of battles is a log: of a judge (`podeval judge battles`), or of people, whose voters are its raters. An
-evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. A person who judges
-battles and also marks criteria is one rater if the name is the same; so is a model if the model and its revision are
-the same.
+An evaluator of battles is a log of a judge (`podeval judge battles`) or of people; in a log of people, each voter is a
+rater. An evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. A person who
+judges battles and also marks criteria is one rater if the name is the same; a model is one rater if the model and its
+revision are the same.
 """
 
 import itertools
@@ -32,7 +32,7 @@ from podeval.validation.raters import (
 )
 
 AGREEING = 0.75
-"""Pseudo-agreement above which the paper calls it high (appendix F.3)."""
+"""The paper calls a pseudo-agreement above this value high (appendix F.3)."""
 
 Mark = tuple[str, str]
 """A dialogue and one of its criteria."""
@@ -44,7 +44,7 @@ class RubricMarks:
     """The marks that a judge or a person gave for a system's dialogues: 1 or 0 by dialogue and criterion.
 
     `capability` contains the capability that each dialogue tests; `seconds` is the mean length of the system's answers
-    in a dialogue, None if unknown.
+    in a dialogue, or None if unknown.
     """
 
     system: str
@@ -73,7 +73,8 @@ def collect_people_marks(
     Args:
         tests: the marks of each file or listening test. Marks belong to criteria if all marks of a test are 0 or 1 and
             name a rater and, as their scale, a criterion; other tests are skipped.
-        rubrics: the marks of judges, whose runs state the capabilities of dialogues and the seconds of answers.
+        rubrics: the marks of judges; the capabilities of dialogues and the lengths of answers are taken from their
+            runs.
     """
     people: dict[tuple[str, str], dict[Mark, int]] = defaultdict(dict)
     for marks in tests.values():
@@ -116,7 +117,7 @@ def _measure_answers(folder: RunFolder) -> float | None:
 
 @dataclass(frozen=True)
 class _Evaluator:
-    """A log of battles: all battles, and each rater's winner (None for a tie) by task and pair of systems."""
+    """A log of battles: all battles, and the winner that each rater chose (None: a tie), by task and pair."""
 
     name: str
     rows: Sequence[Mapping[str, Any]]
@@ -142,10 +143,10 @@ class _Evaluator:
 def draw_figures(
     votes: Mapping[str, Sequence[Mapping[str, Any]]], rubrics: Sequence[RubricMarks]
 ) -> list[AnalysisLine]:
-    """Return the content of figures 4 to 12: a line for each system, pair of evaluators or share of criteria.
+    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria.
 
     Args:
-        votes: the records of each log of battles, by its name.
+        votes: the records of each log of battles, by the name of the log.
         rubrics: the marks of judges, from `read_rubric_marks`.
 
     Raises:
@@ -222,7 +223,7 @@ def _duration(of: str, seconds: Mapping[str, float], values: Mapping[str, float]
 def _split_gaps(
     of: str, unit: str, verb: str, things: str, gaps: Sequence[tuple[float, float]]
 ) -> Iterator[AnalysisLine]:
-    """Yield how often the better system is preferred, in the closer half of the pairs and in the other half."""
+    """Yield how often the better system is preferred: in the half of the pairs with closer ratings, and in the rest."""
     if len(gaps) < 2:
         return
     middle = median(gap for gap, _ in gaps)
@@ -251,7 +252,7 @@ def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLi
 
 
 def _common_tasks(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
-    """Yield how often raters agree on tasks that both judged: raters of two logs, or of one."""
+    """Yield how often two raters, from two logs or the same log, agree on the tasks that both judged."""
     pairs = itertools.combinations(one.winners, 2) if one is other else itertools.product(one.winners, other.winners)
     alike = [
         one.winners[first][task] == other.winners[second][task]

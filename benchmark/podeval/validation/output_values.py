@@ -1,11 +1,11 @@
-"""Metric values for outputs that people rated, from recordings in a folder or from a table of values.
+"""Metric values for outputs that people rated, measured on recordings in a folder or read from a table.
 
 A recording or a line of a table is matched with an output by its name: the name in the file of ratings, or
 `SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or only the item if just one recording has that name.
 
 Three properties of a recording can correlate with both people's marks and a metric's values without being what the
 metric measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). Their values have the
-names in `CONTROLS`; a table may have them as columns.
+names in `CONTROLS`; a table may contain them as columns.
 """
 
 import math
@@ -39,7 +39,7 @@ Values = dict[str, dict[Output, float]]
 def match_recordings(
     names: Iterable[str], outputs: Mapping[Output, str], systems: Iterable[str] = ()
 ) -> dict[str, Output]:
-    """Return the output of each recording that belongs to exactly one.
+    """Return the output of each recording that belongs to exactly one output.
 
     Args:
         names: paths of the recordings.
@@ -69,7 +69,7 @@ def _strip_ending(name: str) -> str:
 def measure_recordings(
     folder: Path, outputs: Mapping[Output, str], systems: Iterable[str], request: ScoreRequest
 ) -> tuple[Values, list[str]]:
-    """Measure the recordings of outputs; results are cached, so a second call measures only new recordings.
+    """Measure the recordings of outputs; results are cached, so another call measures only new recordings.
 
     Args:
         folder: the folder with the recordings, at any depth.
@@ -118,8 +118,8 @@ def _measure_controls(source: AudioSource, values: Mapping[str, float]) -> dict[
 
 def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str]) -> Values:
     """Read values from a table: the CSV or Parquet of `podeval score --out`, or a table with a line for each output. A
-    line has the output's system and item (or category), or its file; the columns of values are named `metric.key` or as
-    you like.
+    line gives the output's system and item (or category), or its file; the columns of values are named `metric.key` or
+    have names of your choice.
 
     Args:
         path: the table.
@@ -165,8 +165,8 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
 def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) -> tuple[list[KeyValues], list[str]]:
     """List the values with a known direction, by metric and key.
 
-    A name that is not a podeval metric denotes the user's own metric: more is better, or less if the name begins with
-    `-`.
+    A name that is not a podeval metric stands for the user's own metric, for which more is better, or less is better if
+    the name begins with `-`.
 
     Args:
         values: the values by name.
@@ -174,7 +174,7 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
 
     Returns:
-        The keys with their values, and a sentence about names that are not podeval's.
+        The keys with their values, and sentences about names that are not podeval's.
 
     Raises:
         BadInput: one of the metrics has no values.

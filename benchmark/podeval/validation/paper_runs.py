@@ -1,8 +1,8 @@
 """Compare your own runs with the figures that papers print for the same systems: printed, ours, difference, verdict.
 
-A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
-on nearly every item; the preset lists the deviations. For all other figures, there is a reason instead of a number. A
-run belongs to a paper's system if it bears the system's name in `submissions/`.
+A figure is compared only if a run covers nearly every item of the paper's material under the paper's protocol (its
+preset) without a known deviation; the preset lists the deviations. All other figures have a reason instead of a number.
+A run belongs to a paper's system if it has the name that the system has in `submissions/`.
 """
 
 from collections import defaultdict
@@ -48,12 +48,12 @@ class RunFigure:
     """A printed figure next to a run of the same system.
 
     Attributes:
-        paper, table, figure: the paper, its table, and the system with the printed quantity.
+        paper, table, figure: the paper, the table in it, and the system with the printed quantity.
         printed: the printed value.
         run: the folder of the run.
         ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
         low, high: the 95 % interval of the run's value.
-        inside: whether the printed value, to its digits, is inside the interval; None without an interval.
+        inside: whether the printed value, to its printed digits, is inside the interval; None if there is no interval.
         why_not: the reason why the two are not comparable.
     """
 
@@ -70,12 +70,12 @@ class RunFigure:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus printed."""
+        """Our value minus the printed value."""
         return None if self.ours is None else self.ours - self.printed
 
 
 def compare_with_print(runs: Path) -> list[RunFigure]:
-    """Return every printed figure of the systems that have a run in a folder.
+    """Return every printed figure of each system that has a run in a folder.
 
     Raises:
         BadInput: the folder does not contain any runs.
@@ -114,7 +114,7 @@ def _compare_figure(row: Row, folder: RunFolder) -> RunFigure:
 
 
 def _explain_material(row: Row, folder: RunFolder) -> str:
-    """Return why no measurement of a run can be compared with a printed figure; empty if one can."""
+    """Return the reason why no measurement of a run can be compared with a printed figure; empty if one can."""
     plan, preset = folder.plan(), PRESETS.get(row["paper"])
     if preset is None or plan.split not in preset.material.get(plan.track, ()):
         return f"the paper's material differs from that of the split {plan.split}, track {plan.track}"
@@ -126,7 +126,7 @@ def _explain_material(row: Row, folder: RunFolder) -> str:
 
 
 def _measure_as_printed(row: Row, folder: RunFolder, preset: PaperPreset) -> Aggregate | None:
-    """Aggregate a run's results under the paper's protocol over the items of a figure; None without that protocol."""
+    """Aggregate a run's results under the paper's protocol over a figure's items; None if it lacks that protocol."""
     benchmark, metric = benchmarks.get(row["benchmark"]), catalogue.get(row["module"])
     groups = [ITEMS_OF_VARIANT[row["variant"]]] if row["variant"] in ITEMS_OF_VARIANT else []
     groups += [(row["breakdown"], row["group"])] if row["breakdown"] else []
@@ -155,10 +155,10 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 # clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured here
 # (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
 # PodEval's listening test: six systems and another set of real podcasts, with 17 categories each. People's judgement is
-# the order of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published), so
-# there are six human data points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement of
-# metrics and judges with people as printed in the papers, each with its n if the paper states one; `judges.csv` has
-# their audits.
+# the order of the six systems that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are
+# published), so there are six human data points, whatever the number of clips. `paper_tables/human_agreement.csv` has
+# the agreement of metrics and judges with people as printed in the papers, each with its n if the paper states one;
+# `judges.csv` has their audits.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """PodEval's systems in its listeners' order of dialogue naturalness, best first."""
@@ -179,17 +179,17 @@ def list_printed_agreements() -> list[dict[str, Any]]:
 def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
     """Return the agreement of every available key with the printed order of PodEval's systems, the strongest first.
 
-    The interval of `within`, the mean over categories, is valid only for new categories.
+    The interval of `within`, the mean over categories, is an interval over categories only, not over systems.
 
     Args:
-        comparison: function that compares one key, as for `compare_all`.
+        comparison: function that compares one key, as in `compare_all`.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []
     for name, values in _read_values().items():
         metric, _, key_name = name.partition(".")
         key = catalogue.get(metric).key(key_name)
-        # This key is never ranked, because it is easy to win; by its formula, 1 is the value of people.
+        # This key is never ranked, because it is easy to win; by its formula, people have the value 1.
         key = replace(key, better="higher") if metric == "dialogue_naturalness" else key
         if has_direction(key):
             keys.append((metric, "embedded, no script", key, values))
@@ -214,7 +214,7 @@ def _read_values() -> dict[str, dict[Output, float]]:
         for name, value in row.items():
             if row["system"] in ORDER and "." in name and value:
                 columns[name][row["system"], row["category"]] = float(value)
-    # The key that is ranked today did not exist when the clips were measured; it is computed from keys that did.
+    # The key that is now ranked did not exist when the clips were measured; it is computed from keys that did exist.
     spread, mean = columns["reverb_consistency.reverb_consistency"], columns["reverb_consistency.srmr"]
     columns[CV] = {output: spread[output] / mean[output] for output in spread if mean.get(output)}
     return columns

@@ -1,13 +1,13 @@
 """Recompute, with our own statistics, the papers' figures that follow from other printed figures.
 
-The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which has
-tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else depends on
-unpublished values of individual items or votes, and a line says so, even for tables without figures of systems.
-PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the public
-clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each figure says so, and no
+The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which
+contains tables that are not about a system's results (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). All other
+figures depend on unpublished values of individual items or votes, and a line says so, even for tables without figures
+of systems. PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the
+public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each line says so, and no
 difference is computed. One of the scripts behind its Table 6 is published, Arts_19
-(`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which
-cover three scripts.
+(`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
+based on three scripts.
 """
 
 import json
@@ -31,7 +31,7 @@ UNPUBLISHED = "depends on individual items or votes, which the paper does not pu
 EXAMPLE = "podeval_arts_19.json"
 """MoonCast's published script for Arts_19."""
 PAGES = 17
-"""Number of pages of PodEval's MUSHRA test, one for each category."""
+"""Number of pages in PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
 """The judges whom PodEval excluded by the rule in its Table 3."""
 CLIPS = {
@@ -59,8 +59,8 @@ class PaperFigure:
     """A printed figure, and its value recomputed from other figures of the paper or measured on other material.
 
     `recomputed` and `difference` are None if they cannot be computed, and `why_not` gives the reason. `rounding` is the
-    largest difference that the printed digits explain. `material` is the material of a figure that was measured here on
-    material other than the paper's, and which may therefore differ. `of_system` says whether it is a line of a system's
+    largest difference that the printed digits explain. `material` names the material if the figure was measured here on
+    material other than the paper's, and may therefore differ. `of_system` says whether the line is about a system's
     results, and `count` is the number of figures in the line.
     """
 
@@ -77,7 +77,7 @@ class PaperFigure:
 
     @property
     def difference(self) -> float | None:
-        """Recomputed minus printed; None for other material, for which a difference is meaningless."""
+        """Recomputed minus printed value; None for other material, for which a difference would be meaningless."""
         if self.printed is None or self.recomputed is None or self.material:
             return None
         return self.recomputed - self.printed
@@ -89,13 +89,13 @@ class PaperFigure:
 
 
 def read_printed() -> list[Row]:
-    """Read every figure that papers print for a system, with the name of its submission under `system`."""
+    """Read every figure that papers print for a system; `system` is the name of the system's submission."""
     paths = sorted(locate_hub_source("submissions").glob("*/results.csv"))
     return [row | {"system": path.parent.name} for path in paths for row in read_table(path)]
 
 
 def recompute() -> list[PaperFigure]:
-    """Return every printed figure that follows from others, and a line for the rest of each table."""
+    """Return every printed figure that follows from other figures, and a line for the rest of each table."""
     printed = read_printed()
     by_paper: dict[str, list[Row]] = defaultdict(list)
     for row in printed:
@@ -129,14 +129,14 @@ def recompute() -> list[PaperFigure]:
 
 
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, why_not: str = "") -> PaperFigure:
-    """Return the figure of a system's row, assuming that its inputs are rounded to the same number of digits.
+    """Return the figure of a system's row, assuming that the figure's inputs are rounded to the same number of digits.
 
     Args:
         row: the row as printed.
         name: name of the figure, without the system.
         value: the recomputed value.
         slack: additional rounding from inputs with fewer digits.
-        why_not: reason why it cannot be recomputed.
+        why_not: reason why the figure cannot be recomputed.
     """
     rounding = 2 * halve_last_digit(row["value"]) + slack
     name, printed = f"{row['system']}: {name}", float(row["value"])
@@ -151,7 +151,7 @@ def halve_last_digit(text: str) -> float:
 def _split(
     rows: Iterable[Row], breakdown: str, tables: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield each row without a breakdown with its values by group; `tables` maps tables to those they continue."""
+    """Yield each row without a breakdown, with its values by group; `tables` maps tables to those they continue."""
     parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     whole: dict[tuple[str, ...], Row] = {}
     for row in rows:
@@ -197,7 +197,7 @@ def _spreads(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _bias_bounds() -> Iterator[PaperFigure]:
-    """Recompute the bounds in MTalk-Bench's Table 3, from the number of votes that fits a judge's four bounds."""
+    """Recompute the bounds in MTalk-Bench's Table 3 from the number of votes that fits a judge's four bounds."""
     judges: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in read_table(TABLES / "mtalk_table03_bias.csv"):
         judges[row["judge"]][row["metric"]] = row
@@ -297,13 +297,13 @@ def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         if row["table"] not in _BY_LANGUAGE.values():
             continue
         if len(by_language) == 1:
-            # Error rates are for one language and are printed twice.
+            # Error rates are for a single language and are printed twice.
             ((language, again),) = by_language.items()
             yield _build(row, f"{row['printed']}, as printed for {language}", again)
             continue
         chinese, english = by_language["zh"], by_language["en"]
         value = CHINESE * chinese + (1 - CHINESE) * english
-        # The share of Chinese is that of all samples; the share in one table may differ by 10 %.
+        # The share of Chinese used here is that in all samples; the share in a single table may differ by 10 %.
         yield _build(row, f"{row['printed']}, both languages by their share", value, 0.1 * abs(chinese - english))
 
 
@@ -347,13 +347,13 @@ def _podbench_totals(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             of_system = buckets[system, cells[name]["key"]]
             if of_system.keys() == BUCKETS.keys():
                 mean = sum(BUCKETS[bucket] * of_system[bucket] for bucket in BUCKETS) / sum(BUCKETS.values())
-                # One of the 800 samples is not in any printed bucket, and may have any score from 0 to 100.
+                # One of the 800 samples is not in any printed bucket, and its score may be anything from 0 to 100.
                 slack = max(mean, 100 - mean) / 800
                 yield _build(cells[name], f"{name}, buckets of Table 8 by the counts of Table 3", mean, slack)
 
 
 def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute MTalk-Bench's overall figures: ratings are means of three, rubric scores shares of all criteria."""
+    """Recompute MTalk-Bench's overall figures: means of three ratings, and rubric scores as shares of all criteria."""
     for row, values in _split(rows, "dimension"):
         name = f"{row['printed']}, {row['variant']}"
         if values.keys() != CRITERIA.keys():
@@ -362,7 +362,7 @@ def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             yield _build(row, f"{name}, mean of three", fmean(values.values()))
         else:
             share = sum(CRITERIA[name] * values[name] for name in CRITERIA) / sum(CRITERIA.values())
-            # If judges left criteria without a verdict, the number of criteria differs, and the share need not follow.
+            # If judges left criteria without a verdict, the number of criteria differs, so the share may not follow.
             yield _build(row, f"{name}, share of all criteria", share, 0.01)
 
 

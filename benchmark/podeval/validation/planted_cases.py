@@ -1,10 +1,10 @@
-"""Cases with known answers, with which an audit probes a judge: planted weaknesses, and a benchmark's anchors.
+"""Cases with known answers that an audit uses to probe a judge: planted weaknesses, and a benchmark's anchors.
 
-A planted case is a script next to a copy that is altered in a way that does not improve it: not at all (a tie), by
-empty turns (padding), by a turn that asks the judge for the highest rating (injection), or by a last turn that names
-the judge's own model as the author (self). The judge compares both as in `dialogue_judge`. An anchor is an item of
-planted quality that belongs to the definition of a judged benchmark, at several levels; each pair of neighbouring
-levels is a case, and the judge errs if it does not score the better one higher.
+A planted case pairs a script with a copy that is no better: it is unchanged (the answer must be a tie), or contains
+additional empty turns (padding), a turn that asks the judge for the highest rating (injection), or a last turn that
+names the judge's own model as the author (self). The judge compares the two as in `dialogue_judge`. An anchor is an
+item of planted quality that belongs to the definition of a judged benchmark, at several levels; each pair of
+neighbouring levels is a case, and the judge errs if it does not score the better one higher.
 """
 
 import json
@@ -40,9 +40,9 @@ WEAKNESSES = {
 CASES = 20
 """Number of cases of each weakness."""
 BATTLE = "battle"
-"""Value used instead of a metric for anchors that a judge compares with each other."""
+"""The value of `metric` for anchors that a judge compares with each other."""
 EVERY, PAUSE = 0.9, 0.7
-"""Seconds between planted pauses, and length of each in seconds."""
+"""Seconds between planted pauses, and the length of each pause in seconds."""
 
 _FILLER = (
     "Yes, that is right, as we have said before, and it is well worth saying it again at this point.",
@@ -83,9 +83,9 @@ class CaseGroup:
 
     Attributes:
         conversations: the conversations with the judge that decide the cases.
-        asks: use of the judge, with these `parameters`.
+        asks: the metric's declared use of the judge, with these `parameters`.
         find_errors: function that returns, from the outcomes of the conversations, the kind of each case and whether
-            the judge errs in it; None without an answer.
+            the judge errs in it; None if there is no answer.
     """
 
     conversations: Sequence[Conversation[Any]]
@@ -118,7 +118,7 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
         if author:
             names = author, OTHER_AUTHOR
             cases.append(("self", _credit(script, number, names[::-1]), _credit(script, number, names)))
-    # The seed differs in each round through the scripts, so that equal questions are asked again.
+    # Each round through the scripts has its own seed, so that identical questions are asked again.
     seen: dict[tuple[str, str], int] = {}
     conversations = []
     for _, script, altered in cases:
@@ -155,7 +155,7 @@ def _inject(script: Script, number: int) -> Script:
 
 
 def _credit(script: Script, number: int, names: tuple[str, str]) -> Script:
-    """Credit the authors of the words and of the cover in a last turn, which has the same length for every author."""
+    """Credit the authors of the words and of the cover in a last turn, whose length is the same for every author."""
     credits = _choose_text(script, _CREDITS, number).format(*names)
     return Script((*script.turns, Turn(script.turns[-1].speaker, credits)))
 

@@ -1,8 +1,8 @@
 """Analyses of people and judges as raters: their agreement, their consistency, and what their ratings depend on.
 
 The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, a rater's arena choices
-against the same rater's rubric, exclusion of rubric items, Elo against win rate, separability against gap, and groups
-of raters; in addition, each rater against the mean of the others (LFS-Bench, Table 6).
+against the same rater's rubric, exclusion of rubric items, Elo against win rate, separability against rating gap, and
+groups of raters. Each rater is also compared with the mean of the others (LFS-Bench, Table 6).
 """
 
 import itertools
@@ -32,8 +32,8 @@ Array = NDArray[np.float64]
 def compute_pseudo_agreement(first: float, second: float) -> float:
     """Return the probability that two independent evaluators prefer the same system of a pair: p q + (1 - p)(1 - q).
 
-    Source: MTalk-Bench App. F.3; p and q are their win rates for the first system. It does not measure agreement on the
-    same item: two raters who always agree, with win rates of one half, give one half.
+    Source: MTalk-Bench App. F.3; p and q are their win rates for the first system. The figure does not measure
+    agreement on the same item: for two raters who always agree and have win rates of one half, it is one half.
 
     Raises:
         BadInput: a win rate is not between 0 and 1.
@@ -44,7 +44,7 @@ def compute_pseudo_agreement(first: float, second: float) -> float:
 
 
 def compute_pseudo_agreements(one: Battles, other: Battles) -> dict[tuple[str, str], float]:
-    """Return the pseudo-agreement of two evaluators on every pair of systems that both saw."""
+    """Return the pseudo-agreement of two evaluators on every pair of systems that both compared."""
     mine, theirs = tally(one), tally(other)
     agreements = {}
     for a, b in itertools.combinations(sorted(set(mine.systems) & set(theirs.systems)), 2):
@@ -70,14 +70,14 @@ def compare_arena_with_rubric(
             omitted.
 
     Returns:
-        Cohen's kappa of the explicit and the implied winner, and the share that agrees.
+        Cohen's kappa of the explicit and the implied winner, and the share of battles in which they agree.
     """
     explicit, implied = [], []
     for rater, task, a, b, winner in battles:
         one, two = totals.get((rater, task, a)), totals.get((rater, task, b))
         if one is None or two is None or one == two or winner not in ("a", "b"):
             continue
-        # Categories are the alphabetically first system and the other one, so the sides have no influence.
+        # The categories are the alphabetically first system and the other one, so the sides have no influence.
         chosen, better = (a if winner == "a" else b), (a if one > two else b)
         explicit.append("first" if chosen == min(a, b) else "second")
         implied.append("first" if better == min(a, b) else "second")
@@ -87,7 +87,7 @@ def compare_arena_with_rubric(
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Spearman correlation of the ranking by some of the rubric items with a reference, over 5,000 draws."""
+    """Spearman correlation between a reference and the ranking by some of the rubric items, over 5,000 draws."""
 
     kept: int
     mean: float
@@ -108,7 +108,7 @@ def rank_without_items(
     Args:
         scores: score of each system on every item, in the same order.
         reference: ranking to correlate with, such as arena ratings; by default the ranking by all items.
-        shares: shares of the items that are kept.
+        shares: shares of the items to keep.
         draws: number of subsets drawn for each share.
         seed: seed of the draws.
 
@@ -131,7 +131,7 @@ def rank_without_items(
         kept = max(1, round(share * items))
         chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
         ranks = stats.rankdata(table[:, chosen].mean(axis=2).T, axis=1)
-        # Subsets in which all systems are tied have no correlation.
+        # The correlation is undefined for subsets in which all systems are tied.
         rho = 1 - cdist(target[None], ranks[np.ptp(ranks, axis=1) > 0], "correlation")[0]
         if rho.size:
             low, high = np.quantile(rho, (0.025, 0.975))
@@ -140,7 +140,7 @@ def rank_without_items(
 
 
 def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
-    """Return the SRCC of differences in Elo and in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
+    """Return the SRCC between differences in Elo and in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
     ratings, counted = elo(battles), tally(battles)
     pairs = [
         (ratings[a].rating - ratings[b].rating, 2 * float(counted.shares[i, j]) - 1)
@@ -160,7 +160,7 @@ class Separability:
 
 
 def compute_separability(ratings: Ratings) -> list[Separability]:
-    """Return how the share of pairs whose interval excludes zero grows with the gap (MTalk-Bench Fig. 10)."""
+    """Return how the share of pairs with an interval that excludes zero grows with the gap (MTalk-Bench Fig. 10)."""
     ranked = [number for number, row in enumerate(ratings.systems) if row.provisional is None]
     pairs = list(itertools.combinations(ranked, 2))
     gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
@@ -189,10 +189,11 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cohorts:
-    """Two groups of raters on the same systems: rank agreement, and systems that they rate differently beyond chance.
+    """Two groups of raters on the same systems: their rank agreement, and the systems that they rate differently.
 
-    `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, without correction.
-    `differing` lists the systems that remain after Holm's procedure over all shared systems.
+    `gaps` contains every shared system; `low` and `high` are the bounds of the 95 % interval of its difference, without
+    correction. `differing` lists the systems whose difference remains significant after Holm's procedure over all
+    shared systems.
     """
 
     agreement: Estimate
@@ -201,22 +202,23 @@ class Cohorts:
 
 
 def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
-    """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
+    """Compare the ratings by two groups of raters, such as volunteers and paid raters (MTalk-Bench Table 12).
 
-    The comparison covers the systems that both groups saw and that battles connect in both; a system that is
-    provisional in either has neither an interval nor a test. Ratings of each group are relative to the mean of the
-    systems that it ranks, so both are shifted to the mean of the shared systems, with errors derived from those of the
-    differences. The test is Student's, with Welch's degrees of freedom from the numbers of voters.
+    The comparison covers the systems that both groups compared and that battles connect in both groups; a system that
+    is provisional in either group has neither an interval nor a test. Each group's ratings are relative to the mean of
+    the systems that the group ranks, so both sets of ratings are shifted to the mean of the shared systems, with errors
+    derived from those of the differences. The test is Student's t-test, with Welch's degrees of freedom from the
+    numbers of voters.
 
     Raises:
         BadInput: there are fewer than two shared systems.
     """
-    # The systems that both groups can compare.
+    # Find the systems that both groups compared.
     shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
     if len(shared) < 2:
         raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
     (first, variance), (second, others) = (_centre_on_shared(ratings, shared) for ratings in (one, other))
-    # Welch's test of each system's difference.
+    # Apply Welch's test to each system's difference.
     apart, total = first - second, variance + others
     freedom = total**2 / (variance**2 / max(1, one.voters - 1) + others**2 / max(1, other.voters - 1))
     error = np.sqrt(total)
@@ -237,12 +239,12 @@ def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
 
 
 def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
-    """Return the ratings of some systems relative to their mean, and the variances; NaN if they cannot be computed."""
+    """Return some systems' ratings relative to their mean, and the variances; NaN if a variance cannot be computed."""
     names = [rating.system for rating in ratings.systems]
     indices = [names.index(system) for system in shared]
     values = np.array([ratings.systems[i].rating for i in indices])
     squares = ratings.errors[np.ix_(indices, indices)] ** 2
-    # Variance of x about the mean: the mean squared error of its differences, minus half of that of all differences.
+    # Variance of x about the mean: mean squared error of the differences from x, minus half of that of all differences.
     variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
     variances[[ratings.systems[i].provisional is not None for i in indices]] = np.nan
     return values - values.mean(), variances
@@ -250,7 +252,7 @@ def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, A
 
 @dataclass(frozen=True)
 class AnalysisLine:
-    """A finding of an analysis: its name and its subject, in words and as data."""
+    """A finding of an analysis: its name and its subject, as text and as data."""
 
     analysis: str
     of: str
@@ -259,7 +261,8 @@ class AnalysisLine:
 
 
 def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[AnalysisLine]:
-    """Return the provisional systems, the separability of the ratings by all votes, and the agreement of voter groups.
+    """Return the provisional systems, the separability of the ratings from all votes, and the agreement of voter
+    groups.
 
     Args:
         name: name of the votes in the findings.
@@ -318,7 +321,7 @@ def read_votes(path: Path) -> list[Mapping[str, Any]]:
     """Read votes in any form that `podeval.metrics.human_records` reads, each optionally with the `group` of its voter.
 
     Raises:
-        BadInput: the file cannot be read, or contains something that is not a vote; the message names its line.
+        BadInput: the file cannot be read, or a line in it is not a vote; the message names the line.
     """
     try:
         places, rows = zip(*list_records(path, "vote"), strict=True)

@@ -1,12 +1,13 @@
-"""Files of human ratings, in the layouts of public corpora and of podeval: marks of outputs, or choices between two.
+"""Files of human ratings, in the layouts of public corpora and of podeval: marks of outputs, or choices between two
+outputs.
 
 Each layout is one entry of `LAYOUTS`: its columns, how a line is read, and the source of its data. A file is recognised
-by its columns. Systems and items are named as in the file; if a file names the recording of an output, the name is kept
-for finding the recording in a folder.
+by its columns. Systems and items are named as in the file; if a file names the recording of an output, the name is
+kept, so that the recording can be found in a folder.
 
-Filters of a corpus are applied, and a note counts the omitted lines: those of PAM's appendix 10.2 if a file has raters
-and times, SOMOS's own quality checks if a file has the column `clean`, and sessions that do not count in a podeval
-listening test.
+The filters of a corpus are applied, and a note gives the number of omitted lines. The filters are those of PAM's
+appendix 10.2 if a file has raters and times, SOMOS's own quality checks if a file has the column `clean`, and, for a
+podeval listening test, the exclusion of sessions that do not count.
 """
 
 import csv
@@ -33,7 +34,7 @@ Record = Mapping[str, Any]
 Records = Sequence[tuple[str, Record]]
 """The lines of a file, each with its location; column names are in lower case."""
 
-# This includes the words that Excel writes in German, French, Spanish and Italian.
+# These include the words that Excel writes in German, French, Spanish and Italian.
 _FALSE = ("0", "0.0", "false", "no", "n", "f", "falsch", "faux", "falso")
 _SCORES = ("system", "item", "score")
 _RATERS = ("rater", "listener", "listenerid", "workerid", "worker id")
@@ -48,7 +49,7 @@ _OUTCOMES = {"a": 1, "b": -1, "tie": 0, "both_bad": 0}
 
 @dataclass(frozen=True)
 class Preference:
-    """A choice between two systems on an item, or overall: 1 for the first, -1 for the second, otherwise 0."""
+    """A choice between two systems on an item, or overall: 1 for the first, -1 for the second, 0 for neither."""
 
     rater: str
     item: str
@@ -67,7 +68,7 @@ class RatingFile:
         marks: marks of outputs; a mark of a whole system has no page.
         preferences: choices between two systems.
         votes: votes as records, for the analyses of votes.
-        recordings: name of the recording of an output, if the file has one.
+        recordings: names of the recordings by output, if the file has them.
         notes: sentences about omitted lines.
     """
 
@@ -87,12 +88,12 @@ class Layout:
     Attributes:
         name: the name, for `podeval data fetch ratings NAME`.
         title: a title for its ratings.
-        columns: sets of columns, one of which a file must have.
+        columns: sets of columns; a file must have all columns of at least one set.
         where: the source of the data.
         scales: columns with marks, each with the name of its scale; missing ones are skipped.
         locate: function that returns the system, the item and the recording's name of a line.
-        counts: column that marks the lines to use, with the reason why others are left out.
-        read: function that reads a file that is not a list of marks by line.
+        counts: column that marks the lines to use, with the reason why the other lines are left out.
+        read: function that reads the file if it does not contain marks line by line.
         archive: address of the published archive; empty if a program cannot fetch it.
     """
 
@@ -108,7 +109,8 @@ class Layout:
 
 
 def read_rating_files(path: Path) -> list[RatingFile]:
-    """Read the ratings of a file, or of a folder such as PAM's `human_eval`, with `scores.csv` in a folder per task.
+    """Read the ratings in a file, or in a folder such as PAM's `human_eval`, which has a folder with `scores.csv` per
+    task.
 
     Raises:
         BadInput: the file cannot be read, has none of the `LAYOUTS`, or has a wrong line; the message names the line.
@@ -224,7 +226,7 @@ def _locate_nisqa(row: Record) -> tuple[str, str, str]:
 
 
 def _read_order(path: Path, records: Records) -> RatingFile:
-    """Read an order of systems (1 is the best position), or a score of each system as a whole."""
+    """Read an order of systems (1 is the best position), or one score for each system as a whole."""
     name, sign = ("place", -1) if "place" in records[0][1] else ("score", 1)
     marks = tuple(Mark("", "", str(row["system"]), sign * _to_number(at, row, name)) for at, row in records)
     if len({mark.stimulus for mark in marks}) < len(marks):
@@ -249,7 +251,7 @@ def _read_listening(path: Path, records: Records) -> RatingFile:
 
 
 def _read_speechjudge(path: Path, records: Records) -> RatingFile:
-    """Read which of audioA and audioB is more natural, according to each rater or to the majority."""
+    """Read which of audioA and audioB is more natural according to each rater or the majority."""
     preferences, recordings = [], {}
     for line, row in records:
         item, choices = str(row["index"]), row.get("naturalness_annotation") or [row.get("naturalness_label")]
@@ -267,7 +269,7 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
 
 
 def _read_votes(path: Path) -> RatingFile:
-    """Read votes in any form that `raters.read_votes` accepts; a vote's item, if any, is that of both outputs."""
+    """Read votes in any form that `raters.read_votes` accepts; if a vote has an item, both outputs are for it."""
     votes, preferences = read_votes(path), []
     for number, vote in enumerate(votes):
         row = read_log_record(f"vote {number + 1}", vote)
@@ -282,7 +284,7 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
 
     Args:
         name: name of the layout.
-        into: the folder; the archive stays in it, so an interrupted download resumes.
+        into: the folder; the archive stays in it, so an interrupted download can be resumed.
         web: reader for the server.
         most_bytes: maximum size of an accepted archive in bytes.
 
@@ -295,7 +297,7 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
         raise BadInput(f"{why}; choose {', '.join(one.name for one in LAYOUTS.values() if one.archive)}")
     archive = web.save(layout.archive, into / PurePosixPath(layout.archive).name, most_bytes)
     try:
-        # Names that lead out of the folder are skipped or refused.
+        # Names that lead outside the folder are skipped or refused.
         if zipfile.is_zipfile(archive):
             shutil.unpack_archive(archive, into)
         else:
@@ -388,4 +390,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order in which they are tried; a new one is an entry here. Other files are votes."""
+"""The layouts by name, in the order in which they are tried; add new ones here. All other files are read as votes."""

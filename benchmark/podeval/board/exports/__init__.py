@@ -1,1 +1,1 @@
-"""Files and pages made of the board's data: reports, the static site, badges, and the forms of other programs."""
+"""Files and pages made from the board's data: reports, the static site, badges, and formats of other programs."""

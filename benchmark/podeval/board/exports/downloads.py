@@ -34,13 +34,13 @@ from podeval.texts import write_sentence
 
 
 def render_badge(index: Index, system: str, wish: BoardView) -> str:
-    """Return the badge of a system as SVG: its rank range, `provisional` without a rank, `reported`, or `unscored`.
+    """Return a system's badge as SVG: its rank range, `provisional` if it has no rank, `reported`, or `unscored`.
 
     Args:
         index: the board.
         system: id of the system.
         wish: the board, the profile and the dimension; `sort` is the column whose rank the badge shows, by default the
-            system's first column, preferably of the overview.
+            system's first column, preferably one in the overview.
 
     Raises:
         BadInput: the system is not on this board.
@@ -82,10 +82,10 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     )
 
 
-# Results on long-form speech and dialogue in the columns of Hugging Face's Open TTS Leaderboard. Its maintainers named
-# model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and therefore the exact
-# names, are not public. `--preset open-tts` measures as it does. Columns that it lacks follow: language, items,
-# interval and protocol, without which rows cannot be compared.
+# Results on long-form speech and dialogue in the columns of Hugging Face's Open TTS Leaderboard. In September 2026, its
+# maintainers named these columns: model, dataset, cloned or fixed voice, WER, SIM and RTFx; its scripts, and therefore
+# the exact names, are not public. `--preset open-tts` measures in the same way. The other columns are ours: language,
+# items, interval and protocol, without which rows cannot be compared.
 
 _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
 
@@ -137,7 +137,7 @@ EXCERPT = 20.0
 MOST_EXCERPTS = 60
 """Maximum number of excerpts on a site, about 320 kB each."""
 SHARED = {"board.css": ("podeval.css", "board.css"), "board.js": ("page.js", "server.js", "board.js")}
-"""Files of the folder, and the files of the Space that they are made from."""
+"""Files of the folder, each with the Space's files from which it is made."""
 README = """---
 title: podeval leaderboard
 emoji: 🎙
@@ -213,7 +213,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
 
 
 def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
-    """List every board under each profile that measured it, or as printed if none did, with its file and label."""
+    """List every board under each profile with measurements, or as printed if it has none, with its file and label."""
     for board in sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name])):
         profiles = index.profiles(board)
         for profile in [one for one in profiles if one != PAPER] or list(profiles):
@@ -222,7 +222,7 @@ def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """Describe all columns of a place, marking those of the overview, and every possible picture of it."""
+    """Describe all columns of a place, marking those in the overview, and every available picture of the place."""
     overview = describe_board(wish, index, folder, words, to)
     everything = BoardView(board=wish.board, profile=wish.profile, dimension=EVERYTHING)
     data = describe_board(everything, index, folder, words, to)
@@ -251,7 +251,7 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """Write the styles, the Space's card, and the script; it is not a module, because local pages cannot load those."""
+    """Write the styles, the Space's card, and the script, as plain code because local pages cannot load modules."""
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)
@@ -268,7 +268,7 @@ def _write_badges(index: Index, places: list[tuple[str, str, str, str]], out: Pa
 
 
 class _Excerpts:
-    """Writes the beginnings of recordings, each once, up to a limit.
+    """Writes excerpts from the beginning of recordings, each only once, up to a maximum number.
 
     Args:
         folder: the folder of runs.

@@ -1,8 +1,8 @@
 """Results in the format of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
-The package `every-eval-ever` defines the format, and the tests call its `validate`. A record is at
+The package `every-eval-ever` defines the format, and the tests call `validate` from it. A record is at
 `data/<collection>/<developer>/<model>/<uuid>.json`, with its items next to it in `<uuid>_samples.jsonl`. Only the ids
-of items are exported, not their texts; unscored items are counted but have no line, because the format does not support
+of items are exported, not their texts; unscored items are counted but have no line, because the format does not allow
 missing scores.
 """
 
@@ -54,7 +54,7 @@ def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> l
     Args:
         run: a measured run.
         out: folder for the new `data/`.
-        profile: the only profile to export.
+        profile: the only profile to export; all by default.
 
     Raises:
         BadInput: the run consists of recordings of people, or was not measured.
@@ -73,7 +73,7 @@ def _write_record(run: RunFolder, summary: RunSummary, out: Path) -> ExportedRec
     model = _model_id(plan.system, about)
     identity = f"podeval/{plan.benchmark}/{plan.split}/{summary.profile}/{model}/{summary.created}"
     place = Path("data", f"podeval-{plan.benchmark}", *model.split("/"))
-    # The id depends only on recorded data and is not random, so a second export overwrites the first.
+    # The id is not random but depends only on recorded data, so a second export overwrites the first.
     name = str(uuid.UUID(bytes=hashlib.sha256(identity.encode()).digest()[:16], version=4))
     columns = list(_columns(summary, benchmark))
     results = [_describe_result(summary, row, key, value) for row, key, value in columns if key.better in _DIRECTIONS]
@@ -233,7 +233,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Describe the judge and the question; None without a judge, or with a prompt from another version of podeval."""
+    """Describe the judge and the question; None if there is no judge or the prompt is of another podeval version."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]

@@ -1,4 +1,4 @@
-"""A system's report as parts for reading and printing: its data as words, tables and pictures, shared with the site."""
+"""A system's report as parts to read and print: its data as text, tables and pictures; the site uses the same parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,9 +41,9 @@ from podeval.reports.page import (
 from podeval.texts import translate_reason
 
 WIDE, GROUPS = 7, 5
-"""Maximum number of value columns in a printed table of items, and of groups; further columns go into another table."""
+"""Maximum number of value columns in printed tables of items and of groups; further columns go into another table."""
 KEY_FIGURES = 4
-"""Maximum number of values in the line at the top, which a phone shows without scrolling."""
+"""Maximum number of values in the line at the top, so that a phone shows the line without scrolling."""
 
 Texts = Mapping[str, Any]
 
@@ -124,7 +124,7 @@ def build_facts(report: SystemReport, texts: Texts) -> FactList:
 def build_chapter(
     title: str, chapter: Chapter, texts: Texts, link: Callable[[str], str] | None = None
 ) -> dict[str, Any]:
-    """Build the parts of a chapter by topic; missing parts are empty.
+    """Build the parts of a chapter, by topic; topics without data are empty.
 
     Args:
         title: the title of the system.
@@ -168,7 +168,7 @@ def build_chapter(
 
 
 def explain_method(report: SystemReport, words: Texts) -> list[Part]:
-    """Describe the rules of comparison, the papers of the metrics, and how to cite.
+    """Describe the rules of comparison, list the metrics' papers, and say how to cite the report.
 
     Args:
         report: the data of the report.

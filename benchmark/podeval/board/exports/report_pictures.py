@@ -18,7 +18,7 @@ Texts = Mapping[str, Any]
 
 
 def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the radar of a system, with people and the median of the others; empty if there are too few axes.
+    """Draw a system's radar, with people and the median of the other systems; empty if there are too few axes.
 
     Args:
         title: the title of the system.
@@ -48,7 +48,7 @@ def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
 
 
 def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the values over items of the system and of people, if there are any, and the means of the other systems.
+    """Draw the per-item values of the system and of people, if there are any, and the means of the other systems.
 
     Args:
         title: the title of the system.
@@ -76,7 +76,7 @@ def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]
 
 
 def describe_drift(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Describe the trends over the recordings that an interval supports, with the courses of the values.
+    """Describe the trends over the recordings that an interval supports, and show how the values change.
 
     Args:
         title: the title of the system.
@@ -105,7 +105,7 @@ def describe_drift(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
 
 
 def _build_line(kind: str, course: Sequence[Interval | None]) -> Line:
-    """Build the line of a course, with each point in the middle of its part."""
+    """Build a line from the values of a recording's parts, with each point in the middle of its part."""
     points = [((number + 0.5) / len(course), part.mean if part else None) for number, part in enumerate(course)]
     spans = [
         (part.low, part.high) if part and part.low is not None and part.high is not None else None for part in course

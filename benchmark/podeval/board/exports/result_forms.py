@@ -1,6 +1,6 @@
 """The formats of exported results: the Hub's `.eval_results`, a card's `model-index`, BibTeX and a dataset repo.
 
-The dataset contains all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio and texts.
+The dataset contains all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio or texts.
 """
 
 import json
@@ -43,7 +43,7 @@ CONFIGS = {
     "protocols": "how a score was computed: metric and version, parameters, models with the hashes of their weights, "
     "the dataset's revision",
 }
-"""The configs, each with a description of its rows."""
+"""The dataset's configs, each with a description of its rows."""
 
 SPLIT = "test"
 FILE = f"{SPLIT}-00000-of-00001.parquet"
@@ -117,7 +117,7 @@ def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = No
 def render_printed_tables() -> str:
     """Render every printed figure as evaluation tables, for systems on our benchmarks and elsewhere.
 
-    A task is a benchmark or a source, a dataset is a table by one protocol, and a subdataset is a part of it.
+    A task is a benchmark or a source, a dataset is a table under one protocol, and a subdataset is a part of a dataset.
     """
     cells: list[dict[str, Any]] = []
     for submission in load_all(locate_hub_source("submissions")).values():
@@ -142,7 +142,7 @@ def render_printed_tables() -> str:
 
 
 def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
-    """Group values into tasks, their datasets and the parts of these."""
+    """Group values into tasks, datasets and subdatasets."""
     tasks: dict[str, dict[str, dict[str, list[Mapping[str, Any]]]]] = {}
     for cell in cells:
         parts = tasks.setdefault(cell["task"], {}).setdefault(cell["dataset"], {"": []})
@@ -165,12 +165,12 @@ def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a dataset's description and papers, and its rows: one for each system."""
+    """Return a dataset's description, papers and rows, with one row for each system."""
     rows: dict[str, dict[str, Any]] = {}
     for cell in cells:
         row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
         row = rows.setdefault(cell["system"], {**row, "paper_date": cell.get("date"), "metrics": {}})
-        # The spread, and the number of items or votes behind a value, are separate values.
+        # The spread of a value, and the number of items or votes behind it, are separate entries.
         for field, ending in (("value", ""), ("spread", " (spread)"), ("count", " (n)")):
             if cell.get(field, "") != "":
                 row["metrics"][cell["printed"] + ending] = str(cell[field])
@@ -222,8 +222,8 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     """Write the dataset folder; return the number of rows of each config.
 
     Args:
-        runs: folder of runs, which is not modified.
-        out: folder to write, which must not contain anything else.
+        runs: folder of runs; it is not modified.
+        out: folder to write; it must not contain anything else.
 
     Raises:
         BadInput: there are no runs, or the folder contains other data.
@@ -252,7 +252,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 def write_results(runs: Path, file: Path) -> int:
     """Write every number of the board to a CSV or Parquet file, depending on its name; return the number of rows.
 
-    In CSV, texts cannot act as formulas in a spreadsheet.
+    In CSV files, texts are escaped so that spreadsheets do not treat them as formulas.
 
     Raises:
         BadInput: there are no runs.
@@ -322,13 +322,13 @@ def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
 
 @dataclass(frozen=True)
 class Export:
-    """The runs to export, some or all of a folder, and the folder to export them to.
+    """The runs to export (some or all of a folder), and the target folder.
 
     Attributes:
         runs: the folder of all runs.
         chosen: the runs that the user named.
         out: folder to write to.
-        profile: the only profile that is exported; None for all.
+        profile: the only profile to export; None for all.
     """
 
     runs: Path
@@ -342,11 +342,11 @@ class ResultForm:
     """A format for exporting results.
 
     Attributes:
-        write: function that writes the results and yields a sentence about each file; for a text format, it yields the
-            text.
-        of_all: whether the format contains all results of a folder of runs instead of those of named runs.
+        write: function that writes the results and yields a sentence about each file; for a text format, the function
+            yields the text.
+        of_all: whether the format contains all results in a folder of runs instead of only those of named runs.
         is_text: whether the format is text for standard output.
-        has_print: whether the format contains the papers' figures if no run is named.
+        has_print: whether the format contains the papers' figures when no run is named.
     """
 
     write: Callable[[Export], Iterable[str]]

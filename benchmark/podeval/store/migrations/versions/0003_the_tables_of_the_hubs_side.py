@@ -1,4 +1,4 @@
-"""Creates the tables for work on the Hub for submissions: jobs with their cost, and results proposed to repos."""
+"""Creates the tables for the Hub side of submissions: jobs with their costs, and results proposed to repos."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,8 +1,8 @@
-"""Adds columns for a battle's sides (excerpts or whole recordings), the share that was heard, and how clear the
-preference is.
+"""Adds columns for what is compared (excerpts or whole recordings), the share that was heard, and the clarity of the
+preference.
 
-Columns are only added, so no rows are rewritten; SQLite would have to drop and copy a table for any other change. An
-earlier battle used whole recordings if its rule says so, and excerpts otherwise.
+Columns are only added, so no rows are rewritten; SQLite would have to drop and copy a table for any other change.
+Earlier battles used whole recordings if their rule says so, and excerpts otherwise.
 """
 
 import json
@@ -48,7 +48,7 @@ def upgrade() -> None:
 
 
 def _read_battles(connection: sa.Connection) -> tuple[list[str], dict[str, tuple[float, float]]]:
-    """Return the battles of whole recordings, and the lengths of the two sides of each battle."""
+    """Return the battles that used whole recordings, and the lengths of the two sides of each battle."""
     whole: list[str] = []
     lengths: dict[str, tuple[float, float]] = {}
     for id, stored in connection.execute(sa.select(_BATTLES.c.id, _BATTLES.c.excerpt)):

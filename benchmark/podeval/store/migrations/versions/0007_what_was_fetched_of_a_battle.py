@@ -1,4 +1,4 @@
-"""Adds the share of each side's sound that was sent, which is null for earlier battles because it was not counted."""
+"""Adds the share of each side's sound that was sent; it is null for earlier battles, for which it was not counted."""
 
 import sqlalchemy as sa
 from alembic import op
