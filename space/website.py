@@ -225,10 +225,7 @@ class Site:
             answer.set_cookie("lang", self.language(request), max_age=31_536_000, samesite="lax", httponly=True)
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
-        """Return the page of a refusal, in the reader's language if there is a translation.
-
-        It does not use the database, because it may have to report that the database is unavailable.
-        """
+        """Return the page of a refusal, translated if possible; it does not use the database, which may be missing."""
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         return self.render(
             request,

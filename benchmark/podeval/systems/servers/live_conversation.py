@@ -3,8 +3,7 @@
 Audio is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
 answer, or in the middle of the answer (`interrupt_after`). Both channels are stored with their times; see
-`podeval.systems.servers.two_channels`. In a conversation that is faster than real time (`pace`), timing is meaningless
-and is not stored.
+`podeval.systems.servers.two_channels`. Times of a conversation faster than real time (`pace`) are not stored.
 """
 
 import asyncio
@@ -52,9 +51,7 @@ answer."""
 LONGEST_ANSWER = 300.0
 """Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
-"""Maximum size in bytes of one message, and of all messages of a conversation together; maximum number of messages, and
-of responses.
-"""
+"""Limits: bytes of one message and of all messages of a conversation; number of messages, and of responses."""
 MOST_LATE = 2.0
 """Maximum delay in seconds of sent audio; beyond it, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
