@@ -285,8 +285,7 @@ def read_record(data: Any, where: str) -> Record:
 def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """Convert a record of another battle log to a vote on whole recordings; return podeval's own records unchanged.
 
-    The vote's id is a hash of the record's content and row, so a log is imported only once; the voter becomes a
-    pseudonym.
+    The vote's id is a hash of the record and its row, so a log is imported only once; the voter becomes a pseudonym.
 
     Args:
         data: the record.
