@@ -343,7 +343,7 @@ def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
 
     Args:
         site: the site that receives the submission.
-        request: the request of the person.
+        request: the person's request.
     """
     services, person = site.services, site.person(Request(request.scope))
     return person.identity if person and not (services.closed or services.only_votes) else ""

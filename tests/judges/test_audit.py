@@ -386,7 +386,7 @@ def test_answers_are_shown_as_read_today(judged: Any) -> None:
     ("given", "says"),
     [
         (("records", "--cases", "5"), "add --probe"),
-        (("--probe", "judge.yaml", "--answers"), "are of records"),
+        (("--probe", "judge.yaml", "--answers"), "apply to records"),
     ],
 )
 def test_records_are_audited_or_a_judge_is_asked(given: tuple[str, ...], says: str) -> None:

@@ -192,7 +192,7 @@ class ArenaModeration:
         def change(session: Session) -> list[str]:
             votes = list(session.scalars(select(Vote).where(Vote.voter == voter)))
             if not votes:
-                raise BadInput(f"there is no vote of {voter}")
+                raise BadInput(f"there are no votes by {voter}")
             changing = [vote for vote in votes if vote.standing != standing]
             vote_review.decide(session, [(vote, standing, reason) for vote in changing], by, now)
             return [vote.id for vote in changing]

@@ -217,8 +217,8 @@ _START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
 
 
 def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.float64]:
-    """Describe the positive and negative peaks that are nearly as high as any around them, in chronological order,
-    (peaks, 6).
+    """Return an array of shape (peaks, 6) that describes, in chronological order, the positive and negative peaks that
+    are nearly as high as any around them.
 
     Columns: the first sample above half of the surrounding maximum, the sample after the last such one, the signed
         height, the flatness (see `FLAT`), the number of samples with exactly that height, and the ratio of the highest

@@ -1,4 +1,4 @@
-"""Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
+"""Find the audio of an episode from its Apple Podcasts link, through Apple's lookup and then the show's own feed.
 
 Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`). Well-formed feeds are read with
     defusedxml, and others with feedparser.

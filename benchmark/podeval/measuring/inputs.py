@@ -265,7 +265,7 @@ class ScoreRequest:
         speakers: expected number of speakers; 0 if unknown.
         parameters: the settings that are not at their default, by metric.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        judge: the judge of the metrics that ask one.
+        judge: the judge for the metrics that ask one.
         face: the interface whose users read the advice on missing inputs.
     """
 

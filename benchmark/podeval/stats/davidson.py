@@ -224,7 +224,7 @@ def _likelihood(rows: Rows, fitted: Array, prior: float) -> float:
 
 
 def _pull(rows: Rows, chances: Array) -> tuple[Array, Array]:
-    """Return the derivatives of each row's log likelihood with respect to the difference of strengths and to log v."""
+    """Return the derivatives of each row's log likelihood with respect to the difference in strength and to log v."""
     off = rows.counts - rows.weight * chances
     return (off[0] - off[1]) / 2, off[2]
 

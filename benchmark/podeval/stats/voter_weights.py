@@ -185,7 +185,7 @@ def _weigh_cohorts(
 def _weigh_fans(
     judged: _JudgedSystems, scores: Array, fisher: Array, sides: Array, counted: Array, names: list[str]
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weights of voters on systems by the probability that they are surplus fans, and the lowered groups.
+    """Weight votes on a system by the probability that the voter is a surplus fan; return weights and affected groups.
 
     Args:
         judged: the cells.

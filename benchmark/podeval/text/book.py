@@ -332,7 +332,7 @@ class _PageReader(HTMLParser):
             del self._open[at:]
 
     def handle_data(self, data: str) -> None:
-        """Add words, unless they are not read aloud or are the mark of a note."""
+        """Add words, except those that are not read aloud and the marks of notes."""
         kind = self._open[-1][1]
         is_mark = kind == "mark" and not re.search(r"[^\W\d_]{2}", data)
         if kind != "silent" and not is_mark:

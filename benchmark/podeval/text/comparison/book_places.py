@@ -1,8 +1,8 @@
 """Find the sentences of a book that each of its recordings reads, based only on their words.
 
 A recording is located by runs of words that occur only once in the book: by their longest chain in the order of the
-book. A few runs that are far from the others are coincidences. Sentences between two recordings belong to the recording
-of their section or, within a section, to the recording with more of their words.
+book. Isolated runs far from the others are ignored as coincidences. Sentences between two recordings belong to the
+recording of their section or, within a section, to the recording with more of their words.
 """
 
 from collections.abc import Mapping, Sequence
