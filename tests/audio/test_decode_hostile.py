@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.container import read_container_and_seconds
 from podeval.audio.decode import NOISE, DecodeLimits, decode
+from podeval.audio.duration import read_container_and_seconds
 from podeval.errors import BadAudio
 from tests.fakes.bounded_memory import bounded_memory
 from tests.fakes.stated_counts import write_all

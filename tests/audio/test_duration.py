@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.container import read_container_and_seconds
 from podeval.audio.decode import decode
+from podeval.audio.duration import read_container_and_seconds
 from podeval.errors import BadAudio
 
 KINDS = {

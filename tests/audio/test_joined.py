@@ -19,10 +19,9 @@ import pytest
 import soundfile
 from numpy.typing import NDArray
 
-from podeval.audio.container import read_container_and_seconds
-from podeval.audio.container_parts import MOST_PARTS, Part, PartReader
+from podeval.audio.container import MOST_PARTS, Part, PartReader, read_riff
 from podeval.audio.decode import decode
-from podeval.audio.riff import read_riff
+from podeval.audio.duration import read_container_and_seconds
 from podeval.errors import BadAudio
 
 RATE = 24_000
@@ -552,7 +551,7 @@ class _Large(io.BytesIO):
 
 @pytest.mark.parametrize("stated", [0, 1_000, 0xFFFFFFFF])
 def test_a_wav_of_more_than_4_gib_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch, stated: int) -> None:
-    monkeypatch.setattr("podeval.audio.riff.find_marks", lambda *_: iter(()))
+    monkeypatch.setattr("podeval.audio.container.find_marks", lambda *_: iter(()))
     size = 44 + 5 * 2**30
     file = _Large(header(stated, channels=2), size)
     parts = read_riff(file, size, "wav", "a.wav").parts

@@ -10,8 +10,8 @@ import pytest
 import soundfile
 
 from podeval import sandbox
-from podeval.audio.container import read_container_and_seconds
 from podeval.audio.decode import DecodeLimits, decode
+from podeval.audio.duration import read_container_and_seconds
 from podeval.errors import BadAudio
 from podeval.sandbox import transcode
 from podeval.sandbox.transcode import decode_apart, read_header_apart

@@ -198,7 +198,7 @@ def test_recordings_that_others_made_are_decoded_apart(tmp_path: Path, monkeypat
         raise AssertionError("it is decoded in this process")
 
     monkeypatch.setattr(soundfile, "SoundFile", refuse)
-    monkeypatch.setattr("podeval.audio.decode.open_with_ffmpeg", refuse)
+    monkeypatch.setattr("podeval.audio.compressed.open_with_ffmpeg", refuse)
     assert find_faults(tmp_path / "said.flac") == ""
     assert "its index states 10,000,000" in find_faults(tmp_path / "counts.m4a")
     assert len(add_sounds("(rain) words", tmp_path / "said.flac", read_sounds(tmp_path / "sounds.csv")))

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import pydantic
 
-from podeval.audio.container import read_container_and_seconds
 from podeval.audio.decode import DecodeLimits, decode
+from podeval.audio.duration import read_container_and_seconds
 from podeval.datasets.feeds import BadFeed, ask_apple, parse_feed
 from podeval.errors import BadAudio, BadInput, PodevalError
 from podeval.hub.repo_info import RepoFacts, read_card

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from podeval.audio.container import read_container_and_seconds
 from podeval.audio.decode import decode
+from podeval.audio.duration import read_container_and_seconds
 from podeval.datasets.http import AddressRefused, Web
 from podeval.errors import BadAudio, BadInput
 from podeval.judges.prompt import break_control_words

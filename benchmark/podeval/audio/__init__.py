@@ -2,8 +2,8 @@
 
 __all__ = [
     "container",
-    "container_parts",
     "decode",
+    "duration",
     "excerpts",
     "faults",
     "levels",

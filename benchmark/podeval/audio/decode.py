@@ -1,13 +1,15 @@
 """Decodes a file into samples without reading other files; limits memory use and reports damage.
 
 WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice
-depends on the file's own bytes (`podeval.audio.container`), never on its name or on probing.
+depends on the file's own bytes, from a list of allowed containers, never on its name or on a decoder's probing.
 """
 
 import hashlib
 import os
 import re
+import stat
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -15,18 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.audio.container import identify, open_regular
-from podeval.audio.container_parts import (
+from podeval.audio.container import (
+    MOST_PARTS,
     NOTED_SHORTFALL,
+    TIMED,
     Container,
     PartReader,
     measure_rest,
-    open_with_ffmpeg,
+    name_container,
     read_at,
+    read_riff,
     skip_id3,
 )
 from podeval.audio.samples import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer, is_like_noise
-from podeval.errors import BadAudio
+from podeval.errors import BadAudio, find_address
 
 if TYPE_CHECKING:
     from av import AudioFrame, AudioStream
@@ -37,7 +41,6 @@ _AV_CODECS = frozenset(
     | {"adpcm_ima_wav", "adpcm_ms", "pcm_alaw", "pcm_mulaw", "pcm_s8", "pcm_u8"}
     | {f"pcm_{sample}{order}" for sample in ("f32", "f64", "s16", "s24", "s32") for order in ("be", "le")}
 )
-_TIMED = ("ogg", "matroska", "mp4")
 _NOTED_GAP = 0.03
 _LONG = 60.0
 _READ_AHEAD = 8192
@@ -105,6 +108,70 @@ class Decoded:
     def seconds(self) -> float:
         """Duration in seconds."""
         return self.frames / self.rate
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading, without blocking on a pipe or touching a device.
+
+    Raises:
+        BadAudio: the path is missing, a directory, a pipe, a device, unreadable or an empty file.
+    """
+    name = repr(str(path))
+    try:
+        _refuse_irregular(name, os.stat(path).st_mode)
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        file = os.fdopen(os.open(path, flags), "rb")
+    except FileNotFoundError:
+        if address := find_address(path):
+            raise BadAudio(f"{address} is an address, and addresses are not fetched: download it first.") from None
+        raise BadAudio(f"{name} does not exist: check the path.") from None
+    except PermissionError:
+        raise BadAudio(f"this user may not read {name}: change its permissions.") from None
+    except (OSError, ValueError) as error:
+        raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
+    try:
+        # Check the opened file again: the path may have been replaced in between.
+        status = os.fstat(file.fileno())
+        _refuse_irregular(name, status.st_mode)
+        if status.st_size == 0:
+            raise BadAudio(f"{name} is empty (0 bytes): export or download it again.")
+    except BadAudio:
+        file.close()
+        raise
+    return file
+
+
+def identify(file: BinaryIO, path: Path) -> Container:
+    """Recognise the container by its magic bytes, find all the audio data in it, and read the length that it states.
+
+    Args:
+        file: an open, seekable file.
+        path: used in messages only.
+
+    Raises:
+        BadAudio: podeval cannot read this container, or files of different kinds are joined; the message describes the
+            file.
+    """
+    size = file.seek(0, os.SEEK_END)
+    name, start = name_container(file, 0, size)
+    if name in ("wav", "aiff"):
+        container = read_riff(file, size, name, path)
+    else:
+        from podeval.audio.compressed import describe_refused, find_parts
+
+        if name is None:
+            raise BadAudio(f"{str(path)!r} {describe_refused(read_at(file, 0, 4096))}.")
+        container = find_parts(file, name, start, size, path)
+    if len(container.parts) > MOST_PARTS:
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound into one file.")
+    return container
+
+
+def _refuse_irregular(name: str, mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    kind = "a directory" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+    raise BadAudio(f"{name} is {kind}, not an audio file: give the path of a file.")
 
 
 def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
@@ -324,6 +391,8 @@ def _read_av(file: PartReader, sink: _Sink) -> None:
     """Read a part's first audio stream with PyAV, which is prevented from opening other files or using other codecs."""
     import av
 
+    from podeval.audio.compressed import open_with_ffmpeg
+
     try:
         with open_with_ffmpeg(file, sink.container, codec_whitelist=",".join(sorted(_AV_CODECS))) as source:
             stream = _choose_audio_stream(source, sink)
@@ -381,7 +450,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
-    if sink.container.name in _TIMED:
+    if sink.container.name in TIMED:
         ends, start = (float((ticks or 0) * (stream.time_base or 0)) for ticks in (stream.duration, stream.start_time))
         # Matroska states the length of its longest stream.
         stated = {"mp4": ends, "matroska": expected * (len(source.streams) == 1)}.get(sink.container.name, 0.0)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from podeval.audio.container_parts import Container, ImpossibleCounts, cut, read_at
+from podeval.audio.container import Container, ImpossibleCounts, cut, read_at
 
 MOST_TRACKS = 8
 MOST_EDITS = 4

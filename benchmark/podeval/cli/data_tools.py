@@ -188,7 +188,7 @@ def _read_transcript(path: Path) -> str | None:
         BadAudio: the file is missing, empty, a directory, or neither audio nor text; the message says which.
         BadInput: the transcript has an encoding other than UTF-8 or UTF-16.
     """
-    from podeval.audio.container import identify, open_regular
+    from podeval.audio.decode import identify, open_regular
 
     with open_regular(path) as file:
         try:

@@ -96,7 +96,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
 
 def is_recording(path: Path) -> bool:
     """Return whether a file has the content or the name of an audio file."""
-    from podeval.audio.container import identify, open_regular
+    from podeval.audio.decode import identify, open_regular
 
     if path.name.startswith(".") or path.name == RECORD or not path.is_file():
         return False

@@ -363,7 +363,7 @@ def measure_durations(design: Design, folder: Path) -> Design:
         BadInput: a file is outside the folder, is missing or is not audio, or the measured lengths make the test too
             long.
     """
-    from podeval.audio.container import read_container_and_seconds
+    from podeval.audio.duration import read_container_and_seconds
 
     def measured(stimulus: dict[str, Any]) -> dict[str, Any]:
         path = resolve_inside(folder, stimulus["audio"])

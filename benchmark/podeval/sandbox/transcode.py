@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import sandbox
-from podeval.audio.container import identify, open_regular, read_container_and_seconds
-from podeval.audio.decode import DEFAULT_LIMITS, Decoded, DecodeLimits, decode
+from podeval.audio.decode import DEFAULT_LIMITS, Decoded, DecodeLimits, decode, identify, open_regular
+from podeval.audio.duration import read_container_and_seconds
 from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer
 from podeval.errors import BadAudio
 

@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
-from podeval.audio.container import AUDIO_ENDINGS, read_container_and_seconds
+from podeval.audio.container import AUDIO_ENDINGS
+from podeval.audio.duration import read_container_and_seconds
 from podeval.errors import BadAudio, BadInput
 from podeval.sandbox import format_size
 from podeval.sandbox.transcode import Bounds

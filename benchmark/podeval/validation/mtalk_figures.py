@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from podeval.audio.container import read_container_and_seconds
+from podeval.audio.duration import read_container_and_seconds
 from podeval.errors import PodevalError
 from podeval.metrics.battle_log import read_battles, read_log_record
 from podeval.metrics.score import Score

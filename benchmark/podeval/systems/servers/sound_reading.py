@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.container_parts import name_container
+from podeval.audio.container import name_container
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.samples import is_like_noise, mix_to_mono
 from podeval.errors import BadInput
