@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.signal import sosfilt
 
-from podeval.audio.bs1770 import KWeighting, design_k_weighting, filter_sections
+from podeval.audio.loudness import KWeighting, design_k_weighting, filter_sections
 
 
 @pytest.mark.parametrize("rate", [8000, 22_050, 44_100, 44_101, 48_000, 192_000])

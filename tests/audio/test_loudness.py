@@ -16,16 +16,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.audio.loudness import (
-    Loudness,
-    get_channel_weights,
-    measure,
-    measure_podeval,
-    score_integrated_loudness,
-    score_loudness_range,
-    score_true_peak,
-)
+from podeval.audio.loudness import Loudness, get_channel_weights, measure, measure_podeval
 from podeval.errors import BadInput, CannotScore
+from podeval.metrics.audio.loudness import score_integrated_loudness, score_loudness_range, score_true_peak
 
 RATE = 48_000
 Signal = NDArray[np.floating]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from podeval.audio.bs1770 import TruePeakMeter, get_oversampling
+from podeval.audio.loudness import TruePeakMeter, get_oversampling
 
 
 def everywhere(signal: np.ndarray, factor: int) -> float:

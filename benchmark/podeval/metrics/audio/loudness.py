@@ -14,6 +14,7 @@ percentile range over frames of 3 s, and sets the lower limit at −17 LUFS (`va
 printed constant of Eq. 2 gives 0.65 at −23 LUFS; the paper says about 0.6.
 """
 
+import math
 from typing import Literal
 
 from podeval.audio import loudness as meter
@@ -120,7 +121,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         levels = meter.measure(recording.samples, recording.rate, recording.layout)
     else:
         levels = meter.measure_podeval(recording.samples, recording.rate)
-    scored = meter.score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
+    scored = score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
     # At least a minute of programme, without appended silence.
     silent = sum(map(_count_zeros, (recording.samples, recording.samples[::-1]))) / recording.rate
@@ -131,8 +132,8 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
             "true_peak": levels.true_peak,
             "range": levels.range,
             "integrated_score": scored,
-            "true_peak_score": meter.score_true_peak(levels.true_peak),
-            "range_score": None if levels.range is None else meter.score_loudness_range(levels.range),
+            "true_peak_score": score_true_peak(levels.true_peak),
+            "range_score": None if levels.range is None else score_loudness_range(levels.range),
         },
         notes={
             "channels": recording.channels,
@@ -155,3 +156,35 @@ def _count_zeros(samples: meter.Samples) -> int:
         if sounding.any():
             return start + int(sounding.argmax())
     return len(samples)
+
+
+def score_integrated_loudness(lufs: float, variant: Literal["paper", "podeval"] = "paper") -> float:
+    """Return how suitable an integrated loudness is for a podcast, 0..1 (PodEval).
+
+    The score is 1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]) and falls as exp(-0.0858 d) below and
+    exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23 LUFS; its constant gives 0.65
+    if measured from -18 and 0.60 from -17. The printed constants are used.
+    """
+    return _plateau(lufs, -18.0 if variant == "paper" else -17.0, -14.0, 0.0858, 0.3291)
+
+
+def score_true_peak(dbtp: float) -> float:
+    """Return the score of a true peak, 0..1 (PodEval).
+
+    The score is 1 up to -1 dBTP and exp(-4.605 (dbtp + 1)) above: 0.01 at 0 dBTP.
+    """
+    return _plateau(dbtp, -math.inf, -1.0, 0.0, 4.605)
+
+
+def score_loudness_range(lu: float) -> float:
+    """Return the score of a loudness range, 0..1 (PodEval).
+
+    The score is 1 in [4, 18] LU, exp(-1.1513 d) below and exp(-0.2554 d) above, where d is the distance in LU.
+    """
+    return _plateau(lu, 4.0, 18.0, 1.1513, 0.2554)
+
+
+def _plateau(value: float, low: float, high: float, fall_below: float, fall_above: float) -> float:
+    if value < low:
+        return math.exp(-fall_below * (low - value))
+    return math.exp(-fall_above * max(value - high, 0.0))
