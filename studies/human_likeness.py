@@ -25,7 +25,7 @@ from podeval.errors import CannotScore
 from podeval.metrics.speech.human_likeness import FACTORS, PeopleReference, Windows, make_reference, score_set
 from podeval.recording import Recording
 from podeval.recording.likeness_windows import DAMAGES, describe_windows
-from podeval.recording.source import read_source
+from podeval.recording.recording import read_source
 from podeval.systems import registry
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.text.script import Script

@@ -20,7 +20,7 @@ from podeval.metrics.defects import LISTENING
 
 FILES = (
     *("recording/defects.py", "recording/spoken_script.py", "recording/speech_track.py", "recording/voices_by_word.py"),
-    *("audio/faults.py", "audio/levels.py", "audio/levels.py", "metrics/speech/content_errors.py"),
+    *("audio/faults.py", "audio/samples.py", "metrics/speech/content_errors.py"),
     *("metrics/audio/integrity.py", "metrics/dialogue/speaker_attribution.py"),
     "text/comparison/content_differences.py",
 )

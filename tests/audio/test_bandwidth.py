@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import butter, sosfilt
 
-from podeval.audio.levels import measure_bandwidth
+from podeval.validation.output_values import measure_bandwidth
 
 
 @pytest.mark.parametrize("rate", [16_000, 48_000])

@@ -9,7 +9,8 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.audio import faults, levels
+from podeval.audio import faults
+from podeval.audio import samples as sound
 from podeval.audio.samples import resample
 from podeval.systems.controls import plant_clipped
 from podeval.systems.espeak_ng import EspeakNg
@@ -184,14 +185,14 @@ def test_a_constant_offset_clips_nothing_hides_nothing_and_is_a_fault_of_its_own
 
 def test_an_offset_is_removed_from_each_part_to_the_sample_and_hardly_any_is_left_alone() -> None:
     speech = np.concatenate(READERS)
-    assert levels.remove_offset(speech, READER_RATE) is speech
+    assert sound.remove_offset(speech, READER_RATE) is speech
     shift = np.where(np.arange(len(speech)) < len(speech) // 2, np.float32(0.1), np.float32(-0.02))
-    parts = levels.remove_offset(speech + shift, READER_RATE)
+    parts = sound.remove_offset(speech + shift, READER_RATE)
     away = np.abs(parts - speech)
     assert float(np.quantile(away, 0.95)) < 0.005
     (span, *_) = faults.find_offsets(speech + shift, READER_RATE)
     assert span.end == pytest.approx(len(speech) / 2 / READER_RATE, abs=0.1)
-    whole = levels.remove_offset(speech + np.float32(0.1), READER_RATE)
+    whole = sound.remove_offset(speech + np.float32(0.1), READER_RATE)
     np.testing.assert_allclose(whole, speech, atol=1e-3)
 
 
@@ -235,11 +236,11 @@ def test_silence_at_the_ends_neither_makes_nor_hides_a_fault(seconds: float, lev
         assert [span.end for span in ends] == pytest.approx([seconds + len(samples) / READER_RATE] * cut_off, abs=0.01)
         for find in (faults.find_holes, faults.find_clipped, faults.find_offsets):
             assert find(padded, READER_RATE) == find(samples, READER_RATE) == []
-        assert levels.measure_level(padded, READER_RATE) == pytest.approx(
-            levels.measure_level(samples, READER_RATE), rel=0.02
+        assert sound.measure_level(padded, READER_RATE) == pytest.approx(
+            sound.measure_level(samples, READER_RATE), rel=0.02
         )
-        if seconds > levels.SILENT_SECONDS:
-            sounding = levels.measure_sounding(padded, READER_RATE)
+        if seconds > sound.SILENT_SECONDS:
+            sounding = sound.measure_sounding(padded, READER_RATE)
             assert sounding == pytest.approx(len(samples) / READER_RATE, abs=1.0)
 
 
@@ -279,7 +280,7 @@ def test_silence_around_speech_makes_no_loop_of_it(seconds: float) -> None:
 
 def test_silence_has_no_faults_and_no_level() -> None:
     silence = np.zeros(RATE, np.float32)
-    assert levels.measure_level(silence, RATE) == 0.0
+    assert sound.measure_level(silence, RATE) == 0.0
     for find in (faults.find_holes, faults.find_clicks, faults.find_clipped, faults.find_cut_end):
         assert find(silence, RATE) == []
     assert faults.find_loops(silence, RATE) == []
@@ -300,12 +301,12 @@ def test_what_is_found_does_not_depend_on_the_blocks_that_are_read(
         faults.find_clicks,
         faults.find_beyond_scale,
         faults.find_offsets,
-        levels.find_sound,
-        levels.measure_powers,
-        levels.remove_offset,
+        sound.find_sound,
+        sound.measure_powers,
+        sound.remove_offset,
     )
     whole = [np.array(find(damaged, RATE)).tolist() for find in finders]
     assert all(whole)
-    for module in (faults, levels):
+    for module in (faults, sound):
         monkeypatch.setattr(module, "_BLOCK", block)
     assert [np.array(find(damaged, RATE)).tolist() for find in finders] == whole

@@ -16,7 +16,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.metrics.speech import human_likeness as likeness
 from podeval.recording import Recording
-from podeval.recording.source import read_source
+from podeval.recording.recording import read_source
 from tests.metrics.test_human_likeness import RATE, SIZES, fit, windows_of
 
 METRIC = catalogue.get("human_likeness")

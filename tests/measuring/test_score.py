@@ -16,7 +16,7 @@ from podeval.measuring.inputs import read_request
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Timeline, Unscored
-from podeval.recording.source import list_recordings
+from podeval.recording.recording import list_recordings
 
 RATE = 16_000
 

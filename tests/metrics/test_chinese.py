@@ -9,7 +9,7 @@ import pytest
 
 import podeval
 from podeval import benchmarks
-from podeval.audio.levels import describe_silent_ends
+from podeval.audio.samples import describe_silent_ends
 from podeval.board.columns import Column, get_column
 from podeval.board.words import explain
 from podeval.metrics import catalogue

@@ -14,7 +14,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.metrics.speech import human_likeness as likeness
 from podeval.recording import Recording
 from podeval.recording.likeness_windows import DAMAGES
-from podeval.recording.source import read_source
+from podeval.recording.recording import read_source
 from podeval.systems import registry
 
 SIZES = {"prosody": 3, "voice": 20, "articulation": 30, "timing": 5, "sound": 16}

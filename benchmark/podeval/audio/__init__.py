@@ -6,7 +6,6 @@ __all__ = [
     "duration",
     "excerpts",
     "faults",
-    "levels",
     "loudness",
     "prosody",
     "samples",

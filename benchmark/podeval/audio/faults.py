@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.levels import (
+from podeval.audio.samples import (
     FRAME,
     OFFSET,
     OFFSET_FRAMES,
+    Samples,
     find_runs,
     find_runs_by_block,
     find_sound,
@@ -21,7 +22,6 @@ from podeval.audio.levels import (
     measure_powers,
     remove_offset,
 )
-from podeval.audio.samples import Samples
 from podeval.audio.windows import Span, join_spans
 
 HOLE_SECONDS = 0.02

@@ -1,13 +1,14 @@
 """The samples of a recording: floats with full scale ±1, shape (frames, channels).
 
-This module checks them, collects them block by block, mixes them to mono and resamples them without filling memory:
-large arrays are moved to an anonymous temporary file.
+This module collects them block by block, mixes them to mono, resamples them, measures their level and constant offset,
+and finds the silence at their ends. It never fills memory: samples are read block by block, and large arrays are moved
+to an anonymous temporary file.
 """
 
-import hashlib
 import mmap
 import shutil
 import tempfile
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import soxr
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.errors import BadAudio, BadInput, CannotScore, PodevalError
+from podeval.errors import CannotScore, PodevalError
 
 Samples = NDArray[np.float32]
 
@@ -45,57 +46,21 @@ _LOUDEST = 32.0
 """Magnitude, 30 dB beyond full scale, that sound stored as floats of full scale ±1 never reaches."""
 
 _BLOCK = 1 << 20
-_MOST_CHANNELS = 64
+"""Number of samples, or of frames, that are read at a time."""
 _LONG = 60
 """Minimum length, in seconds, of a recording for which progress is reported."""
 
+OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
+"""Limits of the constant offset, relative to the recording's level: above the first it is a fault, below the second it
+is ignored, and parts whose offsets differ by more than the third are corrected separately. The offset is the median of
+the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound."""
 
-def convert_to_array(samples: Any) -> NDArray[Any]:
-    """Convert samples from numpy, torch (any device or precision, with or without gradients) or a list to an array.
+SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
+"""Maximum power of a silent frame, relative to the loudest; longest silence, in seconds, that is a pause; and maximum
+magnitude of a sample in the silence at an end, relative to the recording's level."""
 
-    Raises:
-        BadAudio: rows have different lengths.
-    """
-    if hasattr(samples, "detach"):
-        samples = samples.detach().cpu()
-        samples = samples.float() if samples.is_floating_point() else samples
-    try:
-        array = np.asarray(samples)
-    except ValueError:
-        raise BadAudio("audio samples must be one array; these rows have different lengths") from None
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-
-
-def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
-    """Check the axes and scale of samples; return the samples, their rate, and their hash as the content key.
-
-    Raises:
-        BadAudio: there are no samples or more than two axes, the axes are swapped, or some values are not numbers.
-        BadInput: the rate is not positive.
-    """
-    # Check the shape.
-    array = convert_to_array(samples)
-    if array.ndim == 1:
-        array = array[:, np.newaxis]
-    if array.ndim != 2 or array.size == 0:
-        raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
-    if array.shape[1] > _MOST_CHANNELS:
-        raise BadAudio(
-            f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
-            "podeval reads; samples must be (frames, channels), so transpose an array of (channels, frames)"
-        )
-    # Check the values and the rate.
-    if np.issubdtype(array.dtype, np.integer):
-        array = _from_integers(array)
-    if not np.issubdtype(array.dtype, np.floating):
-        raise BadAudio(f"audio samples must be numbers, not {array.dtype}")
-    if not 1 <= rate < np.inf:
-        raise BadInput(f"the sampling rate must be a positive number of Hz, not {rate}")
-    # The content key is a hash of the samples themselves.
-    array = np.ascontiguousarray(array, dtype=np.float32)
-    digest = hashlib.sha256(f"{int(rate)} {array.shape}".encode())
-    digest.update(array.data)
-    return array, int(rate), digest.hexdigest()
+FRAME = 0.02
+"""Length of a frame in seconds."""
 
 
 def find_defect(samples: Samples) -> str | None:
@@ -119,23 +84,6 @@ def is_like_noise(samples: NDArray[Any]) -> bool:
     with np.errstate(all="ignore"):
         head = np.asarray(samples[:_BLOCK], np.float64)
         return len(head) > 1 and not np.diff(head, axis=0).std() <= head.std()
-
-
-def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Scale integers from the full range of their type.
-
-    Raises:
-        BadAudio: the values would fit a type with 16 fewer bits, so everything would be almost silent.
-    """
-    bounds = np.iinfo(array.dtype)
-    half = 2.0 ** (bounds.bits - 1)
-    reach = max(int(array.max()), -int(array.min()))
-    if bounds.min and bounds.bits > 16 and 0 < reach <= half / 2**16:
-        raise BadAudio(
-            f"samples of {array.dtype} have their full scale at 2^{bounds.bits - 1}, but these reach only {reach}, "
-            "like silence; if they are 16-bit samples, convert them with .astype('int16'), or give floats within ±1"
-        )
-    return array / half if bounds.min else array / half - 1.0
 
 
 def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples:
@@ -348,3 +296,142 @@ def measure_cancelled(samples: Samples, rate: int) -> float:
         mixed = np.mean(np.square(block.mean(axis=1, dtype=np.float64)).reshape(-1, frame), axis=1)
         cancelled += int(np.sum((power > _AUDIBLE) & (power > CANCELLED_FRAME * mixed)))
     return cancelled / frames
+
+
+def measure_level(samples: Samples, rate: int) -> float:
+    """Measure the root mean square of the louder half of the 20 ms frames; 0 for silence.
+
+    Silence at the ends and silence longer than 2 s are ignored, so appended silence does not change the level.
+    """
+    return _measure_level(measure_powers(samples, rate))
+
+
+def measure_sounding(samples: Samples, rate: int) -> float:
+    """Measure how many seconds can contain faults, excluding silence at the ends and silence longer than 2 s."""
+    silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
+    return max(FRAME, len(samples) / rate - silent * FRAME)
+
+
+def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which 20 ms frames belong to sound or short pauses, not to silence at an end or longer than 2 s,
+    (frames,).
+    """
+    sounding = np.ones(len(powers), dtype=bool)
+    for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
+        if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / FRAME):
+            sounding[start:end] = False
+    return sounding
+
+
+def remove_offset(samples: Samples, rate: int) -> Samples:
+    """Return the samples without their constant offset, or unchanged if it is negligible.
+
+    Parts with different offsets, for example in two joined recordings, are corrected separately.
+    """
+    offsets = measure_offset(samples, rate)
+    if not offsets.any():
+        return samples
+    frame, buffer = max(1, round(FRAME * rate)), SampleBuffer()
+    # Samples after the last whole frame use the offset of that frame.
+    offsets, count = np.append(offsets, offsets[-1]), max(1, _BLOCK // frame)
+    for first in range(0, len(offsets), count):
+        block = samples[first * frame : (first + count) * frame]
+        buffer.append(block - np.repeat(offsets[first : first + count], frame)[: len(block)])
+    return buffer.finish()
+
+
+def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
+    """Measure the constant offset in every 20 ms frame: the same value for all frames unless the offset changes, and 0
+    if it is slight.
+    """
+    from scipy.ndimage import median_filter
+
+    powers, frame = measure_powers(samples, rate), max(1, round(FRAME * rate))
+    if not len(powers):
+        return np.zeros(0, np.float32)
+    means = _sum_frames("ij->i", samples, frame) / frame
+    # The quietest frames have the exact offset, so digital silence becomes silence again.
+    spreads = powers - means**2
+    constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
+    level = _measure_level(powers - 2 * constant * means + constant**2)
+    changes: NDArray[np.float64] = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
+    if np.abs(changes).max() > OFFSET_CHANGE * level:
+        return (constant + changes).astype(np.float32)
+    slight = abs(constant) <= SLIGHT_OFFSET * level
+    return np.full(len(means), 0.0 if slight else constant, np.float32)
+
+
+def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
+    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 without sound."""
+    return find_ends(samples, SILENT_SAMPLE * measure_level(samples, rate))
+
+
+def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
+    """Return the first sample above a limit in magnitude, and the sample after the last; 0, 0 if there is none."""
+    blocks = ((begin, np.abs(samples[begin : begin + _BLOCK]) > limit) for begin in range(0, len(samples), _BLOCK))
+    parts = [begin + np.flatnonzero(loud)[[0, -1]] for begin, loud in blocks if loud.any()]
+    return (int(parts[0][0]), int(parts[-1][1]) + 1) if parts else (0, 0)
+
+
+def describe_silent_ends(samples: Samples, rate: int) -> str:
+    """Describe the silence at the ends of a recording in a sentence; empty if it is no longer than a pause.
+
+    Args:
+        samples: the mean of the recording's channels, shape (frames,).
+        rate: the sampling rate in Hz.
+    """
+    first, last = find_sound(remove_offset(samples, rate), rate)
+    ends = {"beginning": first / rate, "end": (len(samples) - last) / rate}
+    long = [f"{seconds:.1f} s of silence at the {end}" for end, seconds in ends.items() if seconds >= SILENT_SECONDS]
+    return " and ".join(long) if last else ""
+
+
+def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False) -> list[tuple[int, int]]:
+    """Find the first index and the end index (exclusive) of every run of at least `shortest` true values.
+
+    With `at_ends`, shorter runs at the ends of the array also count, because they may continue beyond it.
+    """
+    edges = np.flatnonzero(np.diff(holds, prepend=False, append=False))
+    starts, ends = edges[::2], edges[1::2]
+    long = (ends - starts >= shortest) | (at_ends & ((starts == 0) | (ends == len(holds))))
+    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
+
+
+def find_runs_by_block(
+    mark: Callable[[int, int], NDArray[np.bool_]], length: int, block: int, shortest: int
+) -> list[tuple[int, int]]:
+    """Find runs of true values as `find_runs` does, in an array that is never completely in memory.
+
+    Args:
+        mark: function that returns the part of the array from one index to another (exclusive).
+        length: length of the array.
+        block: number of values computed at a time.
+        shortest: length of the shortest run.
+    """
+    runs: list[tuple[int, int]] = []
+    for begin in range(0, length, block):
+        for start, end in find_runs(mark(begin, min(length, begin + block)), shortest, at_ends=True):
+            continues = runs and runs[-1][1] == begin + start
+            runs.append((runs.pop()[0] if continues else begin + start, begin + end))
+    return [(start, end) for start, end in runs if end - start >= shortest]
+
+
+def _measure_level(powers: NDArray[np.float64]) -> float:
+    powers = powers[find_sounding_frames(powers)]
+    return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
+
+
+def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
+    """Measure the power of every 20 ms frame, (frames,)."""
+    frame = max(1, round(FRAME * rate))
+    return np.asarray(_sum_frames("ij,ij->i", samples, frame) / frame)
+
+
+def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:
+    """Sum each whole frame with `einsum`; `of` contains the frames once, or twice to sum their squares, (frames,)."""
+    count = len(samples) // frame
+    sums, step = np.zeros(count), max(1, _BLOCK // frame)
+    for first in range(0, count, step):
+        frames = samples[first * frame : min(count, first + step) * frame].reshape(-1, frame)
+        np.einsum(of, *[frames] * of.count("ij"), dtype=np.float64, out=sums[first : first + step])
+    return sums

@@ -121,7 +121,7 @@ def score(
 
 def _expand(files: list[str]) -> list[str]:
     """Return the named files, and the recordings in the named folders."""
-    from podeval.recording.source import list_recordings
+    from podeval.recording.recording import list_recordings
 
     names = [str(path) for file in files for path in (list_recordings(file) or [file])]
     return list(dict.fromkeys(names))
@@ -309,7 +309,7 @@ def proof(
     """
     from podeval.measuring.export import check_ending, format_proof_csv, write_proof
     from podeval.measuring.proof import proof_book
-    from podeval.recording.source import list_recordings
+    from podeval.recording.recording import list_recordings
     from podeval.reports.page import read_report_texts
     from podeval.text.book import read_book
 

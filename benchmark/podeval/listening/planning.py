@@ -20,7 +20,7 @@ from scipy import stats
 
 from podeval.errors import BadInput
 from podeval.listening.designs import Design, read_design
-from podeval.recording.source import is_audio_name
+from podeval.recording.recording import is_audio_name
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.sequential import count_needed, sequential_interval
 

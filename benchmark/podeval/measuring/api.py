@@ -17,7 +17,7 @@ from podeval.measuring.inputs import WORDS, convert_to_text, has_speakers, read_
 from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Metric
-from podeval.recording.source import list_recordings
+from podeval.recording.recording import list_recordings
 
 if TYPE_CHECKING:
     from podeval.measuring.report import TimelinePlot

@@ -17,8 +17,8 @@ from podeval.metrics.declaration import INPUTS
 from podeval.metrics.description import choose_own_profile
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.recording import Recording
+from podeval.recording.recording import read_source
 from podeval.recording.reference_voices import ReferenceVoices
-from podeval.recording.source import read_source
 
 
 def page(name: str) -> gr.Interface:

@@ -34,7 +34,7 @@ from podeval.metrics.protocol import describe_protocol
 from podeval.metrics.score import Defect, Result, Score, Unscored, parse_result
 from podeval.recording import Recording
 from podeval.recording.cache import Cache, open_default_cache
-from podeval.recording.source import read_source
+from podeval.recording.recording import read_source
 from podeval.version import __version__
 
 _ADVICE: Mapping[Face, Mapping[str, str]] = {

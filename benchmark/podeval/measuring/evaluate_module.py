@@ -25,7 +25,6 @@ from typing import Any
 import evaluate
 
 import datasets
-from podeval.audio.samples import read_samples
 from podeval.errors import BadInput
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs, convert_to_text
@@ -33,7 +32,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.description import list_arguments
 from podeval.metrics.judge_use import PROMPTS, JudgeConfig
-from podeval.recording.source import OBJECT_KEYS, list_rows, read_audio
+from podeval.recording.source import OBJECT_KEYS, list_rows, read_audio, read_samples
 
 _SPOOL = "podeval-spool-"
 _UNENCODABLE = re.compile("[\ud800-\udfff]")

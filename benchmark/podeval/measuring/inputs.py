@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, MissingInput, is_missing
 from podeval.metrics import Metric, catalogue
-from podeval.recording.recording import Recording
-from podeval.recording.source import is_samples, list_recordings, read_source
+from podeval.recording.recording import Recording, list_recordings, read_source
+from podeval.recording.source import is_samples
 
 if TYPE_CHECKING:
     from podeval.metrics.judge_use import JudgeConfig

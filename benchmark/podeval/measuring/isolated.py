@@ -37,7 +37,7 @@ from podeval.metrics.description import VISITOR_INPUTS
 from podeval.metrics.score import Defect, Result, format_clock, parse_result
 from podeval.metrics.standing import translate
 from podeval.models import weights
-from podeval.recording.source import read_source
+from podeval.recording.recording import read_source
 from podeval.texts import write_sentence
 
 LINES, REPORT = "scored.jsonl", "report.html"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from podeval.measuring.verdict import ReportWords, ScoreRow
-    from podeval.recording.source import AudioSource
+    from podeval.recording.recording import AudioSource
     from podeval.stats.intervals import Interval
     from podeval.text.script import Script
 

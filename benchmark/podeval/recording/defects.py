@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.levels import find_runs
+from podeval.audio.samples import find_runs
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words

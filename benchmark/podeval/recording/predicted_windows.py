@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.levels import find_ends, find_sound
+from podeval.audio.samples import find_ends, find_sound
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer

@@ -1,5 +1,7 @@
 """`Recording`: an audio file as decoded samples, with all facts that measurements derive from it, each computed once.
 
+A caller may pass a recording in any form; `read_source` identifies it by its content before it is decoded.
+
 Facts come from the models of one profile. They are computed on first use, then kept in memory for the lifetime of the
 object, and on disk by content hash, model identity and parameters. Channels and rate are preserved; the input for
 models (mono, 16 kHz) is derived from them once per rate. Models are imported when their facts are used, so metrics that
@@ -10,8 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -22,10 +26,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.audio.decode import decode, hash_file
-from podeval.audio.levels import describe_silent_ends, remove_offset
-from podeval.audio.samples import find_defect, measure_cancelled, mix_channels, mix_to_mono, read_samples, resample
-from podeval.errors import BadAudio, CannotScore
+from podeval.audio.samples import (
+    describe_silent_ends,
+    find_defect,
+    measure_cancelled,
+    mix_channels,
+    mix_to_mono,
+    remove_offset,
+    resample,
+)
+from podeval.errors import BadAudio, BadInput, CannotScore, MissingInput
 from podeval.recording.cache import Cache, derive_content, dump_array, load_array, open_default_cache
+from podeval.recording.source import list_collection, read_audio, read_name, read_samples
 from podeval.version import find_version
 
 if TYPE_CHECKING:
@@ -42,6 +54,11 @@ MODEL_RATE = 16_000
 
 _PROSODY_METHOD = "1"
 """Version of the method; it changes whenever the results of `measure_prosody` do."""
+
+AUDIO_SUFFIXES = frozenset(
+    {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
+)
+"""Suffixes of files in a folder that count as recordings."""
 
 
 class Recording:
@@ -394,3 +411,88 @@ class Recording:
             return fact
 
         return self._compute_once(key, compute)
+
+
+@dataclass
+class AudioSource:
+    """A recording that can be opened; it is decoded only when necessary.
+
+    Attributes:
+        name: name of the recording in results.
+        content: identity of the content, under which its facts are stored; for a file, the SHA-256 of its bytes.
+        audio: the path or bytes of a file, or the recording itself.
+        options: the options of `Recording.open`.
+    """
+
+    name: str
+    content: str
+    audio: Path | bytes | Recording
+    options: Mapping[str, Any]
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recording, decoded on first use.
+
+        Raises:
+            BadAudio: it cannot be read as audio.
+        """
+        if isinstance(self.audio, Recording):
+            return self.audio
+        if isinstance(self.audio, bytes):
+            return Recording.from_bytes(self.audio, **self.options)
+        return Recording.open(self.audio, **self.options)
+
+
+def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
+    """Identify a recording by its content, without decoding a file.
+
+    Args:
+        source: audio in any form that `read_audio` accepts, a `Recording`, or a result of this function.
+        name: name of the recording; for a path, the default is the path.
+        options: the options of `Recording.open`.
+
+    Raises:
+        BadInput: the source has none of these forms, or is a file that does not exist, is empty or is a directory.
+        MissingInput: there is no recording.
+    """
+    if isinstance(source, AudioSource):
+        return source
+    if isinstance(source, Recording):
+        return AudioSource(name or source.name, source.content, source, options)
+    # A text such as `NA` is a path if there is a file of that name, and a missing value otherwise.
+    is_path = isinstance(source, os.PathLike) or (isinstance(source, str) and os.path.isfile(source))
+    audio = Path(source) if is_path else read_audio(source)
+    if audio is None:
+        raise MissingInput("recording")
+    if isinstance(audio, Path):
+        # Identify the file by its content; if it cannot be read, opening it later raises the error.
+        return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
+    name = name or read_name(source) or "recording"
+    if isinstance(audio, bytes):
+        return AudioSource(name, hashlib.sha256(audio).hexdigest(), audio, options)
+    recording = Recording.from_samples(*audio, name=name, **options)
+    return AudioSource(name, recording.content, recording, options)
+
+
+def list_recordings(source: Any) -> list[Any] | None:
+    """List the recordings of a folder or a collection; return None for a single recording.
+
+    Raises:
+        BadInput: the folder or collection contains no recordings, or samples lack their rate.
+    """
+    if not isinstance(source, str | Path):
+        return list_collection(source)
+    # Unlike `Path.is_dir`, this accepts names that are too long.
+    if not os.path.isdir(source):
+        return None
+    folder = Path(source)
+    files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
+    if not files:
+        suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
+        raise BadInput(f"{folder} contains no recordings, that is, no files with these extensions: {suffixes}")
+    return list(files)
+
+
+def is_audio_name(path: Path) -> bool:
+    """Return whether a file's name has the suffix of a recording and is not hidden."""
+    return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()

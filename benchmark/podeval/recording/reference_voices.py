@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from podeval.audio.windows import Span
 from podeval.errors import BadInput, CannotScore, MissingInput
 from podeval.models.interfaces import SpeakerTurn
-from podeval.recording.recording import Recording
-from podeval.recording.source import OBJECT_KEYS, read_source
+from podeval.recording.recording import Recording, read_source
+from podeval.recording.source import OBJECT_KEYS
 from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_spoken_voices
 from podeval.text.script import Script, normalise_speaker
 

@@ -1,10 +1,8 @@
-"""One or many recordings that a caller passes in any form; they are identified by their content before decoding."""
+"""The forms in which programs pass recordings: samples with their rate, objects of libraries, rows of datasets."""
 
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -12,15 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.decode import DEFAULT_LIMITS, hash_file
-from podeval.audio.samples import convert_to_array
-from podeval.errors import BadInput, MissingInput, is_missing
-from podeval.recording.recording import Recording
-
-AUDIO_SUFFIXES = frozenset(
-    {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
-)
-"""Suffixes of files in a folder that count as recordings."""
+from podeval.audio.decode import DEFAULT_LIMITS
+from podeval.audio.samples import Samples
+from podeval.errors import BadAudio, BadInput, is_missing
 
 FORMS = (
     "a path, the bytes of a file, an open file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets "
@@ -32,83 +24,14 @@ OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
 """Keys of an audio object, which distinguish it from a mapping of recordings by speaker."""
 
 
-@dataclass
-class AudioSource:
-    """A recording that can be opened; it is decoded only when necessary.
-
-    Attributes:
-        name: name of the recording in results.
-        content: identity of the content, under which its facts are stored; for a file, the SHA-256 of its bytes.
-        audio: the path or bytes of a file, or the recording itself.
-        options: the options of `Recording.open`.
-    """
-
-    name: str
-    content: str
-    audio: Path | bytes | Recording
-    options: Mapping[str, Any]
-
-    @cached_property
-    def recording(self) -> Recording:
-        """The recording, decoded on first use.
-
-        Raises:
-            BadAudio: it cannot be read as audio.
-        """
-        if isinstance(self.audio, Recording):
-            return self.audio
-        if isinstance(self.audio, bytes):
-            return Recording.from_bytes(self.audio, **self.options)
-        return Recording.open(self.audio, **self.options)
-
-
-def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
-    """Identify a recording by its content, without decoding a file.
-
-    Args:
-        source: audio in any form that `read_audio` accepts, a `Recording`, or a result of this function.
-        name: name of the recording; for a path, the default is the path.
-        options: the options of `Recording.open`.
+def list_collection(source: Any) -> list[Any] | None:
+    """List the recordings of a collection; return None for a single recording or a missing one.
 
     Raises:
-        BadInput: the source has none of these forms, or is a file that does not exist, is empty or is a directory.
-        MissingInput: there is no recording.
-    """
-    if isinstance(source, AudioSource):
-        return source
-    if isinstance(source, Recording):
-        return AudioSource(name or source.name, source.content, source, options)
-    audio = read_audio(source)
-    if audio is None:
-        raise MissingInput("recording")
-    if isinstance(audio, Path):
-        # Identify the file by its content; if it cannot be read, opening it later raises the error.
-        return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
-    name = name or _read_name(source) or "recording"
-    if isinstance(audio, bytes):
-        return AudioSource(name, hashlib.sha256(audio).hexdigest(), audio, options)
-    recording = Recording.from_samples(*audio, name=name, **options)
-    return AudioSource(name, recording.content, recording, options)
-
-
-def list_recordings(source: Any) -> list[Any] | None:
-    """List the recordings of a folder or a collection; return None for a single recording.
-
-    Raises:
-        BadInput: the folder or collection contains no recordings, or samples lack their rate.
+        BadInput: the collection contains no recordings, or samples lack their rate.
     """
     if is_missing(source):
         return None
-    if isinstance(source, str | Path):
-        # Unlike `Path.is_dir`, this accepts names that are too long.
-        if not os.path.isdir(source):
-            return None
-        folder = Path(source)
-        files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
-        if not files:
-            suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
-            raise BadInput(f"{folder} contains no recordings, that is, no files with these extensions: {suffixes}")
-        return list(files)
     source = list_rows(source)
     if (
         isinstance(source, bytes | bytearray | memoryview | Mapping)
@@ -137,12 +60,7 @@ def _is_bare_samples(source: Any) -> bool:
     return numbers and not is_missing(source[0])
 
 
-def is_audio_name(path: Path) -> bool:
-    """Return whether a file's name has the suffix of a recording and is not hidden."""
-    return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()
-
-
-def _read_name(source: Any) -> str:
+def read_name(source: Any) -> str:
     """Return the name of the file that an object of `datasets`, or a row with one, was read from."""
     audio = source.get("audio", source) if isinstance(source, Mapping) else None
     path = audio.get("path") if isinstance(audio, Mapping) else None
@@ -257,3 +175,71 @@ def _read_rate(rate: Any) -> float:
             f"{limits.min_rate} to {limits.max_rate} Hz are supported"
         )
     return float(value)
+
+
+_MOST_CHANNELS = 64
+
+
+def convert_to_array(samples: Any) -> NDArray[Any]:
+    """Convert samples from numpy, torch (any device or precision, with or without gradients) or a list to an array.
+
+    Raises:
+        BadAudio: rows have different lengths.
+    """
+    if hasattr(samples, "detach"):
+        samples = samples.detach().cpu()
+        samples = samples.float() if samples.is_floating_point() else samples
+    try:
+        array = np.asarray(samples)
+    except ValueError:
+        raise BadAudio("audio samples must be one array; these rows have different lengths") from None
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
+    """Check the axes and scale of samples; return the samples, their rate, and their hash as the content key.
+
+    Raises:
+        BadAudio: there are no samples or more than two axes, the axes are swapped, or some values are not numbers.
+        BadInput: the rate is not positive.
+    """
+    # Check the shape.
+    array = convert_to_array(samples)
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2 or array.size == 0:
+        raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
+    if array.shape[1] > _MOST_CHANNELS:
+        raise BadAudio(
+            f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
+            "podeval reads; samples must be (frames, channels), so transpose an array of (channels, frames)"
+        )
+    # Check the values and the rate.
+    if np.issubdtype(array.dtype, np.integer):
+        array = _from_integers(array)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise BadAudio(f"audio samples must be numbers, not {array.dtype}")
+    if not 1 <= rate < np.inf:
+        raise BadInput(f"the sampling rate must be a positive number of Hz, not {rate}")
+    # The content key is a hash of the samples themselves.
+    array = np.ascontiguousarray(array, dtype=np.float32)
+    digest = hashlib.sha256(f"{int(rate)} {array.shape}".encode())
+    digest.update(array.data)
+    return array, int(rate), digest.hexdigest()
+
+
+def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Scale integers from the full range of their type.
+
+    Raises:
+        BadAudio: the values would fit a type with 16 fewer bits, so everything would be almost silent.
+    """
+    bounds = np.iinfo(array.dtype)
+    half = 2.0 ** (bounds.bits - 1)
+    reach = max(int(array.max()), -int(array.min()))
+    if bounds.min and bounds.bits > 16 and 0 < reach <= half / 2**16:
+        raise BadAudio(
+            f"samples of {array.dtype} have their full scale at 2^{bounds.bits - 1}, but these reach only {reach}, "
+            "like silence; if they are 16-bit samples, convert them with .astype('int16'), or give floats within ±1"
+        )
+    return array / half if bounds.min else array / half - 1.0

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.levels import find_runs
+from podeval.audio.samples import find_runs
 from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import (
     SEGMENTATION_CHUNK,

@@ -27,8 +27,7 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.levels import find_ends
-from podeval.audio.samples import resample
+from podeval.audio.samples import find_ends, resample
 from podeval.audio.windows import Clip, Span, count_seconds_inside, place_windows
 from podeval.errors import CannotScore
 from podeval.models import registry

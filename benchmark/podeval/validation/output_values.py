@@ -14,16 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from podeval import progress
-from podeval.audio.levels import measure_bandwidth
+from podeval.audio.samples import Samples
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.engine import score_source
 from podeval.measuring.inputs import ScoreRequest
 from podeval.metrics import Key, catalogue
 from podeval.metrics.human_records import list_records
-from podeval.recording.source import AudioSource, list_recordings, read_source
+from podeval.recording.recording import AudioSource, list_recordings, read_source
 from podeval.validation.agreement import KeyValues, has_direction
 from podeval.validation.rating_files import Output
 
@@ -34,6 +35,10 @@ _ALIASES = {"model": "system", "category": "item", "utterance": "item", "seconds
 
 Values = dict[str, dict[Output, float]]
 """Values by output, by `metric.key` or the name of a property."""
+
+BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
+"""Number of samples of a window, and the level, in dB below that of the strongest frequency, above which there is
+sound."""
 
 
 def match_recordings(
@@ -202,3 +207,19 @@ def _find_key(metric: str, key_name: str) -> Key | None:
     """Return the declaration of a key; None for a metric that podeval does not have."""
     keys = {key.name: key for key in catalogue.get(metric).keys} if metric in catalogue.NAMES else {}
     return keys.get(key_name) or next(iter(keys.values()), None)
+
+
+def measure_bandwidth(samples: Samples, rate: int) -> float:
+    """Measure the highest frequency, in Hz, whose power is within 60 dB of the strongest.
+
+    The power is that of the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so a band
+    limit from a codec, a telephone or earlier resampling is visible at any file rate; 0 for silence.
+    """
+    from scipy.signal import welch
+
+    window = min(BANDWIDTH_WINDOW, len(samples))
+    if window < 2:
+        return 0.0
+    frequencies, power = welch(samples, rate, nperseg=window)
+    loud = np.flatnonzero(power > power.max(initial=0.0) * 10 ** (-BANDWIDTH_DECIBELS / 10))
+    return float(frequencies[loud[-1]]) if loud.size else 0.0

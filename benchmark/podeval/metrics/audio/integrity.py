@@ -38,8 +38,8 @@ from typing import Any, Literal
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from podeval.audio import faults, levels
-from podeval.audio.samples import BLOCK_FRAMES, Samples
+from podeval.audio import faults
+from podeval.audio.samples import BLOCK_FRAMES, Samples, find_sound, measure_sounding
 from podeval.audio.windows import Span, join_spans
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import Key, Reach, Score, facts, metric
@@ -160,7 +160,7 @@ def integrity(
     recording.require_sound(SHORTEST)
     defects, habit = list_faults(recording, script, music_asked=music == "asked")
     plcmos, plcmos_notes = _rate_losses(recording)
-    sounding = levels.measure_sounding(recording.mono(recording.rate), recording.rate)
+    sounding = measure_sounding(recording.mono(recording.rate), recording.rate)
     per_fault = HOUR / sounding
     counts = {key: sum(defect.kind == kind for defect in defects) * per_fault for kind, key in _KEYS.items()}
     heard_music = speech_track.find_lasting_music(recording)
@@ -189,7 +189,7 @@ def list_faults(
     mono, samples = recording.mono(rate, offset=True), recording.mono(rate)
     silences = faults.find_holes(mono, rate)
     holes = faults.leave_out_habit(mono, rate, silences)
-    edges = [*silences, *(Span(at / rate, at / rate) for at in levels.find_sound(samples, rate))]
+    edges = [*silences, *(Span(at / rate, at / rate) for at in find_sound(samples, rate))]
     defects = [
         *(TimedDefect("hole", *_edges(span), heard=f"{span.duration:.2f} s of digital silence") for span in holes),
         *(

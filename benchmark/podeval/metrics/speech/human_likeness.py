@@ -37,7 +37,7 @@ from podeval.metrics import Key, Score, metric
 from podeval.models import registry
 from podeval.recording import MODEL_RATE, Recording, speech_track
 from podeval.recording.likeness_windows import DAMAGES, METHOD, Features, describe_windows
-from podeval.recording.source import AudioSource
+from podeval.recording.recording import AudioSource
 
 FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25

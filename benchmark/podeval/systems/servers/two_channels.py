@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from podeval.audio.levels import SILENT_SAMPLE, measure_level
-from podeval.audio.samples import resample
+from podeval.audio.samples import SILENT_SAMPLE, measure_level, resample
 from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_units
 from podeval.systems.speech import Samples
 
