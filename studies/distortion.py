@@ -21,8 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.metrics.catalogue import load_all_metrics
-from podeval.metrics.declaration import Metric
+from podeval.metrics.catalogue import Metric, load_all_metrics
 from podeval.metrics.score import Score
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ONLY, ReferenceVoices

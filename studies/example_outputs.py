@@ -32,7 +32,7 @@ from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs
 from podeval.measuring.space_files import PREDICTION, TIMES, find_reference
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
+from podeval.metrics.catalogue import Metric
 from podeval.metrics.description import EXAMPLES, choose_own_profile
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.systems import registry

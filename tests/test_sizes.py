@@ -34,7 +34,7 @@ LONG = {
     "cli/data_tools.py:segments": OPTIONS,
     "measuring/api.py:measure": TEXT,
     "metrics/audio/reverb_consistency.py:reverb_consistency": TEXT,
-    "metrics/declaration.py:metric": TEXT,
+    "metrics/catalogue.py:metric": TEXT,
     "metrics/speech/timbre_consistency.py:timbre_consistency": TEXT,
     "runs/measure.py:measure": TEXT,
     "stats/intervals.py:mean_ci": TEXT,

@@ -11,7 +11,7 @@ they are used.
 
 from typing import TYPE_CHECKING, Any
 
-from podeval.version import __version__
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from podeval.measuring.api import Scores, ScoreTable, list_metrics, measure, score
@@ -27,6 +27,16 @@ if not TYPE_CHECKING:
         from podeval.measuring import api
 
         return getattr(api, name)
+
+
+def find_version(library: str) -> str | None:
+    """Return the version of an installed library; None if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,8 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.board.columns import get_column
 from podeval.board.words import Words, explain_column
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import DIMENSION_GROUPS, Metric
+from podeval.metrics.catalogue import Metric
+from podeval.metrics.facts import DIMENSION_GROUPS
 from podeval.metrics.standing import translate
 from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence

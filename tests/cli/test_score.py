@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.metrics.declaration import Metric
+from podeval.metrics.catalogue import Metric
 from podeval.metrics.score import Score
 
 Podeval = Callable[..., Any]

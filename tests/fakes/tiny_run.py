@@ -25,7 +25,8 @@ from podeval import benchmarks
 from podeval.benchmarks import records
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key, metric
+from podeval.metrics.catalogue import metric
+from podeval.metrics.facts import Key
 from podeval.metrics.score import Score
 from podeval.recording import Recording
 from podeval.systems import registry as systems

@@ -14,7 +14,7 @@ from podeval.errors import BadInput
 from podeval.measuring.engine import plan_metrics
 from podeval.measuring.inputs import read_request
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
+from podeval.metrics.catalogue import Metric
 from podeval.metrics.score import Timeline, Unscored
 from podeval.recording.recording import list_recordings
 

@@ -6,8 +6,9 @@ import pytest
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords
 from podeval.measuring.space_files import write_card
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import DIMENSION_GROUPS, INPUTS, Key, Metric, metric
+from podeval.metrics.catalogue import Metric, metric
 from podeval.metrics.description import collect_metric_facts, list_arguments, list_places
+from podeval.metrics.facts import DIMENSION_GROUPS, INPUTS, Key
 from podeval.metrics.score import Score, Unscored
 
 EVERY = [pytest.param(catalogue.get(name), id=name) for name in catalogue.NAMES]

@@ -9,7 +9,7 @@ import soundfile
 from podeval.cli.measure import gather_sources
 from podeval.measuring.inputs import MetricInputs, read_input
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import INPUTS
+from podeval.metrics.facts import INPUTS
 
 LABELLED = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt.\nThey never stop."
 WORDS = "Why is the sea salty? Rivers carry salt. They never stop."

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podeval.metrics import catalogue
-from podeval.metrics.protocol import Protocol, make_protocol
+from podeval.metrics.score import Protocol, make_protocol
 from podeval.models import registry
 from podeval.models.profiles import MEASURING
 
@@ -15,7 +15,7 @@ ALL_INPUTS = ("recording", "script", "reference_text")
 
 PROGRAM = """
 from podeval.metrics import catalogue
-from podeval.metrics.protocol import make_protocol
+from podeval.metrics.score import make_protocol
 from podeval.models import registry
 for name in catalogue.NAMES:
     metric = catalogue.get(name)

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from podeval import benchmarks
-from podeval.metrics import catalogue, declaration
-from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics import catalogue
+from podeval.metrics.score import Protocol, Result, Score, Unscored
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.systems import registry as systems
 
@@ -50,7 +49,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType
     for variable, name in (("TINY_SPOKEN", "spoken"), ("TINY_MEASURED", "measured"), ("TINY_FLAG", "flag")):
         monkeypatch.setenv(variable, str(tmp_path / name))
     yield tiny_run
-    assert "trouble" in declaration.REGISTERED
+    assert "trouble" in catalogue.REGISTERED
 
 
 @pytest.fixture

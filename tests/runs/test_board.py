@@ -19,8 +19,7 @@ from podeval.cli.report import print_rows
 from podeval.datasets.items import load_items
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.score import Protocol, Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, read_table
 from podeval.runs.measure import CONDITIONS, make_protocols

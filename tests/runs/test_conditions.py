@@ -13,8 +13,8 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.board import build as building
-from podeval.metrics import catalogue, declaration
-from podeval.metrics.declaration import Key
+from podeval.metrics import catalogue
+from podeval.metrics.facts import Key
 from podeval.metrics.score import Score, Unscored
 from podeval.runs.board_tables import BOARD, read_table
 from podeval.runs.measure import (
@@ -170,7 +170,7 @@ def timed(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The tiny benchmark, whose metric `trouble` depends on timing."""
     former = catalogue.get("trouble")
     changed = replace(former, keys=(Key("trouble", "higher", timing=True),))
-    monkeypatch.setitem(declaration.REGISTERED, "trouble", changed)
+    monkeypatch.setitem(catalogue.REGISTERED, "trouble", changed)
     return tiny
 
 

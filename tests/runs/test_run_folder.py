@@ -7,8 +7,7 @@ import pytest
 import soundfile
 
 from podeval.errors import BadInput
-from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Score, Timeline, Unscored
+from podeval.metrics.score import Protocol, Score, Timeline, Unscored
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, run_folders
 from podeval.systems.speech import SpokenTurn
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Key
+from podeval.metrics.facts import Key
 from podeval.stats.mushra_scores import Mark
 from podeval.validation.human_scores import describe_marks
 from podeval.validation.metric_benchmark import benchmark_metrics, compare_preferences, tabulate_agreements

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from podeval.benchmarks.benchmark import Item
 from podeval.cli import app
-from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Score
+from podeval.metrics.score import Protocol, Score
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan
 from podeval.stats.battles import Battles, elo
 from podeval.validation import raters

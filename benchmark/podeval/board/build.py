@@ -17,7 +17,7 @@ from podeval.board.standings import Run, find_standings, read_runs
 from podeval.files import locate_hub_source, lock_folder
 from podeval.metrics import catalogue
 from podeval.metrics.battle_log import JudgedLog, read_judged_logs
-from podeval.metrics.protocol import Protocol
+from podeval.metrics.score import Protocol
 from podeval.runs import reliability
 from podeval.runs.board_tables import (
     ALONE,

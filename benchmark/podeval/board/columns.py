@@ -20,7 +20,8 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import COMPLETE
-from podeval.metrics.declaration import DIMENSION_GROUPS, Better, Key, Metric
+from podeval.metrics.catalogue import Metric
+from podeval.metrics.facts import DIMENSION_GROUPS, Better, Key
 from podeval.metrics.standing import translate
 from podeval.runs import composite_scores, reliability
 from podeval.runs.board_tables import EVIDENT, NOT_RANKED, read_object

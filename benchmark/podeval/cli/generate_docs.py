@@ -16,8 +16,7 @@ from podeval.datasets import card
 from podeval.datasets import catalogue as datasets
 from podeval.judges.prompt import RULES, Prompt
 from podeval.measuring.space_files import list_sources
-from podeval.metrics.catalogue import load_all_metrics
-from podeval.metrics.declaration import Metric
+from podeval.metrics.catalogue import Metric, load_all_metrics
 from podeval.metrics.description import format_range, group_by_weights
 from podeval.metrics.prompts import PROTOCOLS
 from podeval.metrics.standing import NEVER_COMPARED, describe_human_agreement, format_reach, read_human_agreements

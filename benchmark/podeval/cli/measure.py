@@ -139,7 +139,7 @@ def measure(
     from podeval.measuring.engine import open_inputs
     from podeval.measuring.inputs import MetricInputs
     from podeval.metrics import Unscored, catalogue
-    from podeval.metrics.protocol import describe_protocol
+    from podeval.metrics.score import describe_protocol
 
     metric = catalogue.get(name)
     if profile not in MEASURING:
@@ -261,7 +261,7 @@ def _split_texts(
             not match.
     """
     from podeval.measuring.inputs import TEXT_SUFFIXES
-    from podeval.metrics.declaration import INPUTS
+    from podeval.metrics.facts import INPUTS
 
     if metric.inputs[0] == "recording" and texts:
         texts = [*texts, *(path for path in files if path.suffix.lower() in TEXT_SUFFIXES)]

@@ -16,7 +16,8 @@ from podeval.measuring.engine import score_source, score_words
 from podeval.measuring.inputs import WORDS, convert_to_text, has_speakers, read_request
 from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import INPUTS, Metric
+from podeval.metrics.catalogue import Metric
+from podeval.metrics.facts import INPUTS
 from podeval.recording.recording import list_recordings
 
 if TYPE_CHECKING:

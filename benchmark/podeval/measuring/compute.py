@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.engine import add_notes, open_inputs
 from podeval.metrics import Metric, Result, Unscored
-from podeval.metrics.protocol import describe_protocol
+from podeval.metrics.score import describe_protocol
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked

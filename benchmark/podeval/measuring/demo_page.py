@@ -13,8 +13,8 @@ from podeval.errors import PodevalError
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import RECORDS, MetricInputs
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import INPUTS
 from podeval.metrics.description import choose_own_profile
+from podeval.metrics.facts import INPUTS
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.recording import Recording
 from podeval.recording.recording import read_source

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from podeval import progress
+from podeval import __version__, progress
 from podeval.errors import BadInput, MissingInput, ModelMissing, PodevalError
 from podeval.measuring.inputs import (
     TEXT_SUFFIXES,
@@ -30,12 +30,10 @@ from podeval.measuring.inputs import (
 )
 from podeval.measuring.recording_results import RecordingFacts, RecordingResults
 from podeval.metrics import Metric, catalogue
-from podeval.metrics.protocol import describe_protocol
-from podeval.metrics.score import Defect, Result, Score, Unscored, parse_result
+from podeval.metrics.score import Defect, Result, Score, Unscored, describe_protocol, parse_result
 from podeval.recording import Recording
 from podeval.recording.cache import Cache, open_default_cache
 from podeval.recording.recording import read_source
-from podeval.version import __version__
 
 _ADVICE: Mapping[Face, Mapping[str, str]] = {
     "shell": {

@@ -29,8 +29,9 @@ from podeval.errors import BadInput
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs, convert_to_text
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import INPUTS, Metric
+from podeval.metrics.catalogue import Metric
 from podeval.metrics.description import list_arguments
+from podeval.metrics.facts import INPUTS
 from podeval.metrics.judge_use import PROMPTS, JudgeConfig
 from podeval.recording.source import OBJECT_KEYS, list_rows, read_audio, read_samples
 

@@ -113,7 +113,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
     """Read an input by its name in a metric's signature.
 
     Args:
-        name: one of `podeval.metrics.declaration.INPUTS`.
+        name: one of `podeval.metrics.facts.INPUTS`.
         source: a path, a text, or data, in the form of the input; for a `Path`, the content of the file is read.
         text_notes: the item's list of notes; notes about unusual interpretations of a text are added to it.
         options: `profile` and `allow_upsampling`, for recordings.

@@ -11,9 +11,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from podeval import __version__
 from podeval.files import locate_hub_source
-from podeval.metrics.catalogue import load_all_metrics
-from podeval.metrics.declaration import Metric
+from podeval.metrics.catalogue import Metric, load_all_metrics
 from podeval.metrics.description import (
     CURATOR,
     choose_own_profile,
@@ -28,7 +28,6 @@ from podeval.metrics.description import (
 )
 from podeval.models import registry
 from podeval.models.profiles import MEASURING
-from podeval.version import __version__
 
 BOARD_SPACE = "podeval/leaderboard"
 BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from podeval.metrics.catalogue import NAMES, get, get_title
-from podeval.metrics.declaration import ARROWS, Key, Metric
+from podeval import __version__
+from podeval.metrics.catalogue import NAMES, Metric, get, get_title
+from podeval.metrics.facts import ARROWS, Key
 from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
 from podeval.metrics.standing import (
     AT_LEAST,
@@ -21,7 +22,6 @@ from podeval.metrics.standing import (
 )
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.texts import translate_reason
-from podeval.version import __version__
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "words": ("speech.accuracy", "speech.completeness"),

@@ -4,8 +4,8 @@ To write a metric, use the names that are imported here: `metric` declares the f
 `Unscored`.
 """
 
-from podeval.metrics.declaration import Key, Metric, metric
-from podeval.metrics.facts import Constraint, JudgeUse, Reach
+from podeval.metrics.catalogue import Constraint, Metric, metric
+from podeval.metrics.facts import JudgeUse, Key, Reach
 from podeval.metrics.score import LOW_RATE, UNRANKED, Result, Score, Timeline, Unscored, compute_share_by_minute
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "catalogue",
     "checklists",
     "compute_share_by_minute",
-    "declaration",
     "defects",
     "description",
     "facts",
@@ -36,7 +35,6 @@ __all__ = [
     "metric",
     "pairwise_judge",
     "prompts",
-    "protocol",
     "rubric_writing",
     "score",
     "speech",

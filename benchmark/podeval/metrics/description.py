@@ -12,8 +12,8 @@ from typing import Any
 from podeval import benchmarks
 from podeval.errors import ModelMissing
 from podeval.files import locate_hub_source
-from podeval.metrics.declaration import INPUTS, Key, Metric
-from podeval.metrics.facts import Parameter
+from podeval.metrics.catalogue import Metric, Parameter
+from podeval.metrics.facts import INPUTS, Key
 from podeval.metrics.judge_use import ARGUMENTS
 from podeval.models import registry
 from podeval.models.profiles import MEASURING

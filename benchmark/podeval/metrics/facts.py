@@ -1,17 +1,49 @@
-"""Facts in a metric's declaration: values of people and systems, conclusions to avoid, and parameters."""
+"""Facts in a metric's declaration: its inputs and keys, values of people and systems, and conclusions to avoid."""
 
-import inspect
-import math
-import re
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from podeval.errors import BadInput
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from podeval.judges import Prompt
+
+Better = Literal["higher", "lower", "in range", "informative"]
+DIMENSION_GROUPS = {
+    "script": "📝",
+    "speech": "🗣️",
+    "acoustics": "🎙️",
+    "semantics": "🎼",
+    "expressiveness": "🎭",
+    "audio": "🎚️",
+    "podcast": "📻",
+    "dialogue": "💬",
+    "human": "👂",
+    "efficiency": "⏱️",
+}
+"""The emoji of each group of dimensions, in the order of the board; the group is the part of a dimension before the
+dot.
+"""
+INPUTS = {
+    "recording": "audio to measure",
+    "recordings": "the recordings of one system: a folder",
+    "text": "a script or plain text",
+    "passage": "a script or plain text",
+    "reference_text": "the words that should be heard",
+    "readings": "the same text, line by line, with every accepted reading of its parts",
+    "script": "a script with its speakers; next to audio, it states who speaks when",
+    "reference_voices": "a recording of the voice that each speaker should have",
+    "reference_script": "the script to compare with, which counts as 0",
+    "request": "the request: a text, or an object with `instruction` and `sources`",
+    "dialogue": "a spoken dialogue: what the user and the system say, turn by turn, with its criteria",
+    "generation_log": "a log of generation times and lengths of the generated audio",
+    "system": "the name of the system to score",
+    "reference_votes": "the votes on all systems, as JSON lines or CSV, or a file with them",
+    "reference_marks": "the marks of all listeners, as JSON lines, or a file with them",
+    "reference_answers": "the answers of all listeners, as JSON lines, or a file with them",
+}
+"""The inputs that a metric may ask for, by parameter name."""
+ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
+"""Arrow that shows which direction is better, by direction."""
 
 # The values that people and good systems reach on a metric, with which a reader compares a score, and their sources.
 # They are part of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
@@ -93,6 +125,40 @@ class Reach:
         """The range that includes the values of people and systems."""
         ranges = [span for span in (self.people, self.systems) if span]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One value of a metric: its direction, bounds and unit."""
+
+    name: str
+    better: Better
+    unit: str = ""
+    bounds: tuple[float | None, float | None] = (None, None)
+    ideal: tuple[float, float] | None = None
+    about: str = ""
+    title: str = ""
+    """Title of the column; if it is empty, the title is made from the metric's title and the key's name."""
+    reach: Reach | None = None
+    """Values that people and good systems reach; None if no comparable values are known."""
+    ranked: bool = True
+    """Whether systems are ranked by it; False for a key that is easy to game and shown only because a paper prints it.
+    """
+    unreached: str = ""
+    """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
+    timing: bool = False
+    """Whether it depends on pauses between turns, in which case the protocol's id includes how the items were
+    generated.
+    """
+    percent: bool = False
+    """Whether it is displayed as a percentage; data contain the fraction."""
+    only_for: str = ""
+    """Condition under which the key exists for an item; if it is empty, None is a gap."""
+
+    @property
+    def unit_text(self) -> str:
+        """Unit, and an arrow that shows the better direction: `MOS ↑`, `LUFS ↔`."""
+        return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
 # Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what affects it besides
@@ -261,76 +327,3 @@ MISREADINGS: Mapping[str, str] = {
     "content_density": f"that a short answer is a helpful one. {_JUDGED}",
 }
 """The rest of the sentence that begins with "Do not conclude", by metric."""
-
-
-# The parameters of metrics: settings that affect values, read from the keywords of a metric's function.
-
-_KINDS = {int: "a whole number", float: "a number", str: "a text"}
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """Facts about a parameter that its type does not express, given as `Annotated[float, Constraint(…)]`.
-
-    Attributes:
-        least: minimum of a number; None if there is no limit.
-        added: whether it was added after values were published; protocols then state it only if it differs from its
-            default.
-    """
-
-    least: float | None = None
-    added: bool = False
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A setting of a metric that affects its values."""
-
-    name: str
-    default: Any
-    choices: tuple[Any, ...]
-    kind: type
-    about: str
-    constraint: Constraint = Constraint()
-
-    def read(self, value: Any) -> Any:
-        """Read a value from text or data and check it.
-
-        Raises:
-            BadInput: the value is not one of the choices, or is of the wrong kind for the parameter.
-        """
-        if self.choices:
-            if value not in self.choices:
-                raise BadInput(f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {value!r}")
-            return value
-        if self.kind is bool and isinstance(value, str):
-            if value.lower() not in ("true", "false"):
-                raise BadInput(f"{self.name} must be true or false, not {value!r}")
-            return value.lower() == "true"
-        try:
-            read = self.kind(value)
-        except (TypeError, ValueError, OverflowError):
-            read = None
-        if read is None or (isinstance(value, float) and read != value):
-            raise BadInput(f"{self.name} must be {_KINDS.get(self.kind, self.kind.__name__)}, not {value!r}")
-        if isinstance(read, float) and not math.isfinite(read):
-            raise BadInput(f"{self.name} must be a finite number, not {value!r}")
-        if self.constraint.least is not None and read < self.constraint.least:
-            raise BadInput(f"{self.name} must be {self.constraint.least:g} or more, not {value!r}")
-        return read
-
-
-def describe_parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter:
-    """Return the declaration of a keyword of a metric's function, based on its type hint."""
-    hint, *constraints = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
-    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-    kind = type(choices[0]) if choices else hint
-    return Parameter(parameter.name, parameter.default, choices, kind, about, *constraints)
-
-
-def read_arguments(docstring: str) -> dict[str, str]:
-    """Read the descriptions in a docstring's `Args` section, by argument."""
-    section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
-    lines = section.group(1) if section else ""
-    entries = re.findall(r"^ {4}(\w+): ((?:.*)(?:\n {8}.*)*)", lines, flags=re.MULTILINE)
-    return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}

@@ -13,7 +13,8 @@ from podeval.files import locate_hub_source
 from podeval.text.message_catalogue import FIRST, read_messages
 
 if TYPE_CHECKING:
-    from podeval.metrics.declaration import Key, Metric
+    from podeval.metrics.catalogue import Metric
+    from podeval.metrics.facts import Key
 
 TARGET = "target"
 """Replaces the material in the description of a band that is not measured but declared: the ideal range of a key."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval import find_version
 from podeval.audio.decode import decode, hash_file
 from podeval.audio.samples import (
     describe_silent_ends,
@@ -38,7 +39,6 @@ from podeval.audio.samples import (
 from podeval.errors import BadAudio, BadInput, CannotScore, MissingInput
 from podeval.recording.cache import Cache, derive_content, dump_array, load_array, open_default_cache
 from podeval.recording.source import list_collection, read_audio, read_name, read_samples
-from podeval.version import find_version
 
 if TYPE_CHECKING:
     from podeval.audio.loudness import Loudness

@@ -10,7 +10,7 @@ from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import Metric, Result, Score, Unscored, catalogue
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
-from podeval.metrics.protocol import Protocol, describe_provenance
+from podeval.metrics.score import Protocol, describe_provenance
 from podeval.runs import composite_scores
 from podeval.runs.judge_usage import sum_usage
 from podeval.runs.measure import list_conditions, make_protocols

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import write_whole
-from podeval.metrics.declaration import Metric
+from podeval.metrics.catalogue import Metric
 
 BOARD, ITEMS, SYSTEMS = "board.parquet", "items.parquet", "systems.parquet"
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from podeval.benchmarks.benchmark import Benchmark, Composite
 from podeval.metrics import Key, Metric, Result, Score, Unscored
-from podeval.metrics.protocol import Protocol
+from podeval.metrics.score import Protocol
 
 VERSION = "1.0"
 SPREAD = "spread_"

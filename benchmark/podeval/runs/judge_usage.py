@@ -14,7 +14,7 @@ from typing import Any
 from podeval.files import append_lines, read_lines
 from podeval.judges.budget import Account
 from podeval.judges.client import JudgeClient
-from podeval.metrics.protocol import Protocol
+from podeval.metrics.score import Protocol
 from podeval.runs.run_folder import RunFolder
 
 FILE = "judge_usage.jsonl"

@@ -24,8 +24,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput, describe_validation_error
 from podeval.files import append_lines, read_lines, write_json
-from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Cause, Result, Unscored, parse_result
+from podeval.metrics.score import Cause, Protocol, Result, Unscored, parse_result
 from podeval.systems.speech import SpokenTurn, write_audio
 
 Form = TypeVar("Form", bound=BaseModel)

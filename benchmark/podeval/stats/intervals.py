@@ -34,7 +34,7 @@ _LONGEST_TAIL = 3.0
 _FINEST_STEP = 1e-3
 """Finest step assumed for continuous values: the last decimal that a board prints."""
 
-# After a change to the method of intervals or ranks, increase `podeval.metrics.protocol.INTERVALS`.
+# After a change to the method of intervals or ranks, increase `podeval.metrics.score.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:

@@ -25,7 +25,7 @@ import pandas as pd
 
 from podeval.errors import BadInput
 from podeval.measuring.inputs import read_request
-from podeval.metrics.declaration import Key
+from podeval.metrics.facts import Key
 from podeval.stats.agreement import Estimate, format_estimate, krcc, plcc, srcc
 from podeval.stats.clustered_correlations import correlate_by_cluster, correlate_partially
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
