@@ -32,7 +32,7 @@ LONG = {
     "cli/judge.py:battles": OPTIONS,
     "cli/validation.py:agreement": OPTIONS,
     "cli/data_tools.py:segments": OPTIONS,
-    "measuring/api.py:measure": TEXT,
+    "measuring/engine.py:measure": TEXT,
     "metrics/audio/reverb_consistency.py:reverb_consistency": TEXT,
     "metrics/catalogue.py:metric": TEXT,
     "metrics/speech/timbre_consistency.py:timbre_consistency": TEXT,

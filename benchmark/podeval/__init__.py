@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from podeval.measuring.api import Scores, ScoreTable, list_metrics, measure, score
+    from podeval.measuring.engine import measure, score
+    from podeval.measuring.scores import Scores, ScoreTable
+    from podeval.metrics.catalogue import list_metrics
 
 __all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "score"]
 
@@ -24,9 +26,10 @@ if not TYPE_CHECKING:
         """Load one of the names above when it is first used."""
         if name not in __all__:
             raise AttributeError(f"module 'podeval' has no attribute {name!r}")
-        from podeval.measuring import api
+        from importlib import import_module
 
-        return getattr(api, name)
+        home = "metrics.catalogue" if name == "list_metrics" else "measuring.engine"
+        return getattr(import_module(f"podeval.{home}"), name)
 
 
 def find_version(library: str) -> str | None:

@@ -11,7 +11,7 @@ import soundfile
 
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
-from podeval.measuring.api import measure
+from podeval.measuring.engine import measure
 from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.metrics.speech import human_likeness as likeness

@@ -14,9 +14,9 @@ from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from podeval.measuring.api import Scores
     from podeval.measuring.inputs import ScoreRequest
     from podeval.measuring.proof import BookProof
+    from podeval.measuring.scores import Scores
     from podeval.metrics.defects import DefectReport
 
 Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
@@ -131,7 +131,6 @@ def _score_files(
     names: list[str], requests: "list[ScoreRequest]", as_json: bool
 ) -> "tuple[list[Scores], dict[str, str]]":
     """Score file by file, showing progress; return the scores, and the reasons why files could not be read, by name."""
-    from podeval.measuring.api import Scores
     from podeval.measuring.engine import score_source
 
     scored: list[Scores] = []
@@ -141,7 +140,7 @@ def _score_files(
             if len(names) > 1:
                 steps.step("recordings", number, len(names))
             try:
-                scored.append(Scores.of(score_source(name, request)))
+                scored.append(score_source(name, request))
                 line = scored[-1].to_json()
             except BadInput as refusal:
                 errors[name] = str(refusal)
@@ -164,8 +163,8 @@ def _write(
 ) -> None:
     """Show the table, and write the requested files."""
     from podeval.measuring import score_tables
-    from podeval.measuring.api import ScoreTable
     from podeval.measuring.export import list_labels, write_labels, write_scores
+    from podeval.measuring.scores import ScoreTable
     from podeval.text.terminal_safe import make_console
 
     result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]

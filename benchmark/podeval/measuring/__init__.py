@@ -1,7 +1,6 @@
 """One recording, scored with every metric whose inputs are given: its values, defects and report."""
 
 __all__ = [
-    "api",
     "compute",
     "demo_page",
     "engine",
@@ -13,5 +12,6 @@ __all__ = [
     "recording_results",
     "report",
     "score_tables",
+    "scores",
     "space_files",
 ]

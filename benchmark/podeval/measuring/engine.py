@@ -1,4 +1,4 @@
-"""The metrics that can be computed for a recording or a script, and their results.
+"""`podeval.score` and `podeval.measure`: the metrics of a recording or a script, and their results.
 
 A recording is decoded once and models are loaded once. Results are cached by the content of the recording, the protocol
 and everything else that can change them, so a second call decodes nothing and loads no model, and a stopped call
@@ -8,16 +8,17 @@ records.
 
 import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from podeval import __version__, progress
+from podeval import __version__
 from podeval.errors import BadInput, MissingInput, ModelMissing, PodevalError
 from podeval.measuring.inputs import (
     TEXT_SUFFIXES,
@@ -26,14 +27,20 @@ from podeval.measuring.inputs import (
     MetricInputs,
     ScoreRequest,
     add_words,
+    convert_to_text,
+    has_speakers,
     is_of_speakers,
+    read_request,
 )
-from podeval.measuring.recording_results import RecordingFacts, RecordingResults
+from podeval.measuring.recording_results import RecordingFacts
+from podeval.measuring.scores import Scores, ScoreTable
 from podeval.metrics import Metric, catalogue
+from podeval.metrics.facts import INPUTS
 from podeval.metrics.score import Defect, Result, Score, Unscored, describe_protocol, parse_result
+from podeval.progress import Listener, listen, report
 from podeval.recording import Recording
 from podeval.recording.cache import Cache, open_default_cache
-from podeval.recording.recording import read_source
+from podeval.recording.recording import list_recordings, read_source
 
 _ADVICE: Mapping[Face, Mapping[str, str]] = {
     "shell": {
@@ -132,7 +139,204 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
     return None
 
 
-def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = None) -> RecordingResults:
+def score(
+    source: Any,
+    text: Any = None,
+    references: Any = None,
+    metrics: Sequence[str] | str | None = None,
+    profile: str = "embedded",
+    speakers: int | None = None,
+    *,
+    allow_upsampling: bool = False,
+    progress: Listener | None = None,
+) -> Any:
+    """Score one or more recordings with every metric whose inputs are given.
+
+    A recording is decoded once, each model is loaded once, and results are cached, so a second call takes almost no
+    time.
+
+    Args:
+        source: a path, the bytes of a file, `(samples, rate)`, `{"array", "sampling_rate"}`, or a row of a `datasets`
+            audio column; for many recordings, a folder, a list or a column.
+        text: the spoken words, for word errors and the speaker of each turn: the path of a file, a text, or a
+            script as turns of speaker and text. For many recordings, one text for all or a list with one for each.
+        references: the voices that the speakers should have: one recording, or recordings by speaker.
+        metrics: names of metrics; by default all.
+        profile: the profile whose models are used: `embedded` or `reference`.
+        speakers: number of speakers, if known.
+        allow_upsampling: whether recordings below a model's rate are scored anyway.
+        progress: a function that receives the name of the current task, the finished part and the total, such as
+            `("metrics", 4, 22)`.
+
+    Returns:
+        `Scores` for one recording; a `ScoreTable` for many.
+
+    Raises:
+        BadInput: the recording cannot be read, there is no such metric or profile, or an input does not fit. With many
+            recordings, those that cannot be read are in the table's `errors`.
+
+    Example:
+        >>> import podeval
+        >>> scores = podeval.score("episode.wav", text="script.json")  # doctest: +SKIP
+        >>> scores["wer"], scores.values["dnsmos.ovrl"]  # doctest: +SKIP
+        (0.031, 3.21)
+    """
+    options = {
+        "references": references,
+        "metrics": metrics,
+        "profile": profile,
+        "speakers": speakers,
+        "allow_upsampling": allow_upsampling,
+        "face": "python",
+    }
+    with listen(progress) if progress is not None else nullcontext():
+        many = list_recordings(source)
+        if many is None:
+            return score_source(source, read_request(text=text, **options))
+        return score_many(many, text, options)
+
+
+def score_many(sources: Sequence[Any], text: Any, options: Mapping[str, Any]) -> ScoreTable:
+    """Score recordings one after the other, with one text for all or one for each; texts may be missing.
+
+    Recordings that cannot be read are in the table's `errors`.
+    """
+    texts = _list_texts(text, len(sources))
+    if texts is None:
+        requests = [read_request(text=text, **options)] * len(sources)
+    else:
+        requests = [read_request(text="" if one is None else one, **options) for one in texts]
+    scored, errors = [], {}
+    for number, (source, request) in enumerate(zip(sources, requests, strict=True)):
+        report("recordings", number, len(sources))
+        try:
+            scored.append(score_source(source, request))
+        except BadInput as refusal:
+            name = str(source) if isinstance(source, str | Path) else f"recording {number + 1}"
+            errors[name] = str(refusal)
+    report("recordings", len(sources), len(sources))
+    return ScoreTable(tuple(scored), errors)
+
+
+def measure(
+    metric: str,
+    source: Any,
+    /,
+    *,
+    profile: str = "embedded",
+    text: Any = None,
+    references: Any = None,
+    request: Any = None,
+    speakers: int | None = None,
+    allow_upsampling: bool = False,
+    judge: str = "",
+    records: str | Path | None = None,
+    refresh: Literal["", "failed", "all"] = "",
+    **choices: Any,
+) -> Any:
+    """Compute one metric for a recording, a script, a text or another input, or for many recordings.
+
+    Args:
+        metric: its name; `podeval.list_metrics()` lists all.
+        source: the recording, in a form that `score` accepts; for other metrics, their input, such as a script, a
+            dialogue, a generation log or the name of a system, as text, data, or the path of a file.
+        profile: the profile whose models are used.
+        text: the words of a recording, in a form that `score` accepts.
+        references: the material for comparison: voices, a script, or the votes, marks or answers of people.
+        request: the request that the item answers, as text or data.
+        speakers: the number of speakers, if known.
+        allow_upsampling: whether recordings below a model's rate are scored anyway.
+        judge: the judge for a metric that asks one: `MODEL@https://host/v1`, a GGUF file, or a judge's YAML file.
+        records: the folder of the judge's raw answers.
+        refresh: the recorded answers to request again: none, `failed` or `all`.
+        choices: the metric's settings by name, such as `normaliser="basic"`; with a judge, also `prompts`, a folder
+            with custom wordings of its prompts, as written by `podeval judge prompts`.
+
+    Returns:
+        `Scores` with the values of this metric; for many recordings, a `ScoreTable`.
+
+    Raises:
+        BadInput: there is no such metric, an input is missing or cannot be read, or there is no such setting.
+
+    Example:
+        >>> podeval.measure("mattr", "Every word is new here.")["mattr"]  # doctest: +SKIP
+        1.0
+    """
+    declared = catalogue.get(metric)
+    taken, hears = {*declared.inputs, *declared.optional_inputs}, "recording" in declared.inputs
+    compared = None if hears else declared.reference
+    uses = {
+        "text": (text, hears and taken & {"reference_text", "script"}),
+        "references": (references, "reference_voices" in taken or compared not in (None, "request")),
+        "request": (request, compared == "request"),
+        "speakers": (speakers, has_speakers(declared)),
+        "judge": (judge or None, declared.asks),
+        "records": (records, declared.asks),
+    }
+    for name, (value, is_used) in uses.items():
+        if value is not None and not is_used:
+            raise BadInput(f"{declared.name} does not use {name}; leave it out")
+    if declared.asks and not judge:
+        raise BadInput(f"{declared.name} asks a judge: add judge='MODEL@https://host/v1'")
+    options: dict[str, Any] = {
+        "metrics": [metric],
+        "profile": profile,
+        "parameters": {declared.name: choices},
+        "speakers": speakers,
+        "allow_upsampling": allow_upsampling,
+        "face": "python",
+    }
+    if declared.asks:
+        from podeval.metrics.judge_use import PROMPTS, JudgeConfig
+        from podeval.metrics.prompts import read_wordings
+
+        wordings = read_wordings(choices.pop(PROMPTS, None))
+        options["judge"] = JudgeConfig(judge, records, refresh=refresh, wordings=wordings)
+    if hears:
+        options["references"] = references
+        many = list_recordings(source)
+        if many is None:
+            return score_source(source, read_request(text=text, **options))
+        return score_many(many, text, options)
+    # Use the metric's own names for the measured input and the one that it is compared with.
+    first, against = declared.inputs[0], references if request is None else request
+    if compared and against is None:
+        option = "request" if compared == "request" else "references"
+        raise BadInput(f"{declared.name} also needs {INPUTS[compared]}: add {option}=")
+    beside = {compared: _take(compared, against)} if compared else {}
+    if first in WORDS:
+        read = read_request(text="" if source is None else source, inputs=beside, **options)
+    else:
+        read = read_request(inputs={first: _take(first, source), **beside}, **options)
+    return score_words(read)
+
+
+def _take(name: str, source: Any) -> Any:
+    """Convert the value that a program passes for an input: to the path of a file, or to text."""
+    if name == "recordings":
+        return source
+    if isinstance(source, str) and name != "system" and os.path.isfile(source):
+        return Path(source)
+    return source if isinstance(source, Path) else convert_to_text(source, name)
+
+
+def _list_texts(text: Any, count: int) -> list[Any] | None:
+    """Return the texts of the recordings if there is one for each; None if one text is for all.
+
+    Raises:
+        BadInput: their number differs from that of the recordings.
+    """
+    if isinstance(text, str | Path | Mapping) or not isinstance(text, Iterable):
+        return None
+    texts = list(text)
+    if any(isinstance(one, Mapping) and not {"speaker", "role"}.isdisjoint(one) for one in texts):
+        return None
+    if len(texts) != count:
+        raise BadInput(f"there are {count} recordings and {len(texts)} texts; give one text, or one for each recording")
+    return texts
+
+
+def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = None) -> Scores:
     """Score one recording, reporting how many metrics are finished.
 
     Args:
@@ -174,15 +378,13 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     facts, defects = _describe(audio.recording, cache, key) if described is None else _read_description(described)
     # Score the rest; matrix products are too small for a second thread.
     if missing := [metric for metric in plan.metrics if metric.name not in results]:
-        progress.report("metrics", 0, len(missing))
         inputs = _open_inputs(request, missing, {"recording": lambda: audio.recording})
         with _find_libraries().limit(limits=1, user_api="blas"):
-            for number, metric in enumerate(missing, 1):
+            for metric in _count(missing):
                 result = results[metric.name] = _score(metric, inputs, request)
                 if metric.name in keys and not (isinstance(result, Unscored) and result.cause == "ours"):
                     data = result.to_json(with_drift=False) if isinstance(result, Score) else result.to_json()
                     cache.put(keys[metric.name], json.dumps(data, ensure_ascii=False).encode())
-                progress.report("metrics", number, len(missing))
     noted = list_noted_defects(results.values())
     in_order = {metric.name: results[metric.name] for metric in plan.metrics}
     all_defects = tuple(sorted({*defects, *noted}, key=lambda one: (one.start, one.end)))
@@ -190,7 +392,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     return _collect(audio.name, in_order, request, plan, **more)
 
 
-def score_words(request: ScoreRequest, name: str = "text") -> RecordingResults:
+def score_words(request: ScoreRequest, name: str = "text") -> Scores:
     """Score the inputs of a request without a recording, with the metrics that need no audio.
 
     Raises:
@@ -200,18 +402,24 @@ def score_words(request: ScoreRequest, name: str = "text") -> RecordingResults:
     inputs = _open_inputs(request, metrics, {})
     results = {}
     with _find_libraries().limit(limits=1, user_api="blas"):
-        for number, metric in enumerate(metrics):
-            progress.report("metrics", number, len(metrics))
+        for metric in _count(metrics):
             results[metric.name] = _score(metric, inputs, request)
-    progress.report("metrics", len(metrics), len(metrics))
     return _collect(name, results, request, MetricPlan(metrics), protocols=_describe_protocols(request, metrics))
 
 
-def _collect(
-    name: str, results: Mapping[str, Result], request: ScoreRequest, plan: MetricPlan, **more: Any
-) -> RecordingResults:
+def _count(metrics: Sequence[Metric]) -> Iterator[Metric]:
+    """Yield metrics one after another; if there are several, report how many are finished."""
+    for number, metric in enumerate(metrics):
+        if len(metrics) > 1:
+            report("metrics", number, len(metrics))
+        yield metric
+    if len(metrics) > 1:
+        report("metrics", len(metrics), len(metrics))
+
+
+def _collect(name: str, results: Mapping[str, Result], request: ScoreRequest, plan: MetricPlan, **more: Any) -> Scores:
     """Collect the results of a request, with the excluded metrics and those that need more inputs."""
-    return RecordingResults(
+    return Scores(
         name,
         results,
         left_out=plan.left_out,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from podeval import __version__
 from podeval.errors import BadInput, PodevalError
-from podeval.measuring.api import Scores, ScoreTable
 from podeval.measuring.recording_results import RecordingResults
 from podeval.measuring.report import read_turns
+from podeval.measuring.scores import Scores, ScoreTable
 from podeval.metrics.score import format_clock
 from podeval.reports.page import (
     Entry,

@@ -122,6 +122,8 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
         MissingInput: the source is a missing value, or an empty file.
         BadInput: the input cannot be read; the message gives the reason.
     """
+    if name == "recording" and isinstance(source, Recording):
+        return source
     is_table = isinstance(source, Path) and name in RECORDS and source.suffix == ".parquet"
     if isinstance(source, Path) and name not in (*_OPENS_FILES, "system") and not is_table:
         source = _read_file(name, source)
@@ -131,7 +133,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
     if name in _PARSERS:
         return resolve_name(_PARSERS[name])(source)
     if name == "recording":
-        return source if isinstance(source, Recording) else Recording.open(source, **options)
+        return Recording.open(source, **options)
     if name == "recordings":
         return tuple(read_source(one, **options) for one in list_recordings(source) or [source])
     if name == "reference_voices":

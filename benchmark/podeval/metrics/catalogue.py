@@ -15,6 +15,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -480,3 +481,34 @@ def get_title(name: str) -> str:
 def load_all_metrics() -> tuple[Metric, ...]:
     """Return every metric, in the order of the board."""
     return tuple(get(name) for name in NAMES)
+
+
+class MetricListing(tuple[Metric, ...]):
+    """A list of metrics in the order of the board; it is printed as a table."""
+
+    def __str__(self) -> str:
+        """Return the list as text."""
+        return "\n".join(f"{one.name:22} {one.purpose}\n{'':22} {_list_keys(one)}" for one in self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the list as a table for notebooks."""
+        from podeval.metrics.standing import format_reach
+
+        head = "".join(f"<th>{name}</th>" for name in ("metric", "says", "values", "people", "good systems"))
+        cells = ((one.name, one.purpose, _list_keys(one), *format_reach(one.headline)) for one in self)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def list_metrics() -> MetricListing:
+    """List the declarations of all metrics, each with its name, `about`, keys and inputs; the list is printed as a
+    table.
+    """
+    return MetricListing(load_all_metrics())
+
+
+def _list_keys(metric: Metric) -> str:
+    """Return the values of a metric, each with its unit and direction."""
+    return ", ".join(f"{key.name} {key.unit_text}".strip() for key in metric.keys)
