@@ -15,7 +15,7 @@ from gradio_addresses import may_measure
 from request_guard import Guard, read_own_hosts
 from website import HERE, Site, build_parts_style, find_recordings_sender
 
-from podeval import __version__
+from podeval.version import __version__
 
 _OWN = (
     *("/arena", "/listen", "/method", "/submit", "/submissions", "/queue", "/own", "/audio", "/api", "/health"),

@@ -29,13 +29,13 @@ from rate_limit import RateLimit
 from request_guard import RequestCounts, find_origin
 from services import Services
 
-from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.words import write_board_name
 from podeval.errors import CodedSentence, PodevalError
 from podeval.reports.page import TEMPLATES, keep_together
 from podeval.text.message_catalogue import read_texts
+from podeval.version import __version__
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection

@@ -11,8 +11,21 @@ from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
-MODULE, FUNCTION = 400, 60
-"""Most lines."""
+MODULE, FULLER, FUNCTION = 400, 580, 60
+"""Most lines of a module, of one that was asked whether it is two things, and of a function."""
+
+ONE_THING = {
+    "texts.py": "one table of sentences, which may be longer",
+    "audio/container.py": "a WAV file is read here and nowhere else",
+    "audio/decode.py": "from a file to its samples",
+    "audio/loudness.py": "the meter of one standard",
+    "audio/samples.py": "everything that a recording is asked before it is measured",
+    "measuring/engine.py": "the one path of `measure` and `score`",
+    "measuring/inputs.py": "what is given, and what can be measured with it",
+    "metrics/catalogue.py": "what a metric declares, and where it is found",
+    "recording/recording.py": "a recording with its facts, from whatever it is opened",
+}
+"""Fuller modules, with the reason why each is one thing."""
 
 FROZEN = "a migration that has run on databases is never edited"
 OPTIONS = "its parameters are the command's options, each with its help"
@@ -68,8 +81,9 @@ def test_the_counts_are_right() -> None:
 
 
 def test_no_module_is_longer_than_a_few_screens() -> None:
-    long = [(path, lines) for path, text in modules() if (lines := text.count("\n")) > MODULE]
-    assert [path for path, _ in long] == ["texts.py"], f"one table of sentences may be longer: {long}"
+    long = {path: lines for path, text in modules() if (lines := text.count("\n")) > MODULE}
+    assert long.keys() == ONE_THING.keys(), f"is each one thing? {long}"
+    assert max(long.values()) <= FULLER, long
 
 
 def test_no_function_is_longer_than_a_screen() -> None:

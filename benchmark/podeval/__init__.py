@@ -11,12 +11,11 @@ they are used.
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.measuring.engine import measure, score
-    from podeval.measuring.scores import Scores, ScoreTable
-    from podeval.metrics.catalogue import list_metrics
+    from podeval.measuring.engine import Scores, ScoreTable, measure, score
+    from podeval.metrics.standing import list_metrics
 
 __all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "score"]
 
@@ -28,18 +27,8 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'podeval' has no attribute {name!r}")
         from importlib import import_module
 
-        home = "metrics.catalogue" if name == "list_metrics" else "measuring.engine"
+        home = "metrics.standing" if name == "list_metrics" else "measuring.engine"
         return getattr(import_module(f"podeval.{home}"), name)
-
-
-def find_version(library: str) -> str | None:
-    """Return the version of an installed library; None if it is not installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
 
 
 def __dir__() -> list[str]:

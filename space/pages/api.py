@@ -22,7 +22,7 @@ from request_guard import RequestCounts
 from services import EVERY
 from website import CurrentSite, Site, limit
 
-from podeval import __version__, benchmarks
+from podeval import benchmarks
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.runs_folder import PROFILES, RunsFolder
 from podeval.metrics import catalogue
@@ -30,6 +30,7 @@ from podeval.metrics.description import describe_metric
 from podeval.store import operator_settings
 from podeval.store.tables import OUTCOMES
 from podeval.submissions.public_view import read_health
+from podeval.version import __version__
 
 _LOG = logging.getLogger("podeval.site")
 

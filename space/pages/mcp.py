@@ -23,7 +23,7 @@ from website import Site, TooMany, limit
 
 from pages.api import to_records
 from pages.submit import get_submitter
-from podeval import __version__, benchmarks
+from podeval import benchmarks
 from podeval.board.columns import get_column
 from podeval.board.compare import compare
 from podeval.errors import BadInput, PodevalError
@@ -33,6 +33,7 @@ from podeval.submissions.author_kit import check_document, draft_document
 from podeval.submissions.gate import Gate
 from podeval.submissions.service import Submitter
 from podeval.texts import write_sentence
+from podeval.version import __version__
 
 CHECK_RATE = "20/minute"
 """Limit on checks for one person or address, whether signed in or not."""

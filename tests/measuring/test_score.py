@@ -11,8 +11,7 @@ import soundfile
 
 import podeval
 from podeval.errors import BadInput
-from podeval.measuring.engine import plan_metrics
-from podeval.measuring.inputs import read_request
+from podeval.measuring.inputs import plan_metrics, read_request
 from podeval.metrics import catalogue
 from podeval.metrics.catalogue import Metric
 from podeval.metrics.score import Timeline, Unscored

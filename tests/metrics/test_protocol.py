@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from podeval.metrics import catalogue
-from podeval.metrics.score import Protocol, make_protocol
+from podeval.metrics.catalogue import make_protocol
+from podeval.metrics.score import Protocol
 from podeval.models import registry
 from podeval.models.profiles import MEASURING
 

@@ -7,7 +7,8 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored, make_protocol
+from podeval.metrics.catalogue import make_protocol
+from podeval.metrics.score import Score, Unscored
 from podeval.metrics.speech.rtf import GenerationLog
 
 PIECES = [{"wall_seconds": 3.0, "audio_seconds": 10.0}, {"wall_seconds": 1.5, "audio_seconds": 20}]

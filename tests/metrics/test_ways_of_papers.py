@@ -11,7 +11,8 @@ import pytest
 from podeval.audio.windows import place_windows
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.metrics.score import Unscored, make_protocol
+from podeval.metrics.catalogue import make_protocol
+from podeval.metrics.score import Unscored
 from podeval.metrics.speech.sptd import compute_voice_distance
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn

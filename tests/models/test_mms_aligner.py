@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from podeval.metrics import catalogue
-from podeval.metrics.score import describe_protocol
+from podeval.metrics.catalogue import describe_protocol
 from podeval.models import mms_aligner, registry
 from podeval.models.interfaces import Samples, Transcript, Word
 from podeval.models.mms_aligner import align_tokens, count_frames

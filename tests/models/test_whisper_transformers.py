@@ -18,7 +18,7 @@ from podeval import progress
 from podeval.audio.samples import mix_to_mono, resample
 from podeval.errors import CannotScore
 from podeval.metrics import catalogue
-from podeval.metrics.score import describe_protocol
+from podeval.metrics.catalogue import describe_protocol
 from podeval.models import registry
 from podeval.models.chunking import cut_at_pauses
 from podeval.models.interfaces import RATE

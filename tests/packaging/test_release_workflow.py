@@ -31,7 +31,7 @@ def test_no_secret_is_read_and_each_job_may_only_ask_for_an_identity() -> None:
 
 def test_a_tag_of_another_version_is_not_published(tmp_path: Path) -> None:
     (check,) = [command for command in list_commands(JOBS["package"]) if command.startswith("test ")]
-    version = re.search(r'__version__ = "(.*)"', (REPOSITORY / "benchmark/podeval/__init__.py").read_text())
+    version = re.search(r'__version__ = "(.*)"', (REPOSITORY / "benchmark/podeval/version.py").read_text())
     assert version
     for tag, passes in ((f"v{version[1]}", True), ("v9.9.9", False)):
         done = subprocess.run(["sh", "-c", check], cwd=REPOSITORY, env={**os.environ, "GITHUB_REF_NAME": tag})

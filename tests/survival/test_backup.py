@@ -183,7 +183,7 @@ def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
     from podeval.metrics import catalogue
-    from podeval.metrics.score import make_protocol
+    from podeval.metrics.catalogue import make_protocol
 
     small_arena()
     runs = tmp_path / "runs"

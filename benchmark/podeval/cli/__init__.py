@@ -20,10 +20,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info, get_group_from_info
 from typer.models import CommandInfo, TyperInfo
 
-from podeval import __version__
 from podeval.cli import completion
 from podeval.errors import PodevalError
 from podeval.text.terminal_safe import Printable
+from podeval.version import __version__
 
 STOPPED = 130
 """Exit code after Ctrl-C, as in shells."""

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from podeval import find_version
 from podeval.cli.completion import complete_metric
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import ModelMissing, PodevalError
+from podeval.recording.cache import find_version
 
 metrics = typer.Typer(
     help="List, inspect and install metrics for `evaluate.load`.\n\nExample: podeval metrics list",

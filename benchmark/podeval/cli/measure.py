@@ -136,10 +136,9 @@ def measure(
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
     from podeval.measuring.compute import score_item
-    from podeval.measuring.engine import open_inputs
-    from podeval.measuring.inputs import MetricInputs
+    from podeval.measuring.inputs import MetricInputs, open_inputs
     from podeval.metrics import Unscored, catalogue
-    from podeval.metrics.score import describe_protocol
+    from podeval.metrics.catalogue import describe_protocol
 
     metric = catalogue.get(name)
     if profile not in MEASURING:

@@ -14,9 +14,9 @@ from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
+    from podeval.measuring.engine import Scores
     from podeval.measuring.inputs import ScoreRequest
     from podeval.measuring.proof import BookProof
-    from podeval.measuring.scores import Scores
     from podeval.metrics.defects import DefectReport
 
 Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
@@ -163,8 +163,8 @@ def _write(
 ) -> None:
     """Show the table, and write the requested files."""
     from podeval.measuring import score_tables
+    from podeval.measuring.engine import ScoreTable
     from podeval.measuring.export import list_labels, write_labels, write_scores
-    from podeval.measuring.scores import ScoreTable
     from podeval.text.terminal_safe import make_console
 
     result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]
@@ -240,8 +240,7 @@ def _find(
     file: Path, text: str, references: Sequence[str], profile: str, music: str
 ) -> "tuple[DefectReport, dict[str, list[str]]]":
     """Find the defects of a recording, and the notes about the file and the text."""
-    from podeval.measuring.engine import collect_notes
-    from podeval.measuring.inputs import MetricInputs, read_voices
+    from podeval.measuring.inputs import MetricInputs, collect_notes, read_voices
     from podeval.metrics.defects import find_defects
 
     item = MetricInputs({"recording": file, **({"script": Path(text)} if text else {})}, profile=profile)

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import datasets
-from podeval import __version__
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import LOCK, SAMPLE, BrokenRules, DatasetRecord, Row, RowProblem, find_row_problems
@@ -20,6 +19,7 @@ from podeval.datasets.source_files import Fetched, Progress, fetch
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, hash_file, write_json
 from podeval.hub.commits import HUB_PARQUET
+from podeval.version import __version__
 
 SHARD_BYTES = 400 << 20
 

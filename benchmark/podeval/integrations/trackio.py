@@ -12,7 +12,7 @@ For example:
 from typing import Any
 
 from podeval.errors import ModelMissing
-from podeval.measuring.scores import Scores, ScoreTable
+from podeval.measuring.engine import Scores, ScoreTable
 
 
 def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict[str, float]:

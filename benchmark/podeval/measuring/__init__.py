@@ -12,6 +12,5 @@ __all__ = [
     "recording_results",
     "report",
     "score_tables",
-    "scores",
     "space_files",
 ]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, PodevalError
-from podeval.measuring.engine import add_notes, open_inputs
+from podeval.measuring.inputs import add_notes, open_inputs
 from podeval.metrics import Metric, Result, Unscored
-from podeval.metrics.score import describe_protocol
+from podeval.metrics.catalogue import describe_protocol
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked

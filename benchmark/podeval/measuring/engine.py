@@ -11,56 +11,41 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from podeval import __version__
-from podeval.errors import BadInput, MissingInput, ModelMissing, PodevalError
+from podeval.errors import BadInput, MissingInput, PodevalError
 from podeval.measuring.inputs import (
     TEXT_SUFFIXES,
     WORDS,
-    Face,
     MetricInputs,
+    MetricPlan,
     ScoreRequest,
+    add_notes,
     add_words,
     convert_to_text,
     has_speakers,
-    is_of_speakers,
+    open_inputs,
+    plan_metrics,
     read_request,
 )
-from podeval.measuring.recording_results import RecordingFacts
-from podeval.measuring.scores import Scores, ScoreTable
+from podeval.measuring.recording_results import RecordingFacts, RecordingResults, ResultsTable
 from podeval.metrics import Metric, catalogue
+from podeval.metrics.catalogue import describe_protocol
 from podeval.metrics.facts import INPUTS
-from podeval.metrics.score import Defect, Result, Score, Unscored, describe_protocol, parse_result
+from podeval.metrics.score import Defect, Result, Score, Unscored, parse_result
 from podeval.progress import Listener, listen, report
 from podeval.recording import Recording
 from podeval.recording.cache import Cache, open_default_cache
 from podeval.recording.recording import list_recordings, read_source
+from podeval.version import __version__
 
-_ADVICE: Mapping[Face, Mapping[str, str]] = {
-    "shell": {
-        "judge": "podeval measure METRIC --judge …",
-        "voice": "--reference [SPEAKER=]FILE",
-        "words": "--text FILE",
-        "request": "podeval measure METRIC --request FILE",
-        "speakers": "--text SCRIPT with its speakers, or --speakers N",
-        "profile": "--profile {}",
-    },
-    "python": {
-        "judge": "podeval.measure(METRIC, …, judge=…)",
-        "voice": "references=FILE or {SPEAKER: FILE}",
-        "words": "text=FILE",
-        "request": "podeval.measure(METRIC, …, request=…)",
-        "speakers": "text=SCRIPT with its speakers, or speakers=N",
-        "profile": 'profile="{}"',
-    },
-}
-"""Advice, by interface, on how to supply an input that a metric lacks, in the terms of the interface's users."""
+if TYPE_CHECKING:
+    from podeval.measuring.report import TimelinePlot
 
 BLOCK = 1 << 20
 """Number of frames of a recording that are examined at a time."""
@@ -69,74 +54,108 @@ _FORM = 2
 """Version of the format of cached results; it increases when the format changes."""
 
 
-@dataclass(frozen=True)
-class MetricPlan:
-    """The metrics to compute, and the inputs that the other metrics of recordings would need.
+class _PrintsTable:
+    """An object that is printed as a table."""
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        from podeval.measuring.score_tables import render_text
+
+        return render_text(self)  # type: ignore[arg-type]
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, repr=False)
+class Scores(_PrintsTable, RecordingResults):
+    """The scores of one recording.
+
+    Print it to see a table; a notebook shows it as a table with plots.
 
     Attributes:
-        metrics: the metrics to compute, in the order of the board.
-        left_out: the reason why a metric is not tried, by metric.
+        name: name of the recording.
+        values: every value by `metric.key`.
+        unscored: the reason why a metric has no score, and the cause, by metric.
+        defects: faulty stretches of the recording.
+        results: a score with its notes and timeline, or the reason why there is none, by metric.
+        left_out: reasons why metrics were not tried, by metric.
         advice: suggestions of inputs to add, each with the metrics that need it.
+        protocols: the protocols of the values, by metric.
+        profile: name of the profile whose models were used.
+        facts: length, rate and channels of the recording.
+        requested: the metrics requested by name; empty for all.
+        script: the words that were given.
+
+    Example:
+        >>> import podeval
+        >>> scores = podeval.score("episode.wav", text="script.json")  # doctest: +SKIP
+        >>> scores["dnsmos.ovrl"]  # doctest: +SKIP
+        3.21
     """
 
-    metrics: tuple[Metric, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    advice: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    def plot(self, name: str = "") -> "TimelinePlot":
+        """Return a plot of a metric's values over time: a notebook shows it, and `save` writes it as SVG.
+
+        Args:
+            name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
+
+        Raises:
+            BadInput: there are no values over time; the message lists the metrics that have them.
+        """
+        from podeval.measuring.report import plot_results
+
+        return plot_results(self, name)
+
+    def report(self, path: str | Path, language: str = "en") -> Path:
+        """Write one self-contained HTML file: player, transcript, timelines, defects, values and protocols.
+
+        Args:
+            path: the path of the file; an existing file is replaced.
+            language: `en` or `zh`.
+
+        Raises:
+            BadInput: the file cannot be written, or there is no such language.
+        """
+        from podeval.measuring.report import write_report
+
+        return write_report(self, Path(path), language)
+
+    def _repr_html_(self) -> str:
+        """Return the table with plots, for a notebook."""
+        from podeval.measuring.report import render_html
+
+        return render_html(self)
 
 
-def plan_metrics(request: ScoreRequest) -> MetricPlan:
-    """Choose the metrics whose inputs and models are available.
+@dataclass(frozen=True, repr=False)
+class ScoreTable(_PrintsTable, ResultsTable):
+    """The scores of many recordings: a row for each, and the mean of every value with its 95 % interval.
 
-    Raises:
-        BadInput: a metric that is requested by name lacks an input.
+    Attributes:
+        scores: scores of the readable recordings, in their order.
+        errors: the errors of unreadable recordings, by name.
+        intervals: the mean with its interval, by `metric.key`.
     """
-    ready: list[Metric] = []
-    left_out: dict[str, str] = {}
-    advice: dict[str, list[str]] = {}
-    for metric in catalogue.load_all_metrics() if not request.metrics else map(catalogue.get, request.metrics):
-        obstacle = _find_obstacle(metric, request)
-        if request.speakers == 1 and is_of_speakers(metric) and not request.metrics:
-            left_out[metric.name] = "is only for two or more speakers"
-        elif not obstacle:
-            ready.append(metric)
-        elif request.metrics:
-            raise BadInput(f"{metric.name} {obstacle[0]}: {obstacle[1]}")
-        elif metric.inputs[0] == "recording":
-            left_out[metric.name] = obstacle[0]
-            advice.setdefault(obstacle[1], []).append(metric.name)
-    return MetricPlan(tuple(ready), left_out, {what: tuple(names) for what, names in advice.items()})
 
+    def report(self, path: str | Path, language: str = "en") -> Path:
+        """Write one self-contained HTML file with the table of means and a report of every recording.
 
-def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
-    """Return the reason why a metric cannot be tried, with the remedy; None if it can be tried."""
-    missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
-    if missing and metric.inputs[0] not in ("recording", *WORDS):
-        return "is not a metric of recordings", "`podeval metrics show` lists its inputs"
-    if metric.asks and not (request.judge and request.judge.judge):
-        return "asks a judge", advice["judge"]
-    if "reference_voices" in missing:
-        return "compares with a voice", advice["voice"]
-    if "request" in missing:
-        return "needs the request", advice["request"]
-    if missing:
-        return "needs the words", advice["words"]
-    tells_speakers = request.has_turns or request.lacks_words
-    if metric.needs_speakers and not tells_speakers and not request.chosen_for(metric).get("speakers"):
-        return "needs to know how many people speak", advice["speakers"]
-    for job in metric.jobs(request.chosen_for(metric)):
-        from podeval.models.registry import get_card
+        Args:
+            path: the path of the file; an existing file is replaced.
+            language: `en` or `zh`.
 
-        try:
-            get_card(job, request.profile)
-        except ModelMissing as absence:
-            from podeval.metrics.description import choose_own_profile
+        Raises:
+            BadInput: the file cannot be written, or there is no such language.
+        """
+        from podeval.measuring.report import write_reports
 
-            other = choose_own_profile(metric)
-            reason, _, remedy = str(absence).partition("; ")
-            if other != request.profile:
-                remedy = advice["profile"].format(other)
-            return f"is not available here: {reason}", remedy
-    return None
+        return write_reports(self, Path(path), language)
+
+    def _repr_html_(self) -> str:
+        """Return the table, for a notebook."""
+        from podeval.measuring.score_tables import render_summary_html
+
+        return render_summary_html(self)
 
 
 def score(
@@ -479,41 +498,6 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
         # One unsuitable input (such as a voice whose name is not a speaker's) does not prevent the other scores.
         return Unscored(str(result), "ours")
     return add_notes(result, item, opened)
-
-
-def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """Read an item's inputs; return an unscored result if an input cannot be read or is missing.
-
-    A measured input that cannot be read counts as a missing output, which is the system's fault; a missing cell in a
-    table is our fault.
-    """
-    opened = {}
-    for name in inputs:
-        try:
-            opened[name] = inputs[name]
-        except MissingInput as absence:
-            reason = MissingInput("reference", absence.detail) if name == metric.reference else absence
-            return Unscored(str(reason), "ours")
-        except BadInput as refusal:
-            return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
-    return opened
-
-
-def add_notes(result: Result, item: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
-    """Add the notes from reading an item to its score."""
-    if isinstance(result, Score):
-        return replace(result, notes={**result.notes, **collect_notes(item, opened)})
-    return result
-
-
-def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Collect the notes from reading the file (`file`) and the texts (`text`) of an item, as sentences."""
-    recording = opened.get("recording")
-    sentences = {
-        "file": list(recording.file_notes) if recording is not None else [],
-        "text": list(getattr(inputs, "text_notes", ())),
-    }
-    return {name: of for name, of in sentences.items() if of}
 
 
 @functools.cache

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podeval import __version__
 from podeval.errors import BadInput, PodevalError
+from podeval.measuring.engine import Scores, ScoreTable
 from podeval.measuring.recording_results import RecordingResults
 from podeval.measuring.report import read_turns
-from podeval.measuring.scores import Scores, ScoreTable
 from podeval.metrics.score import format_clock
 from podeval.reports.page import (
     Entry,
@@ -32,6 +31,7 @@ from podeval.reports.page import (
 )
 from podeval.text.subtitles import format_audacity_labels, format_webvtt_cues
 from podeval.text.table_files import make_csv_safe
+from podeval.version import __version__
 
 if TYPE_CHECKING:
     from podeval.measuring.proof import BookProof, ProofedSentence

@@ -1,4 +1,4 @@
-"""A request for a recording, and the inputs of metrics, in the forms that people and programs use.
+"""A request for a recording, the inputs of metrics in the forms that people and programs use, and the metrics to try.
 
 The command line, `evaluate`, the demo pages of metrics, the Space, runs and Python all pass a `MetricInputs` for each
 item. The reader of an input is imported when such an input is read, so a metric of audio imports neither judges nor
@@ -19,8 +19,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.errors import BadInput, MissingInput, is_missing
-from podeval.metrics import Metric, catalogue
+from podeval.errors import BadInput, MissingInput, ModelMissing, is_missing
+from podeval.metrics import Metric, Result, Score, Unscored, catalogue
 from podeval.recording.recording import Recording, list_recordings, read_source
 from podeval.recording.source import is_samples
 
@@ -41,6 +41,26 @@ Face = Literal["shell", "python"]
 _OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
 """Inputs whose text names a file to open, and people's judgements, whose text may name a file."""
+
+_ADVICE: Mapping[Face, Mapping[str, str]] = {
+    "shell": {
+        "judge": "podeval measure METRIC --judge …",
+        "voice": "--reference [SPEAKER=]FILE",
+        "words": "--text FILE",
+        "request": "podeval measure METRIC --request FILE",
+        "speakers": "--text SCRIPT with its speakers, or --speakers N",
+        "profile": "--profile {}",
+    },
+    "python": {
+        "judge": "podeval.measure(METRIC, …, judge=…)",
+        "voice": "references=FILE or {SPEAKER: FILE}",
+        "words": "text=FILE",
+        "request": "podeval.measure(METRIC, …, request=…)",
+        "speakers": "text=SCRIPT with its speakers, or speakers=N",
+        "profile": 'profile="{}"',
+    },
+}
+"""Advice, by interface, on how to supply an input that a metric lacks, in the terms of the interface's users."""
 
 
 class MetricInputs(Mapping[str, Any]):
@@ -394,3 +414,108 @@ def has_speakers(metric: Metric) -> bool:
 def is_of_speakers(metric: Metric) -> bool:
     """Return whether a metric accepts the number of speakers and needs more than one."""
     return has_speakers(metric) and not metric.needs_speakers
+
+
+@dataclass(frozen=True)
+class MetricPlan:
+    """The metrics to compute, and the inputs that the other metrics of recordings would need.
+
+    Attributes:
+        metrics: the metrics to compute, in the order of the board.
+        left_out: the reason why a metric is not tried, by metric.
+        advice: suggestions of inputs to add, each with the metrics that need it.
+    """
+
+    metrics: tuple[Metric, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    advice: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def plan_metrics(request: ScoreRequest) -> MetricPlan:
+    """Choose the metrics whose inputs and models are available.
+
+    Raises:
+        BadInput: a metric that is requested by name lacks an input.
+    """
+    ready: list[Metric] = []
+    left_out: dict[str, str] = {}
+    advice: dict[str, list[str]] = {}
+    for metric in catalogue.load_all_metrics() if not request.metrics else map(catalogue.get, request.metrics):
+        obstacle = _find_obstacle(metric, request)
+        if request.speakers == 1 and is_of_speakers(metric) and not request.metrics:
+            left_out[metric.name] = "is only for two or more speakers"
+        elif not obstacle:
+            ready.append(metric)
+        elif request.metrics:
+            raise BadInput(f"{metric.name} {obstacle[0]}: {obstacle[1]}")
+        elif metric.inputs[0] == "recording":
+            left_out[metric.name] = obstacle[0]
+            advice.setdefault(obstacle[1], []).append(metric.name)
+    return MetricPlan(tuple(ready), left_out, {what: tuple(names) for what, names in advice.items()})
+
+
+def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
+    """Return the reason why a metric cannot be tried, with the remedy; None if it can be tried."""
+    missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
+    if missing and metric.inputs[0] not in ("recording", *WORDS):
+        return "is not a metric of recordings", "`podeval metrics show` lists its inputs"
+    if metric.asks and not (request.judge and request.judge.judge):
+        return "asks a judge", advice["judge"]
+    if "reference_voices" in missing:
+        return "compares with a voice", advice["voice"]
+    if "request" in missing:
+        return "needs the request", advice["request"]
+    if missing:
+        return "needs the words", advice["words"]
+    tells_speakers = request.has_turns or request.lacks_words
+    if metric.needs_speakers and not tells_speakers and not request.chosen_for(metric).get("speakers"):
+        return "needs to know how many people speak", advice["speakers"]
+    for job in metric.jobs(request.chosen_for(metric)):
+        from podeval.models.registry import get_card
+
+        try:
+            get_card(job, request.profile)
+        except ModelMissing as absence:
+            from podeval.metrics.description import choose_own_profile
+
+            other = choose_own_profile(metric)
+            reason, _, remedy = str(absence).partition("; ")
+            if other != request.profile:
+                remedy = advice["profile"].format(other)
+            return f"is not available here: {reason}", remedy
+    return None
+
+
+def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
+    """Read an item's inputs; return an unscored result if an input cannot be read or is missing.
+
+    A measured input that cannot be read counts as a missing output, which is the system's fault; a missing cell in a
+    table is our fault.
+    """
+    opened = {}
+    for name in inputs:
+        try:
+            opened[name] = inputs[name]
+        except MissingInput as absence:
+            reason = MissingInput("reference", absence.detail) if name == metric.reference else absence
+            return Unscored(str(reason), "ours")
+        except BadInput as refusal:
+            return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
+    return opened
+
+
+def add_notes(result: Result, item: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
+    """Add the notes from reading an item to its score."""
+    if isinstance(result, Score):
+        return replace(result, notes={**result.notes, **collect_notes(item, opened)})
+    return result
+
+
+def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Collect the notes from reading the file (`file`) and the texts (`text`) of an item, as sentences."""
+    recording = opened.get("recording")
+    sentences = {
+        "file": list(recording.file_notes) if recording is not None else [],
+        "text": list(getattr(inputs, "text_notes", ())),
+    }
+    return {name: of for name, of in sentences.items() if of}

@@ -28,8 +28,8 @@ from pydantic import BaseModel
 from podeval import progress, sandbox
 from podeval.errors import PodevalError
 from podeval.measuring.compute import compute
-from podeval.measuring.engine import MetricPlan, plan_metrics, score_source
-from podeval.measuring.inputs import MetricInputs, read_request
+from podeval.measuring.engine import score_source
+from podeval.measuring.inputs import MetricInputs, MetricPlan, plan_metrics, read_request
 from podeval.measuring.recording_results import RecordingFacts, RecordingResults
 from podeval.measuring.verdict import ReportWords
 from podeval.metrics import catalogue

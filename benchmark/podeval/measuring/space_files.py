@@ -11,7 +11,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from podeval import __version__
 from podeval.files import locate_hub_source
 from podeval.metrics.catalogue import Metric, load_all_metrics
 from podeval.metrics.description import (
@@ -28,6 +27,7 @@ from podeval.metrics.description import (
 )
 from podeval.models import registry
 from podeval.models.profiles import MEASURING
+from podeval.version import __version__
 
 BOARD_SPACE = "podeval/leaderboard"
 BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"

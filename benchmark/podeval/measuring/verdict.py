@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from podeval import __version__
 from podeval.metrics.catalogue import NAMES, Metric, get, get_title
 from podeval.metrics.facts import ARROWS, Key
 from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
@@ -22,6 +21,7 @@ from podeval.metrics.standing import (
 )
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.texts import translate_reason
+from podeval.version import __version__
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "words": ("speech.accuracy", "speech.completeness"),

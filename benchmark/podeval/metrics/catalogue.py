@@ -15,17 +15,17 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError, require_fields
 from podeval.metrics.facts import DIMENSION_GROUPS, INPUTS, MISREADINGS, UNWARNED, JudgeUse, Key
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.score import Protocol, Result, Score, Unscored, describe_provenance
 from podeval.recording.recording import MODEL_RATE
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked, Conversation
+    from podeval.metrics.judge_use import JudgeConfig
 
 _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
@@ -483,32 +483,57 @@ def load_all_metrics() -> tuple[Metric, ...]:
     return tuple(get(name) for name in NAMES)
 
 
-class MetricListing(tuple[Metric, ...]):
-    """A list of metrics in the order of the board; it is printed as a table."""
+def make_protocol(
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    given_inputs: tuple[str, ...],
+    models: Mapping[str, Any],
+    *,
+    dataset: str | None = None,
+    generation: Mapping[str, Any] | None = None,
+    task: Mapping[str, Any] | None = None,
+) -> Protocol:
+    """Return the protocol of a metric with these parameters, inputs and models.
 
-    def __str__(self) -> str:
-        """Return the list as text."""
-        return "\n".join(f"{one.name:22} {one.purpose}\n{'':22} {_list_keys(one)}" for one in self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """Return the list as a table for notebooks."""
-        from podeval.metrics.standing import format_reach
-
-        head = "".join(f"<th>{name}</th>" for name in ("metric", "says", "values", "people", "good systems"))
-        cells = ((one.name, one.purpose, _list_keys(one), *format_reach(one.headline)) for one in self)
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def list_metrics() -> MetricListing:
-    """List the declarations of all metrics, each with its name, `about`, keys and inputs; the list is printed as a
-    table.
+    Args:
+        metric: the metric.
+        parameters: the given parameters; the others have their default values.
+        given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
+        models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
+        dataset: revision of the dataset, if there is one.
+        generation: facts about the generation of the items.
+        task: the conditions that the task sets for every system alike; without them, `generation` is hashed.
     """
-    return MetricListing(load_all_metrics())
+    used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)
+    return Protocol(
+        metric=metric.name,
+        version=metric.version,
+        parameters=metric.state_parameters(parameters),
+        inputs=used,
+        models=models,
+        dataset=dataset,
+        generation=generation or {},
+        task=None if any(key.timing for key in metric.keys) else task,
+    )
 
 
-def _list_keys(metric: Metric) -> str:
-    """Return the values of a metric, each with its unit and direction."""
-    return ", ".join(f"{key.name} {key.unit_text}".strip() for key in metric.keys)
+def describe_protocol(
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    input_names: tuple[str, ...],
+    profile: str,
+    bench: JudgeConfig | None = None,
+) -> dict[str, Any]:
+    """Return the protocol of a metric as data, with the provenance; outside a benchmark, it includes no dataset."""
+    models: dict[str, Any] = {}
+    jobs = metric.jobs(parameters)
+    if jobs or metric.where_available:
+        from podeval.models.registry import describe_identities
+
+        models = describe_identities(jobs, profile, metric.where_available)
+    if metric.asks:
+        from podeval.metrics.judge_use import NOBODY
+
+        models |= (bench or NOBODY).identity(metric.asks, metric.read_parameters(parameters))
+    protocol = make_protocol(metric, parameters, input_names, models)
+    return {**protocol.to_json(), "provenance": describe_provenance(profile)}

@@ -22,15 +22,12 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from podeval import __version__, find_version
-
-if TYPE_CHECKING:
-    from podeval.metrics.catalogue import Metric
-    from podeval.metrics.judge_use import JudgeConfig
+from podeval.recording.cache import find_version
+from podeval.version import __version__
 
 CENSORED, LEFT_AFTER, SLOPES = "censored", "left_after", "slope_intervals"
 """Notes of `endurance`: keys whose value is a lower bound, because the recording ended first; the minute after which
@@ -346,62 +343,6 @@ class Protocol:
             "dataset": self.dataset,
             "generation": dict(self.generation),
         }
-
-
-def make_protocol(
-    metric: Metric,
-    parameters: Mapping[str, Any],
-    given_inputs: tuple[str, ...],
-    models: Mapping[str, Any],
-    *,
-    dataset: str | None = None,
-    generation: Mapping[str, Any] | None = None,
-    task: Mapping[str, Any] | None = None,
-) -> Protocol:
-    """Return the protocol of a metric with these parameters, inputs and models.
-
-    Args:
-        metric: the metric.
-        parameters: the given parameters; the others have their default values.
-        given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
-        models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
-        dataset: revision of the dataset, if there is one.
-        generation: facts about the generation of the items.
-        task: the conditions that the task sets for every system alike; without them, `generation` is hashed.
-    """
-    used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)
-    return Protocol(
-        metric=metric.name,
-        version=metric.version,
-        parameters=metric.state_parameters(parameters),
-        inputs=used,
-        models=models,
-        dataset=dataset,
-        generation=generation or {},
-        task=None if any(key.timing for key in metric.keys) else task,
-    )
-
-
-def describe_protocol(
-    metric: Metric,
-    parameters: Mapping[str, Any],
-    input_names: tuple[str, ...],
-    profile: str,
-    bench: JudgeConfig | None = None,
-) -> dict[str, Any]:
-    """Return the protocol of a metric as data, with the provenance; outside a benchmark, it includes no dataset."""
-    models: dict[str, Any] = {}
-    jobs = metric.jobs(parameters)
-    if jobs or metric.where_available:
-        from podeval.models.registry import describe_identities
-
-        models = describe_identities(jobs, profile, metric.where_available)
-    if metric.asks:
-        from podeval.metrics.judge_use import NOBODY
-
-        models |= (bench or NOBODY).identity(metric.asks, metric.read_parameters(parameters))
-    protocol = make_protocol(metric, parameters, input_names, models)
-    return {**protocol.to_json(), "provenance": describe_provenance(profile)}
 
 
 @cache

@@ -1,19 +1,20 @@
-"""The position of a value relative to those of people and good systems, as a word and as the numbers behind it; and the
-agreement of a metric with people's judgements, if it was measured (`human_agreement.csv`).
+"""The position of a value relative to those of people and good systems, as a word and as the numbers behind it; the
+agreement of a metric with people's judgements, if it was measured (`human_agreement.csv`); and the list of all metrics.
 """
 
 from __future__ import annotations
 
 import csv
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.files import locate_hub_source
+from podeval.metrics.catalogue import Metric, load_all_metrics
 from podeval.text.message_catalogue import FIRST, read_messages
 
 if TYPE_CHECKING:
-    from podeval.metrics.catalogue import Metric
     from podeval.metrics.facts import Key
 
 TARGET = "target"
@@ -136,3 +137,32 @@ def translate(text: str, language: str) -> str:
         return text
     file = locate_hub_source("space") / "locale" / language / "LC_MESSAGES" / "metrics.po"
     return read_messages(file).get(text, text)
+
+
+class MetricListing(tuple[Metric, ...]):
+    """A list of metrics in the order of the board; it is printed as a table."""
+
+    def __str__(self) -> str:
+        """Return the list as text."""
+        return "\n".join(f"{one.name:22} {one.purpose}\n{'':22} {_list_keys(one)}" for one in self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the list as a table for notebooks."""
+        head = "".join(f"<th>{name}</th>" for name in ("metric", "says", "values", "people", "good systems"))
+        cells = ((one.name, one.purpose, _list_keys(one), *format_reach(one.headline)) for one in self)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def list_metrics() -> MetricListing:
+    """List the declarations of all metrics, each with its name, `about`, keys and inputs; the list is printed as a
+    table.
+    """
+    return MetricListing(load_all_metrics())
+
+
+def _list_keys(metric: Metric) -> str:
+    """Return the values of a metric, each with its unit and direction."""
+    return ", ".join(f"{key.name} {key.unit_text}".strip() for key in metric.keys)

@@ -26,7 +26,6 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from podeval import __version__
 from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.files import DiskFull, append_line, explain_write_errors, find_end_of_last_line, sync_folder
@@ -34,6 +33,7 @@ from podeval.operations.backup_database import copy_database, count_rows, list_s
 from podeval.runs.run_folder import BACKUPS, SUPERSEDED, UPLOADS
 from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
+from podeval.version import __version__
 
 DATABASE, SECRET, RUNS, MANIFEST = "database.sqlite", "secret", "runs", "manifest.json"
 """Names of files and of the folder of runs in a backup."""

@@ -173,3 +173,13 @@ def open_default_cache() -> Cache:
     except (ValueError, OverflowError):
         raise BadInput(f"PODEVAL_CACHE_GB must be a number of gigabytes, such as 20, not {size!r}") from None
     return Cache(Path(folder) / "analysis", limit)
+
+
+def find_version(library: str) -> str | None:
+    """Return the version of an installed library, on which facts depend; None if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval import find_version
 from podeval.audio.decode import decode, hash_file
 from podeval.audio.samples import (
     describe_silent_ends,
@@ -37,7 +36,7 @@ from podeval.audio.samples import (
     resample,
 )
 from podeval.errors import BadAudio, BadInput, CannotScore, MissingInput
-from podeval.recording.cache import Cache, derive_content, dump_array, load_array, open_default_cache
+from podeval.recording.cache import Cache, derive_content, dump_array, find_version, load_array, open_default_cache
 from podeval.recording.source import list_collection, read_audio, read_name, read_samples
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from podeval import __version__
 from podeval.errors import BadInput
 from podeval.files import locate_hub_source
 from podeval.text.message_catalogue import read_texts
+from podeval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")

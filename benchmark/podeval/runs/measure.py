@@ -18,8 +18,9 @@ from podeval.judges.client import JudgeClient
 from podeval.measuring.compute import score_item, score_items
 from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import UNRANKED, Metric, Result, Score, Unscored, catalogue
+from podeval.metrics.catalogue import make_protocol
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
-from podeval.metrics.score import Protocol, make_protocol
+from podeval.metrics.score import Protocol
 from podeval.models import registry
 from podeval.models.device import is_out_of_memory
 from podeval.runs import composite_scores

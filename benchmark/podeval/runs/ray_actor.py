@@ -48,7 +48,7 @@ class RayWorker:
 
     def meet(self) -> tuple[str, str]:
         """Return podeval's version on this machine and the machine's name; callers call this method first."""
-        from podeval import __version__
+        from podeval.version import __version__
 
         return __version__, platform.node()
 

@@ -213,7 +213,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
     def _receive_start(self, actor: Any, flight: Any) -> None:
         from ray.exceptions import RayError
 
-        from podeval import __version__
+        from podeval.version import __version__
 
         try:
             version, machine = self._ray.get(flight)

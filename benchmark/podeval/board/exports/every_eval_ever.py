@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from podeval import __version__, benchmarks
+from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board import system_info
 from podeval.errors import BadInput
@@ -28,6 +28,7 @@ from podeval.runs.board_tables import SystemRow
 from podeval.runs.hub_figures import list_summaries
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
 from podeval.systems.submission_reading import load_all
+from podeval.version import __version__
 
 SCHEMA = "0.3.0"
 BOARD = "https://huggingface.co/podeval"

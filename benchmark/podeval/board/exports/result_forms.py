@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from podeval import __version__, benchmarks
+from podeval import benchmarks
 from podeval.board.build import write_tables
 from podeval.board.exports import downloads, every_eval_ever
 from podeval.board.reported_elsewhere import list_rows
@@ -32,6 +32,7 @@ from podeval.runs.run_folder import RunFolder, RunSummary, run_folders
 from podeval.systems.submission import Reported
 from podeval.systems.submission_reading import load_all
 from podeval.text.table_files import make_csv_safe
+from podeval.version import __version__
 
 BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 
