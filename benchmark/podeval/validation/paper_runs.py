@@ -47,9 +47,7 @@ class RunFigure:
     """A printed figure next to a run of the same system.
 
     Attributes:
-        paper, table, figure: the paper, the table in it, and the system with the printed quantity.
-        printed: the printed value.
-        run: the folder of the run.
+        figure: the system with the printed quantity.
         ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
         low, high: the 95 % interval of the run's value.
         inside: whether the printed value, to its printed digits, is inside the interval; None if there is no interval.
