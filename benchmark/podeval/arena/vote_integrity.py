@@ -267,7 +267,6 @@ class RuleFindings:
     """One row per finding, with the columns `vote`, `rule`, `points` and `detail`."""
     excluded: dict[str, str]
     """The excluded votes, each with the reason."""
-    alarms: list[str]
 
 
 def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
@@ -293,24 +292,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     points = _points(signals)
     reasons = _format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
     guilty = points[points >= limits.exclude_at].index
-    excluded = {str(vote): str(reasons[vote]) for vote in guilty}
-    return RuleFindings(signals, excluded, list_alarms(votes, set(excluded), limits))
-
-
-def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIMITS) -> list[str]:
-    """List the operator's alarms: too large a share of all votes, or of the last day's votes, is excluded.
-
-    Args:
-        votes: table of votes with the columns `vote`, `at` and `counts`.
-        excluded: the excluded votes among these.
-        limits: the thresholds of the rules.
-    """
-    votes = votes[votes["counts"]]
-    if votes.empty:
-        return []
-    out = votes["vote"].isin(excluded)
-    of_day = out[votes["at"] > votes["at"].max() - 86400]
-    return describe_alarms((int(out.sum()), len(out)), (int(of_day.sum()), len(of_day)), limits)
+    return RuleFindings(signals, {str(vote): str(reasons[vote]) for vote in guilty})
 
 
 def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
