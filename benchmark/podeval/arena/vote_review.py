@@ -236,12 +236,9 @@ def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) 
 def count_votes(session: Session) -> Counts:
     """Count battles and votes."""
     numbers = select(*(func.count().filter(Vote.outcome == outcome) for outcome in OUTCOMES))
-    return Counts(
-        battles=session.scalar(select(func.count()).select_from(Battle)) or 0,
-        outcomes={
-            outcome: count for outcome, count in zip(OUTCOMES, session.execute(numbers).one(), strict=True) if count
-        },
-    )
+    counted = zip(OUTCOMES, session.execute(numbers).one(), strict=True)
+    battles = session.scalar(select(func.count()).select_from(Battle)) or 0
+    return Counts(battles, {outcome: count for outcome, count in counted if count})
 
 
 def report_status(session: Session, settings: ArenaSettings) -> Status:
@@ -258,8 +255,7 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     return Status(
         systems=session.scalar(select(func.count()).select_from(ArenaSystem)) or 0,
         items=session.scalar(select(func.count(func.distinct(ArenaOutput.item)))) or 0,
-        battles=counted.battles,
-        outcomes=counted.outcomes,
+        **vars(counted),
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
         excluded=out,
         excluded_by_people=out_by_people,
