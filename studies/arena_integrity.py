@@ -37,7 +37,6 @@ class Outcome:
     tau_public: float
     bad_excluded: float
     honest_excluded: float
-    alarms: int
 
 
 def simulate(kind: str, seed: int, votes: int = 6000, bad: float = 0.1, protocol: str = "excerpts") -> pd.DataFrame:
@@ -142,7 +141,6 @@ def outcome_of(votes: pd.DataFrame) -> Outcome:
         tau_public=kendalltau(clean, ranking(votes[~out])).statistic,
         bad_excluded=float(out[~votes["honest"]].mean()),
         honest_excluded=float(out[votes["honest"]].mean()),
-        alarms=len(found.alarms),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from podeval.arena.vote_integrity import COLUMNS, IntegrityLimits, judge, list_alarms
+from podeval.arena.vote_integrity import COLUMNS, IntegrityLimits, describe_alarms, judge
 from studies import arena_integrity as study
 
 
@@ -40,7 +40,6 @@ def test_honest_votes_are_left_alone() -> None:
     found = judge(votes())
     assert found.signals.empty
     assert found.excluded == {}
-    assert found.alarms == []
 
 
 def test_no_votes_are_no_finding() -> None:
@@ -159,16 +158,11 @@ def test_the_public_ranking_stands_with_one_bad_vote_in_ten(kind: str, seed: int
 
 
 def test_an_excluded_share_above_the_limit_is_an_alarm() -> None:
-    table = votes(100)
-    assert list_alarms(table, {f"v{n}" for n in range(20)}) == []
-    (said,) = list_alarms(table, {f"v{n}" for n in range(21)})
+    limits = IntegrityLimits()
+    assert describe_alarms((20, 100), (4, 24), limits) == []
+    (said,) = describe_alarms((21, 100), (4, 24), limits)
     assert "21 of 100 (21 %) of all votes" in said
-    newest = {f"v{n}" for n in range(88, 100)}
-    assert "the votes of the last day" in list_alarms(table, newest)[0]
-    assert list_alarms(table.head(10), {f"v{n}" for n in range(10)}) == [], "ten votes are too few to tell"
-    assert list_alarms(table, newest, IntegrityLimits(alarm_share=0.9)) == []
-
-
-def test_repeated_battles_are_evidence_and_do_not_count_for_the_alarm() -> None:
-    table = votes(40, counts=[False] * 30 + [True] * 10)
-    assert list_alarms(table, set(table["vote"])) == []
+    (said,) = describe_alarms((12, 100), (12, 24), limits)
+    assert "the votes of the last day" in said
+    assert describe_alarms((10, 10), (10, 10), limits) == [], "ten votes are too few to tell"
+    assert describe_alarms((12, 100), (12, 24), IntegrityLimits(alarm_share=0.9)) == []

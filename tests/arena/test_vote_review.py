@@ -92,6 +92,20 @@ def test_too_many_exclusions_raise_an_alarm(small_arena: Make) -> None:
 
 
 @ON_SQLITE
+def test_repeated_battles_are_evidence_and_do_not_count_for_the_alarm(small_arena: Make) -> None:
+    small = small_arena(systems=6, gold_share=1.0, gold_after=3)
+    for _ in range(6):
+        small.vote("alice")
+    with small.database.reading() as session:
+        gold = session.scalars(select(Vote.id).join(Battle, Vote.battle == Battle.id).where(Battle.purpose == "gold"))
+        repeated = list(gold)
+    assert repeated
+    for vote in repeated:
+        small.arena.decide(vote, "excluded", "a test by the operator", "ada")
+    assert small.arena.status().excluded == 0
+
+
+@ON_SQLITE
 def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
     """Someone who takes the control again and again, and contradicts what he said before."""
     small = small_arena(systems=6, items=4, gold_share=0.0, most_an_hour=1000)

@@ -303,7 +303,7 @@ def test_agreement_with_people_is_with_their_mean() -> None:
     assert found.figures["MAE"].value == pytest.approx(0.4)
     # Nine of ten pairs are in the same order.
     assert found.figures["pairwise accuracy"].value == pytest.approx(0.9)
-    assert (found.items, found.raters, found.only_judge, found.only_people) == (5, 2, 0, 1)
+    assert (found.items, found.raters) == (5, 2)
     assert "Krippendorff alpha, people alone" in found.figures
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.arena.vote_records import (
@@ -59,21 +59,13 @@ def import_file(database: Database, file: Path) -> TakenIn:
 
 
 def read_file(file: Path) -> Iterator[Record]:
-    """Read the records of a file; an empty file has none.
-
-    Raises:
-        BadInput: the file cannot be read, or contains a row that is not a record; the message names the row.
-    """
+    """Read the records of a file as `import_file` does; an empty file has none."""
     try:
-        rows = list_records(file.read_text(encoding="utf-8"), "vote")
+        rows = list_records(file, "vote")
     except MissingInput:
         return
-    except OSError as error:
-        raise BadInput(f"cannot read {file}: {error.strerror}; name a file of votes") from error
-    except UnicodeDecodeError:
-        raise BadInput(f"{file} is not text; name a .jsonl or .csv file of votes") from None
     except BadInput as refusal:
-        raise BadInput(f"{file}: {refusal}") from None
+        raise BadInput(f"{file}: {refusal}; name a file of votes, .jsonl or .csv") from None
     for location, row in rows:
         where = f"{file}, row {location.split()[-1]}"
         yield read_record(convert_log_record(row, where), where)
@@ -117,9 +109,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
     # Each vote is imported only once; a second version of a vote with other content is refused.
     row = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
     if row is not None:
-        if (row.id, row.battle, row.voter, row.outcome) != (
-            record.id, record.battle, record.voter, record.outcome
-        ):  # fmt: skip
+        if any(getattr(row, name) != getattr(record, name) for name in ("id", "battle", "voter", "outcome")):
             raise BadInput(
                 f"the vote {record.id} already exists here with different content; one of the two logs has been changed"
             )
@@ -161,16 +151,10 @@ def _standing(session: Session, record: StandingRecord) -> str:
         return "orphans"
     if session.scalar(select(Flag.number).where(Flag.id == record.id)) is not None:
         return "repeated"
-    newest = session.scalar(
-        select(Flag.made_at)
-        .where(Flag.vote == record.vote, Flag.kind.in_(("excluded", "counted")))
-        .order_by(Flag.made_at.desc())
-        .limit(1)
-    )
-    session.add(Flag(
-        id=record.id, vote=record.vote, kind=record.standing, detail=record.reason, made_by=record.by,
-        made_at=record.at,
-    ))  # fmt: skip
+    decisions = (Flag.vote == record.vote, Flag.kind.in_(("excluded", "counted")))
+    newest = session.scalar(select(func.max(Flag.made_at)).where(*decisions))
+    decision = {"kind": record.standing, "detail": record.reason, "made_by": record.by, "made_at": record.at}
+    session.add(Flag(id=record.id, vote=record.vote, **decision))
     if newest is None or record.at >= newest:
         count_votes(session, Vote.id == vote.id, -1)
         vote.standing, vote.standing_reason, vote.standing_by = record.standing, record.reason, record.by

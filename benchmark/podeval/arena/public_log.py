@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import literal, select
+from sqlalchemy import literal, select, true
 from sqlalchemy.orm import Session
 
 from podeval.arena.import_votes import TakenIn, take_in
@@ -155,17 +155,16 @@ class PublicLog:
 
     def _unmirrored(self, session: Session) -> list[str]:
         """Return the names of records that no file contains, oldest first, as many as fit into one file."""
-        sources: list[tuple[Any, Any, Any]] = [
-            (literal("vote:") + Vote.id, Vote.number, None),
-            (literal("flag:") + Flag.id, Flag.number, Flag.vote.is_not(None) & (Flag.kind != "signal")),
-            (literal("erasure:") + Erasure.pseudonym, Erasure.erased_at, None),
-        ]
+        is_decision = Flag.vote.is_not(None) & (Flag.kind != "signal")
+        sources: tuple[tuple[Any, Any, Any], ...] = (
+            (literal("vote:") + Vote.id, Vote.number, true()),
+            (literal("flag:") + Flag.id, Flag.number, is_decision),
+            (literal("erasure:") + Erasure.pseudonym, Erasure.erased_at, true()),
+        )
         names: list[str] = []
         for name, order, only in sources:
             missing = ~select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.record == name).exists()
-            query = select(name).where(missing).order_by(order)
-            if only is not None:
-                query = query.where(only)
+            query = select(name).where(missing, only).order_by(order)
             names += session.scalars(query.limit(MOST_RECORDS - len(names)))
         return names
 
@@ -183,16 +182,15 @@ class PublicLog:
         ]
 
     def _note_arrival(self, path: str, commit: str, session: Session) -> None:
-        session.get_one(MirrorFile, (path, self._repo)).commit = commit
+        file = session.get(MirrorFile, (path, self._repo))
+        file = file or MirrorFile(path=path, repo=self._repo, planned_at=self._clock())
+        file.commit = commit
+        session.add(file)
 
     def _take_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
         """Import the records of a file from another deployment, or of a file whose upload was never confirmed."""
         done = take_in(session, records)
-        file = session.get(MirrorFile, (path, self._repo))
-        if file is None:
-            session.add(MirrorFile(path=path, repo=self._repo, planned_at=self._clock(), commit=head))
-        else:
-            file.commit = head
+        self._note_arrival(path, head, session)
         # A restored backup may have planned a record under a file name that never arrived; the file that did arrive
         # contains the record.
         for name in {name_of(record) for record in records}:

@@ -296,8 +296,7 @@ class Arena:
             self.database.write(partial(vote_review.apply, part=part, findings=findings, now=now))
         note = partial(operator_settings.note_done, name=operator_settings.SWEPT, now=now)
         self.database.write(note, about=operator_settings.SWEPT)
-        alarms = self.status().alarms
-        return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
+        return plan.report(self.status().alarms)
 
     def sweep_if_due(self, hours: float) -> bool:
         """Apply the rules if no process has applied them for this many hours; return whether they were applied.

@@ -174,7 +174,8 @@ def _describe_favourite(table: pd.DataFrame) -> Seen:
 def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
     """Copy sentences about a voter and a system to each of their votes."""
     seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
-    return pd.Series(seen["said"].to_numpy(), index=seen["row"].to_numpy(), dtype=str).groupby(level=0).first()
+    of_votes: Seen = seen.groupby("row")["said"].first()
+    return of_votes
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
@@ -182,7 +183,7 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
-    details = []
+    details: list[Seen] = []
     # Periods overlap by half.
     for offset in (0.0, seconds / 2):
         stretch = ((sides["at"] + offset) // seconds).astype("int64")
@@ -191,12 +192,11 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
         bad = (table["count"] >= limits.burst_votes) & (table["surplus"] / np.sqrt(table["variance"]) >= limits.burst_z)
         text = _format_details(
             f"{{}} won {{:g}} of {{}} battles with new voters within {seconds / 60:.0f} minutes",
-            sides.loc[bad, "system"],
-            table.loc[bad, "result"],
-            table.loc[bad, "count"],
+            *(column[bad] for column in (sides["system"], table["result"], table["count"])),
         )
-        details.append(pd.Series(text.to_numpy(), index=sides.loc[bad, "row"], dtype=str))
-    return pd.concat(details).groupby(level=0).first()
+        details.append(text.set_axis(sides.loc[bad, "row"]))
+    bursts: Seen = pd.concat(details).groupby(level=0).first()
+    return bursts
 
 
 def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
@@ -204,17 +204,11 @@ def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)
     result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
-    columns: dict[str, Any] = {
-        "row": counted.index,
-        "voter": counted["voter"].to_numpy(),
-        "at": counted["at"].to_numpy(),
-        "variance": expected * (1 - expected),
-    }
-    left = pd.DataFrame({**columns, "system": counted["a"].to_numpy(), "result": result, "surplus": result - expected})
-    right = pd.DataFrame(
-        {**columns, "system": counted["b"].to_numpy(), "result": 1 - result, "surplus": expected - result}
-    )
-    return pd.concat([left, right], ignore_index=True)
+    columns: dict[str, Any] = {"row": counted.index, "variance": expected * (1 - expected)}
+    columns |= {name: counted[name].to_numpy() for name in ("voter", "at")}
+    left = {"system": counted["a"].to_numpy(), "result": result, "surplus": result - expected}
+    right = {"system": counted["b"].to_numpy(), "result": 1 - result, "surplus": expected - result}
+    return pd.concat([pd.DataFrame({**columns, **side}) for side in (left, right)], ignore_index=True)
 
 
 def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float64]:
@@ -228,7 +222,7 @@ def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float6
     return np.asarray(np.clip(1 / (1 + 10 ** (-gap / 400)), _SURE, 1 - _SURE), dtype=np.float64)
 
 
-RULES: tuple[VoteRule, ...] = (
+RULES = (
     VoteRule("speed", 3.0, "Voted sooner than the required part can be heard.", _find_too_fast),
     VoteRule("coverage", 3.0, "Did not play enough of both sides.", _find_not_heard),
     VoteRule("repeated choice", 3.0, "Nearly always takes one side, although sides are random.", _find_same_choice),
@@ -241,20 +235,13 @@ RULES: tuple[VoteRule, ...] = (
         _find_contradictions,
     ),
     VoteRule("same origin", 1.5, "Many voters from one network address in a day.", _find_same_origin),
+    VoteRule("partisan", 1.5, "Favours one system far beyond what everyone's votes imply.", _find_partisans, True),
     VoteRule(
-        "partisan", 1.5, "Favours one system far beyond what everyone's votes imply.",
-        _find_partisans,
-        compares=True,
-    ),
-    VoteRule(
-        "campaign", 3.0, "Too many voters favour the same system more than everyone's votes imply.",
-        _find_rings,
-        compares=True,
+        "campaign", 3.0, "Too many voters favour the same system more than everyone's votes imply.", _find_rings, True
     ),
     VoteRule(
         "burst", 3.0, "Voters without a record favour one system within an hour, far beyond what all votes imply.",
-        _find_bursts,
-        compares=True,
+        _find_bursts, True,
     ),
 )  # fmt: skip
 
@@ -267,59 +254,31 @@ class RuleFindings:
     """One row per finding, with the columns `vote`, `rule`, `points` and `detail`."""
     excluded: dict[str, str]
     """The excluded votes, each with the reason."""
-    alarms: list[str]
 
 
 def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
-    """Apply all rules to all votes; votes with too many points are excluded.
+    """Apply all rules to a table of votes (`COLUMNS`); votes with too many points are excluded.
 
     Rules about campaigns compare a voter with all voters. They are applied twice, so that a campaign cannot hide behind
     its own votes: the second pass compares only with voters whom the first pass did not exclude.
-
-    Args:
-        votes: table of votes with `COLUMNS`.
-        limits: the thresholds of the rules.
     """
     # The first pass trusts all voters.
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _collect_signals(votes, limits, compares=False)
     first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
     # The second pass leaves out the voters who look suspicious in the first.
-    doubted = _points(first)[lambda points: points >= limits.exclude_at].index
+    doubted = _list_guilty(first, limits)
     trusted = votes["counts"] & ~votes["vote"].isin(doubted)
     second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)
     signals = pd.concat([alone, second], ignore_index=True)
     # Collect the votes with too many points, each with its reasons.
-    points = _points(signals)
     reasons = _format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
-    guilty = points[points >= limits.exclude_at].index
-    excluded = {str(vote): str(reasons[vote]) for vote in guilty}
-    return RuleFindings(signals, excluded, list_alarms(votes, set(excluded), limits))
-
-
-def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIMITS) -> list[str]:
-    """List the operator's alarms: too large a share of all votes, or of the last day's votes, is excluded.
-
-    Args:
-        votes: table of votes with the columns `vote`, `at` and `counts`.
-        excluded: the excluded votes among these.
-        limits: the thresholds of the rules.
-    """
-    votes = votes[votes["counts"]]
-    if votes.empty:
-        return []
-    out = votes["vote"].isin(excluded)
-    of_day = out[votes["at"] > votes["at"].max() - 86400]
-    return describe_alarms((int(out.sum()), len(out)), (int(of_day.sum()), len(of_day)), limits)
+    return RuleFindings(signals, {str(vote): str(reasons[vote]) for vote in _list_guilty(signals, limits)})
 
 
 def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
-    """Describe the alarms that follow from the numbers of votes.
-
-    Args:
-        all_votes: the numbers of excluded votes and of votes that could count.
-        last_day: the same numbers for the last day.
-        limits: the thresholds of the rules.
+    """Describe the alarms that follow from the numbers of excluded votes and of votes that could count: of all votes,
+    and of the last day's.
     """
     return [
         f"{excluded} of {votes} ({100 * excluded / votes:.0f} %) of {name} are excluded, more than "
@@ -330,19 +289,17 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
 
 
 def _collect_signals(votes: Votes, limits: IntegrityLimits, *, compares: bool) -> pd.DataFrame:
-    signals = []
+    signals = [pd.DataFrame(columns=["vote", "rule", "points", "detail"]).astype({"points": float})]
     for rule in (rule for rule in RULES if rule.compares == compares):
-        seen = rule.find(votes, limits)
-        if len(seen):
-            table = pd.DataFrame({"vote": votes.loc[seen.index, "vote"], "detail": seen.astype(str)})
-            signals.append(table.assign(rule=rule.name, points=rule.points))
-    if not signals:
-        return pd.DataFrame(columns=["vote", "rule", "points", "detail"]).astype({"points": float})
-    return pd.concat(signals, ignore_index=True)[["vote", "rule", "points", "detail"]]
+        if len(seen := rule.find(votes, limits)):
+            about = {"vote": votes.loc[seen.index, "vote"], "rule": rule.name, "points": rule.points}
+            signals.append(pd.DataFrame({**about, "detail": seen.astype(str)}))
+    return pd.concat(signals[1:] or signals, ignore_index=True)
 
 
-def _points(signals: pd.DataFrame) -> pd.Series:
-    return signals.groupby("vote")["points"].sum()
+def _list_guilty(signals: pd.DataFrame, limits: IntegrityLimits) -> pd.Index:
+    points = signals.groupby("vote")["points"].sum()
+    return points[points >= limits.exclude_at].index
 
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:

@@ -38,11 +38,7 @@ Kind = TypeVar("Kind", VoteRecord, StandingRecord, ErasureRecord)
 
 
 class VoteObjects:
-    """The objects in one folder, such as a mounted bucket.
-
-    Args:
-        folder: the folder; it is created if it does not exist.
-    """
+    """The objects in one folder, such as a mounted bucket; the folder is created if it does not exist."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,8 +51,8 @@ class VoteObjects:
         if person is not None:
             key = base64.b64encode(person.key).decode()
             content = {"identity": person.identity, "key": key, "made_at": person.made_at.isoformat()}
-            self._once(folder / "person.json", content)
-        self._once(folder / f"{vote}.json", json.loads(to_line(record)))
+            self._once(folder / "person.json", json.dumps(content, ensure_ascii=False))
+        self._once(folder / f"{vote}.json", to_line(record))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
         """Write people's decisions next to the votes that they concern; the next sweep repeats the rules' decisions."""
@@ -65,13 +61,13 @@ class VoteObjects:
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
         for record in read_standing_records(session, session.scalars(decided)):
             if record.by == "a person":
-                self._once(self._of(voters[record.vote]) / f"standing-{record.id}.json", json.loads(to_line(record)))
+                self._once(self._of(voters[record.vote]) / f"standing-{record.id}.json", to_line(record))
 
     def erase(self, pseudonym: str, at: datetime) -> None:
         """Delete a voter's contributions and record the erasure, so that no log restores the contributions."""
         record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
         self._of(pseudonym)
-        self._once(self.folder / "erased" / f"{pseudonym}.json", json.loads(to_line(record)))
+        self._once(self.folder / "erased" / f"{pseudonym}.json", to_line(record))
         with explain_write_errors(self.folder):
             shutil.rmtree(self._of(pseudonym), ignore_errors=True)
             if self._of(pseudonym).exists():
@@ -82,27 +78,25 @@ class VoteObjects:
 
         The bucket is read before anything is written, so other writers do not wait for a slow mount.
         """
-        erasures = {record.voter: record for record in database.read(lambda s: list(read_erasure_records(s)))}
-        kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
-        erased = (kept | erasures).values()
-        for erasure in erased:
+        erased = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
+        erased |= {record.voter: record for record in database.read(lambda s: list(read_erasure_records(s)))}
+        for erasure in erased.values():
             self.erase(erasure.voter, erasure.at)
         # Read each voter's folder and the data stored about the person.
-        files = {file.parent.name: _whole(file) for file in sorted(self.folder.glob("voters/*/person.json"))}
+        people = {file.parent.name: _whole(file) for file in sorted(self.folder.glob("voters/*/person.json"))}
         votes = sorted(self._read("voters/*/*.json", VoteRecord), key=lambda each: (each.number, each.recorded_at))
         standings = list(self._read("voters/*/standing-*.json", StandingRecord))
 
         def work(session: Session) -> TakenIn:
-            for pseudonym, person in files.items():
+            for pseudonym, person in people.items():
                 # A voter may have been erased while the bucket was read.
                 if person is None or session.get(Erasure, pseudonym) is not None:
                     continue
-                identity, key = person["identity"], base64.b64decode(person["key"])
-                if session.get(Pseudonym, identity) is None:
-                    made_at = datetime.fromisoformat(person["made_at"])
-                    session.add(Pseudonym(identity=identity, key=key, pseudonym=pseudonym, made_at=made_at))
+                if session.get(Pseudonym, person["identity"]) is None:
+                    key, made_at = base64.b64decode(person["key"]), datetime.fromisoformat(person["made_at"])
+                    session.add(Pseudonym(identity=person["identity"], key=key, pseudonym=pseudonym, made_at=made_at))
             session.flush()
-            return take_in(session, [*erased, *votes, *standings])
+            return take_in(session, [*erased.values(), *votes, *standings])
 
         return database.write(work)
 
@@ -118,14 +112,14 @@ class VoteObjects:
             raise BadInput(f"{pseudonym!r} is not a pseudonym")
         return self.folder / "voters" / pseudonym
 
-    def _once(self, file: Path, data: Any) -> None:
+    def _once(self, file: Path, line: str) -> None:
         """Write an object unless a complete one exists; no file is renamed, because a bucket may not support that."""
         if file.exists() and _whole(file) is not None:
             return
         with explain_write_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("wb") as stream:
-                stream.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())
+                stream.write(f"{line}\n".encode())
                 stream.flush()
                 os.fsync(stream.fileno())
             sync_folder(file.parent)

@@ -139,13 +139,7 @@ def name_of(record: Record) -> str:
 def read_vote_records(
     session: Session, ids: Iterable[str] | None = None, *, private: bool = False
 ) -> Iterator[VoteRecord]:
-    """Return votes in the order in which they were recorded.
-
-    Args:
-        session: session of the database.
-        ids: ids of the votes; all votes by default.
-        private: whether to include comments.
-    """
+    """Return votes in the order of recording: all, or those with the given ids; if `private`, with their comments."""
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
         select(Vote, Battle, ArenaItem, a, b)
@@ -163,12 +157,10 @@ def read_vote_records(
             for side, output in (("a", left), ("b", right))
             for name in ("system", "seconds", "loudness", "sha256")
         }
+        rows = ((battle, _OF_BATTLE), (vote, _OF_VOTE))
         yield VoteRecord.model_validate({
-            **{name: getattr(vote, name) for name in _OF_VOTE},
-            **{name: getattr(battle, name) for name in _OF_BATTLE},
+            **{name: getattr(row, name) for row, names in rows for name in names},
             **outputs,
-            "battle": battle.id,
-            "item": item.id,
             "benchmark": item.benchmark,
             "language": item.language,
             "excerpt": json.dumps(battle.excerpt, ensure_ascii=False, allow_nan=False),
@@ -177,14 +169,10 @@ def read_vote_records(
         })  # fmt: skip
 
 
-_OF_VOTE = (
-    "id", "number", "voter", "outcome", "recorded_at", "elapsed", "heard_a", "heard_b", "seconds_a", "seconds_b",
-    "heard_seconds_a", "heard_seconds_b", "preference", "comment_cut", "standing", "standing_reason",
-)  # fmt: skip
-_OF_BATTLE = (
-    "dimension", "capability", "protocol", "purpose", "repeats", "seed", "pairing", "served_at", "expires_at",
-)  # fmt: skip
-"""Fields that have the same name in the database."""
+_OF_VOTE, _OF_BATTLE = (
+    VoteRecord.model_fields.keys() & set(table.columns.keys()) for table in (Vote.__table__, Battle.__table__)
+)
+"""Fields that have the same name in the database; the id of a record is that of the vote."""
 
 
 def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
@@ -221,24 +209,15 @@ def to_line(record: Record) -> str:
 
 def make_vote(record: VoteRecord) -> Vote:
     """Return the row of a vote; the database assigns a new number."""
-    names = {*_OF_VOTE, "battle", "comment", "standing_by"} - {"number"}
-    return Vote(**{name: getattr(record, name) for name in names})
+    return Vote(**{name: getattr(record, name) for name in _OF_VOTE - {"number"}})
 
 
 def make_battle(record: VoteRecord, output_a: str, output_b: str) -> Battle:
     """Return the row of a vote's battle."""
     low, high = sorted((record.system_a, record.system_b))
-    return Battle(
-        id=record.battle,
-        voter=record.voter,
-        item=record.item,
-        output_a=output_a,
-        output_b=output_b,
-        low=low,
-        high=high,
-        excerpt=json.loads(record.excerpt),
-        **{name: getattr(record, name) for name in _OF_BATTLE},
-    )
+    sides = {"output_a": output_a, "output_b": output_b, "low": low, "high": high}
+    same = {name: getattr(record, name) for name in _OF_BATTLE}
+    return Battle(**same | sides | {"id": record.battle, "excerpt": json.loads(record.excerpt)})
 
 
 def write_lines(records: Iterable[Record]) -> str:
@@ -302,24 +281,20 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
     stamp = data.get("tstamp")
     seconds = stamp if isinstance(stamp, int | float) and 0 <= stamp < 1e14 else 0
     moment = datetime.fromtimestamp(seconds / (1000 if seconds > 1e11 else 1), UTC)  # browsers count milliseconds
+    # The reason that a judge gave in its first answer.
+    ballots = data.get("ballots")
+    first = ballots[0] if isinstance(ballots, list) and ballots and isinstance(ballots[0], Mapping) else {}
     return {
         **dict.fromkeys(("output_seconds_a", "output_seconds_b", "seconds_a", "seconds_b", "seed", "number"), 0),
         **dict.fromkeys(("served_at", "expires_at", "recorded_at"), moment),
         **{"record": "vote", "id": key, "battle": key, "voter": voter, "outcome": row["outcome"]},
         **{"system_a": row["first"], "system_b": row["second"], "heard_a": 1.0, "heard_b": 1.0},
-        **{"item": str(data.get("dialogue") or key)[:200], "comment": _read_reason(data)},
+        **{"item": str(data.get("dialogue") or key)[:200], "comment": str(first.get("reason", ""))[:2000]},
         **{"dimension": str(data.get("dimension") or "overall"), "capability": str(data.get("capability") or "")},
         **{"excerpt": '{"rule": "whole", "a": [0, 0], "b": [0, 0]}', "protocol": "whole", "pairing": "imported"},
         # The integrity rules consider times and heard parts, and do not overrule a person.
         **{"standing_by": "a person", "standing_reason": "imported from another log"},
     }
-
-
-def _read_reason(data: Mapping[str, Any]) -> str:
-    """Return the reason that a judge gave in its first answer; empty for other logs."""
-    ballots = data.get("ballots")
-    first = ballots[0] if isinstance(ballots, list) and ballots else None
-    return str(first.get("reason", ""))[:2000] if isinstance(first, Mapping) else ""
 
 
 _SESSION_COLUMNS = (
@@ -334,16 +309,11 @@ _Table = tuple[dict[str, type], list[dict[str, Any]]]
 
 
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
-    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return the number of rows in
-    each.
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers` from one state of the database, each atomically;
+    return the number of rows in each.
 
-    Each export is written from scratch, so it may contain comments: the next export no longer contains an erased
-    person. Without comments, an export is as public as the log.
-
-    Args:
-        database: the database, which is read in one consistent state.
-        folder: the folder of the export; it is created if it does not exist.
-        comments: whether to include the texts that voters and listeners wrote.
+    Each export is written from scratch, so it may contain the texts that voters and listeners wrote (`comments`): the
+    next export no longer contains an erased person. Without these texts, an export is as public as the log.
     """
     with database.reading() as session:
         tables = {

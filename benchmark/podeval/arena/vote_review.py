@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pandas as pd
 from sqlalchemy import func, select
@@ -27,6 +28,8 @@ AT_ONCE = 20
 """Maximum number of votes changed in one transaction, so that voters wait at most a few hundredths of a second."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
+_EVIDENCE = ("vote", "voter", "origin", "outcome", "a", "b", "dimension", "comment")
+"""Columns of the rules' table that are read as they are."""
 _IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED[0]).exists()
 """Condition that a vote's battle repeats no other; this is faster than a join, which would start from all battles."""
 
@@ -72,24 +75,14 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
     """Read all votes in the form that the rules need, with `vote_integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
+    columns = (
+        Vote.id.label("vote"), Vote.voter, Vote.origin, Vote.recorded_at, Vote.elapsed, Vote.outcome, Vote.comment,
+        Vote.heard_seconds_a, Vote.heard_seconds_b, Battle.excerpt, Battle.protocol, Battle.dimension, Battle.purpose,
+        a.system.label("a"), b.system.label("b"), system_a.kind.label("kind_a"), system_b.kind.label("kind_b"),
+        first_vote.outcome.label("before"),
+    )  # fmt: skip
     query = (
-        select(
-            Vote.id,
-            Vote.voter,
-            Vote.origin,
-            Vote.recorded_at,
-            Vote.elapsed,
-            Vote.outcome,
-            Vote.comment,
-            Vote.heard_seconds_a,
-            Vote.heard_seconds_b,
-            Battle.excerpt,
-            Battle.protocol,
-            Battle.dimension,
-            Battle.purpose,
-        )
-        .add_columns(a.system.label("a"), b.system.label("b"), system_a.kind.label("kind_a"))
-        .add_columns(system_b.kind.label("kind_b"), first_vote.outcome.label("before"))
+        select(*columns)
         .join(Battle, Vote.battle == Battle.id)
         .join(a, Battle.output_a == a.id)
         .join(b, Battle.output_b == b.id)
@@ -108,18 +101,11 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
             for seconds, least in zip((vote.heard_seconds_a, vote.heard_seconds_b), needed_seconds, strict=True)
         ]
         rows.append({
-            "vote": vote.id,
-            "voter": vote.voter,
-            "origin": vote.origin,
+            **{name: getattr(vote, name) for name in _EVIDENCE},
             "at": vote.recorded_at.timestamp(),
             "elapsed": float("nan") if vote.elapsed is None else vote.elapsed,
             "needed": settings.needed_seconds(lengths[0], lengths[1], vote.protocol),
             "heard": min(heard_shares),
-            "outcome": vote.outcome,
-            "a": vote.a,
-            "b": vote.b,
-            "dimension": vote.dimension,
-            "comment": vote.comment,
             "gold": _known_answer(vote.outcome, vote.before, vote.kind_a == "control", vote.kind_b == "control"),
             "counts": vote.purpose == "rating" and vote.outcome != "skip",
         })  # fmt: skip
@@ -145,70 +131,65 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """The changes of one review: ids of the votes to exclude or restore, and signals as rows of the rules' findings."""
+    """The changes of one review: new standings, and signals (rule, points and sentence), by vote."""
 
     votes: int
-    excluded: list[str]
-    restored: list[str]
-    signals: list[tuple[str, str, float, str]]
+    standings: dict[str, str]
+    signals: dict[str, list[tuple[str, float, str]]]
 
     def divide(self) -> Iterator["ReviewPlan"]:
         """Yield parts that are quick to write; each vote is in exactly one part."""
-        signals: dict[str, list[tuple[str, str, float, str]]] = {}
-        for signal in self.signals:
-            signals.setdefault(signal[0], []).append(signal)
-        votes, out, back = [*{*signals, *self.excluded, *self.restored}], {*self.excluded}, {*self.restored}
+        votes = [*{*self.signals, *self.standings}]
         for start in range(0, len(votes), AT_ONCE):
             part = votes[start : start + AT_ONCE]
-            theirs = [signal for vote in part for signal in signals.get(vote, ())]
-            yield ReviewPlan(self.votes, [v for v in part if v in out], [v for v in part if v in back], theirs)
+            standings = {vote: self.standings[vote] for vote in part if vote in self.standings}
+            yield ReviewPlan(self.votes, standings, {vote: self.signals[vote] for vote in part if vote in self.signals})
+
+    def report(self, alarms: list[str]) -> VoteReview:
+        """Return the review of which this was the plan."""
+        excluded, restored = (
+            [vote for vote, new in self.standings.items() if new == standing] for standing in ("excluded", "counted")
+        )
+        return VoteReview(self.votes, excluded, restored, sum(map(len, self.signals.values())), alarms)
 
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
     """Plan the standings that follow from the rules' findings; nothing is changed, so no other request has to wait."""
+    decisions = session.execute(select(Vote.id, Vote.standing, Vote.standing_by)).all()
     # Find the votes that change; people's decisions stay.
-    standings = select(Vote.id, Vote.standing, Vote.standing_by)
-    decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
-    by_rules = {vote: standing for vote, (standing, by) in decisions.items() if by in ("", RULES)}
-    out = [vote for vote, standing in by_rules.items() if standing == "counted" and vote in findings.excluded]
-    back = [vote for vote, standing in by_rules.items() if standing == "excluded" and vote not in findings.excluded]
+    wanted = {vote: "excluded" if vote in findings.excluded else "counted" for vote, *_ in decisions}
+    standings = {vote: wanted[vote] for vote, now, by in decisions if by in ("", RULES) and now != wanted[vote]}
     # List each finding of the rules once.
     flagged = {tuple(row) for row in session.execute(select(Flag.vote, Flag.rule).where(Flag.kind == "signal"))}
-    signals = [
-        (vote, rule, points, detail)
-        for vote, rule, points, detail in findings.signals.itertuples(index=False, name=None)
-        if vote in decisions and (vote, rule) not in flagged
-    ]
-    return ReviewPlan(len(decisions), out, back, signals)
+    signals: dict[str, list[tuple[str, float, str]]] = {}
+    for vote, rule, points, detail in findings.signals.itertuples(index=False, name=None):
+        if vote in wanted and (vote, rule) not in flagged:
+            signals.setdefault(vote, []).append((rule, points, detail))
+    return ReviewPlan(len(decisions), standings, signals)
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
     """Carry out part of a plan, except for votes on which a person or another review has decided since."""
-    ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
+    ids = {*part.standings, *part.signals}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))
     flagged = {tuple(row) for row in session.execute(seen)}
-    session.add_all(
-        Flag(
-            id=secrets.token_hex(16),
-            vote=vote,
-            kind="signal",
-            rule=rule,
-            points=points,
-            detail=detail,
-            made_by=RULES,
-            made_at=now,
+    for vote, rules in part.signals.items():
+        session.add_all(
+            _flag(vote, "signal", detail, RULES, now, rule=rule, points=points)
+            for rule, points, detail in rules
+            if vote in votes and (vote, rule) not in flagged
         )
-        for vote, rule, points, detail in part.signals
-        if vote in votes and (vote, rule) not in flagged
-    )
-    standings = dict.fromkeys(part.excluded, "excluded") | dict.fromkeys(part.restored, "counted")
     decisions = [
-        (vote, standings[id], findings.excluded.get(id, _NOT_SEEN))
-        for id, vote in votes.items()
-        if id in standings and vote.standing != standings[id] and vote.standing_by in ("", RULES)
+        (votes[vote], standing, findings.excluded.get(vote, _NOT_SEEN))
+        for vote, standing in part.standings.items()
+        if vote in votes and votes[vote].standing != standing and votes[vote].standing_by in ("", RULES)
     ]
     decide(session, decisions, RULES, now)
+
+
+def _flag(vote: str, kind: str, detail: str, by: str, at: datetime, **rule: Any) -> Flag:
+    return Flag(id=secrets.token_hex(16), vote=vote, kind=kind, detail=detail, made_by=by, made_at=at, **rule)
 
 
 def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str, now: datetime) -> None:
@@ -225,7 +206,7 @@ def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str
     vote_counts.count_votes(session, theirs, -1)
     for vote, standing, reason in decisions:
         vote.standing, vote.standing_reason, vote.standing_by = standing, reason, by
-        session.add(Flag(id=secrets.token_hex(16), vote=vote.id, kind=standing, detail=reason, made_by=by, made_at=now))
+        session.add(_flag(vote.id, standing, reason, by, now))
     session.flush()
     vote_counts.count_votes(session, theirs)
 
@@ -255,12 +236,9 @@ def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) 
 def count_votes(session: Session) -> Counts:
     """Count battles and votes."""
     numbers = select(*(func.count().filter(Vote.outcome == outcome) for outcome in OUTCOMES))
-    return Counts(
-        battles=session.scalar(select(func.count()).select_from(Battle)) or 0,
-        outcomes={
-            outcome: count for outcome, count in zip(OUTCOMES, session.execute(numbers).one(), strict=True) if count
-        },
-    )
+    counted = zip(OUTCOMES, session.execute(numbers).one(), strict=True)
+    battles = session.scalar(select(func.count()).select_from(Battle)) or 0
+    return Counts(battles, {outcome: count for outcome, count in counted if count})
 
 
 def report_status(session: Session, settings: ArenaSettings) -> Status:
@@ -277,8 +255,7 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     return Status(
         systems=session.scalar(select(func.count()).select_from(ArenaSystem)) or 0,
         items=session.scalar(select(func.count(func.distinct(ArenaOutput.item)))) or 0,
-        battles=counted.battles,
-        outcomes=counted.outcomes,
+        **vars(counted),
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
         excluded=out,
         excluded_by_people=out_by_people,

@@ -241,10 +241,14 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     return Estimate(value, low, high, things)
 
 
+MEASURES = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
+"""The measures of the agreement of two raters on the same items, by name."""
+
+
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
     """Return each rater's agreement with the mean of the others on their common items, as in LFS-Bench's Table 6.
 
-    The measures are SRCC, PLCC, KRCC, QWK and MAE, by name.
+    The measures are `MEASURES`, by name.
     """
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
     correlations = []
@@ -253,9 +257,8 @@ def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, E
         both = ~np.isnan(row) & ~np.isnan(rest).all(axis=0)
         others = np.nanmean(rest[:, both], axis=0) if both.any() else np.zeros(0)
         ratings_of_one, mean = row[both].tolist(), others.tolist()
-        measures = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
         nothing = Estimate(None, None, None, 0)
-        correlations.append({n: measure(ratings_of_one, mean) if mean else nothing for n, measure in measures.items()})
+        correlations.append({n: measure(ratings_of_one, mean) if mean else nothing for n, measure in MEASURES.items()})
     return correlations
 
 

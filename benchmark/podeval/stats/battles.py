@@ -151,6 +151,13 @@ class Tally:
         met, won = self.battles, self.wins + (self.ties + self.both_bad) / 2
         return np.asarray(np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0))
 
+    @property
+    def pairs(self) -> dict[tuple[str, str], tuple[float, int]]:
+        """The win rate of each system against each system that it met, and the number of their battles."""
+        names, shares, battles = self.systems, self.shares, self.battles
+        met = np.argwhere(battles).tolist()
+        return {(names[i], names[j]): (float(shares[i, j]), int(battles[i, j])) for i, j in met}
+
 
 def number_present(codes: Codes) -> tuple[Codes, Codes]:
     """Return the codes that occur, in order, and the position of each given code among them."""

@@ -28,6 +28,7 @@ from scipy import special
 
 from podeval.metrics import Key, catalogue
 from podeval.metrics.description import read_table
+from podeval.metrics.human_records import read_number
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
 from podeval.stats.intervals import number_clusters
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
@@ -133,17 +134,44 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
     return sorted(agreements, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
 
 
+def compare(
+    metric: str,
+    key: Key,
+    protocol: str,
+    measure: str,
+    outputs: Sequence[Output],
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    *,
+    over_outputs: bool = True,
+    within: bool = False,
+) -> Validity:
+    """Return the agreement of one key with people.
+
+    `ours` are the key's values for the outputs as `to_badness` returns them, `theirs` are people's scores. Correlations
+    over outputs, with their intervals, take most of the time; those within items are left out unless asked for.
+    """
+    by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
+    nothing = Estimate(None, None, None, len(outputs))
+    rank, linear, tau = (
+        correlate(one, ours, theirs, outputs) if over_outputs else nothing for one in (srcc, plcc, krcc)
+    )
+    of_systems = srcc(list(by_system.values()), list(liked.values()))
+    left_out = correlate_without_each(by_system, liked)
+    row = Validity(metric, key.name, protocol, measure, key.better, rank, linear, tau, of_systems, left_out)
+    return replace(row, within=compare_within([item for _, item in outputs], ours, theirs)) if within else row
+
+
 def compare_all(
-    keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison | None = None
+    keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison = compare
 ) -> list[Validity]:
     """Return the agreement of each key with each human measure, provided that the two share at least five outputs.
 
     Args:
         keys: the keys with their values.
         human: people's scores by measure.
-        comparison: function that compares one key with one measure; `compare` by default.
+        comparison: function that compares one key with one measure.
     """
-    comparison = comparison or compare
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
     for metric, protocol, key, values in keys:
@@ -171,41 +199,6 @@ def compare_all(
         )
         for row in agreements
     ]
-
-
-def compare(
-    metric: str,
-    key: Key,
-    protocol: str,
-    measure: str,
-    outputs: Sequence[Output],
-    ours: Sequence[float],
-    theirs: Sequence[float],
-) -> Validity:
-    """Return the agreement of one key with people.
-
-    `ours` are the key's values for the outputs as `to_badness` returns them, `theirs` are people's scores.
-    """
-    of_systems = compare_systems(metric, key, protocol, measure, outputs, ours, theirs)
-    rank, linear, tau = (correlate(statistic, ours, theirs, outputs) for statistic in (srcc, plcc, krcc))
-    return replace(of_systems, srcc=rank, plcc=linear, krcc=tau)
-
-
-def compare_systems(
-    metric: str,
-    key: Key,
-    protocol: str,
-    measure: str,
-    outputs: Sequence[Output],
-    ours: Sequence[float],
-    theirs: Sequence[float],
-) -> Validity:
-    """Return the agreement of one key with people over the systems' means only; this is quick to compute."""
-    by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
-    nothing = Estimate(None, None, None, len(outputs))
-    of_systems = srcc(list(by_system.values()), list(liked.values()))
-    left_out = correlate_without_each(by_system, liked)
-    return Validity(metric, key.name, protocol, measure, key.better, nothing, nothing, nothing, of_systems, left_out)
 
 
 def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
@@ -313,12 +306,8 @@ def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
     )
     for (metric, protocol), rows in sorted(measured.items()):
         for key in filter(has_direction, catalogue.get(metric).keys):
-            values = {}
-            for output, result in rows:
-                value = result.get(key.name)
-                if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-                    values[output] = value
-            yield metric, protocol, key, values
+            pairs = ((output, read_number(result.get(key.name))) for output, result in rows)
+            yield metric, protocol, key, {output: value for output, value in pairs if value is not None}
 
 
 def average_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:

@@ -5,7 +5,7 @@ averaging, for each recogniser and seed that was run. Anyone who compares the fi
 the difference is larger than these choices explain. For other keys, only the seed and the profile vary.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
@@ -29,15 +29,6 @@ ERROR_RATES = ("wer.wer", "wer.cer")
 
 
 @dataclass(frozen=True)
-class Flip:
-    """Two systems whose order under some choice differs from their order under the run's own choice."""
-
-    better: str
-    worse: str
-    choice: str
-
-
-@dataclass(frozen=True)
 class Certificate:
     """What a run's figure depends on.
 
@@ -49,9 +40,10 @@ class Certificate:
         choices: the figure under each choice, for the run's own seed; empty for keys that are not error rates.
         floor: the figure of recordings of people with the same recogniser and normaliser; None if no such run was
             given.
-        flips: pairs of systems whose order depends on the choice.
+        flips: pairs of systems whose order under some choice differs from their order under the run's own choice.
         compared: number of pairs of systems that were compared.
         printed: the printed figure for comparison.
+        missing: what a more complete certificate would require.
     """
 
     system: str
@@ -60,7 +52,7 @@ class Certificate:
     seeds: dict[int, float]
     choices: dict[str, float]
     floor: float | None = None
-    flips: tuple[Flip, ...] = ()
+    flips: tuple[dict[str, str], ...] = ()
     compared: int = 0
     printed: float | None = None
     missing: tuple[str, ...] = ()
@@ -112,20 +104,16 @@ def certify(
     """
     benchmark = benchmarks.get(run.plan().benchmark)
     profiles = [summary.profile for summary in run.summaries()]
-    values = {profile: _values(run, profile, key) for profile in profiles}
-    main = next((profile for profile in profiles if values[profile]), None)
-    if main is None:
+    values = {profile: of for profile in profiles if (of := _values(run, profile, key))}
+    if not values:
         raise BadInput(
             f"{run.path} has no values of {key}; it was measured under {', '.join(profiles) or 'no profile'}"
         )
-    seeds = {
-        folder.plan().seed: fmean(of_seed.values())
-        for folder in (run, *run.repeats())
-        if (of_seed := _values(folder, main, key))
-    }
+    main, of_main = next(iter(values.items()))
+    by_seed = {folder.plan().seed: _values(folder, main, key) for folder in (run, *run.repeats())}
     choices = _figures(run, profiles, key)
     if not choices and len(profiles) > 1:
-        choices = {profile: fmean(of_profile.values()) for profile, of_profile in values.items() if of_profile}
+        choices = {profile: fmean(of_profile.values()) for profile, of_profile in values.items()}
     systems = {folder.plan().system: figures for folder in others if (figures := _figures(folder, profiles, key))}
     flips, compared = _flips({run.plan().system: choices, **systems})
     clusters = {item.id: benchmark.cluster(item) for item in run.items() or ()}
@@ -133,10 +121,8 @@ def certify(
     return Certificate(
         system=run.plan().system,
         key=key,
-        value=mean_ci(
-            list(values[main].values()), [clusters.get(item, item) for item in values[main]], bounds=(0.0, None)
-        ),
-        seeds=seeds,
+        value=mean_ci(list(of_main.values()), [clusters.get(item, item) for item in of_main], bounds=(0.0, None)),
+        seeds={seed: fmean(of_seed.values()) for seed, of_seed in by_seed.items() if of_seed},
         choices=choices,
         floor=fmean(floor.values()) if floor else None,
         flips=flips,
@@ -170,11 +156,9 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
     if certificate.floor is not None:
         lines.append(f"The recogniser's floor, measured on recordings of people, is {figure(certificate.floor)}.")
     if certificate.compared:
-        lines.append(
-            f"Of {certificate.compared} pairs of systems, {len({(f.better, f.worse) for f in certificate.flips})}"
-            " change their order with the choice."
-        )
-        lines += [f"  {flip.better} beats {flip.worse} here, but not with: {flip.choice}" for flip in certificate.flips]
+        changed = {(flip["better"], flip["worse"]) for flip in certificate.flips}
+        lines.append(f"Of {certificate.compared} pairs of systems, {len(changed)} change their order with the choice.")
+        lines += map("  {better} beats {worse} here, but not with: {choice}".format_map, certificate.flips)
     lines += [f"Not known: {what}." for what in certificate.missing]
     if certificate.printed is not None:
         where = "inside" if certificate.is_inside else "outside"
@@ -186,21 +170,20 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
     return lines
 
 
-def _is_of(protocol: str, metric: str, chosen: str | None) -> bool:
-    """Return whether a protocol is the chosen one or, if the run has no summary, whether it belongs to the metric."""
-    return protocol == chosen if chosen else protocol.partition("@")[0] == metric
-
-
-def _choose_protocol(run: RunFolder, profile: str, metric: str) -> str | None:
-    return next((one.choose_protocols().get(metric) for one in run.summaries() if one.profile == profile), None)
+def _scores(run: RunFolder, profile: str, metric: str) -> dict[str, Score]:
+    """Return a metric's scores by item, under its chosen protocol; a run without a summary has only one protocol."""
+    chosen = next((one.choose_protocols().get(metric) for one in run.summaries() if one.profile == profile), None)
+    return {
+        item: result
+        for (item, protocol), result in run.results(profile).items()
+        if (protocol == chosen if chosen else protocol.partition("@")[0] == metric) and isinstance(result, Score)
+    }
 
 
 def _values(run: RunFolder, profile: str, key: str) -> dict[str, float]:
-    """Return the values of a key by item, under the chosen protocol of its metric."""
+    """Return the values of a key by item."""
     metric, _, name = key.partition(".")
-    chosen = _choose_protocol(run, profile, metric)
-    results = ((item, one) for (item, by), one in run.results(profile).items() if _is_of(by, metric, chosen))
-    values = {item: one.values.get(name) for item, one in results if isinstance(one, Score)}
+    values = {item: score.values.get(name) for item, score in _scores(run, profile, metric).items()}
     return {item: value for item, value in values.items() if value is not None}
 
 
@@ -208,31 +191,25 @@ def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, flo
     """Return an error rate under each choice; empty for other keys."""
     if key not in ERROR_RATES:
         return {}
-    rate = key.partition(".")[2]
     figures: dict[str, float] = {}
     for profile in profiles:
-        transcripts = _read_transcripts(run, profile)
+        transcripts = list(_read_transcripts(run, profile))
         for normaliser, whose in NORMALISERS.items():
             counted = [_count_errors(*transcript, normaliser) for transcript in transcripts]
-            errors = [one for one in counted if one and getattr(one, rate) is not None]
-            if errors:
-                rates, weights = [getattr(one, rate) for one in errors], [one.reference_length for one in errors]
+            rated = [(getattr(one, key.partition(".")[2]), one.reference_length) for one in counted if one]
+            if rated := [(rate, length) for rate, length in rated if rate is not None]:
+                rates, weights = zip(*rated, strict=True)
                 figures[f"{profile}, {whose}, mean over items"] = fmean(rates)
                 figures[f"{profile}, {whose}, pooled over words"] = fmean(rates, weights)
     return figures
 
 
-def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]]:
-    """Return the reference, transcript and language of each item with a stored transcript."""
-    texts, chosen = [], _choose_protocol(run, profile, "wer")
-    for (item, protocol), result in run.results(profile).items():
-        if not _is_of(protocol, "wer", chosen) or not isinstance(result, Score):
-            continue
-        output, words = run.output(item), result.notes.get("transcript")
+def _read_transcripts(run: RunFolder, profile: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the reference, transcript and language of each item with a stored transcript."""
+    for item, score in _scores(run, profile, "wer").items():
+        output, words = run.output(item), score.notes.get("transcript")
         if output is not None and output.script and isinstance(words, str):
-            reference = Script.parse(list(output.script)).text
-            texts.append((reference, words, str(result.notes.get("language", "en"))))
-    return texts
+            yield Script.parse(list(output.script)).text, words, str(score.notes.get("language", "en"))
 
 
 def _count_errors(reference: str, words: str, language: str, normaliser: str) -> WordErrors | None:
@@ -242,18 +219,15 @@ def _count_errors(reference: str, words: str, language: str, normaliser: str) ->
         return None
 
 
-def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...], int]:
+def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[dict[str, str], ...], int]:
     """Return the pairs whose order depends on the choice, and the number of pairs that have a choice in common."""
     flips, compared = [], 0
     for one, other in combinations(sorted(systems), 2):
-        shared = [choice for choice in systems[one] if choice in systems[other]]
-        if not shared:
-            continue
-        compared += 1
-        gaps = {choice: systems[one][choice] - systems[other][choice] for choice in shared}
-        usual = gaps[shared[0]]
+        gaps = {name: value - systems[other][name] for name, value in systems[one].items() if name in systems[other]}
+        usual = next(iter(gaps.values()), 0.0)
         better, worse = (one, other) if usual <= 0 else (other, one)
-        flips += [Flip(better, worse, choice) for choice, gap in gaps.items() if gap * usual < 0]
+        flips += [{"better": better, "worse": worse, "choice": name} for name, gap in gaps.items() if gap * usual < 0]
+        compared += bool(gaps)
     return tuple(flips), compared
 
 
@@ -262,10 +236,10 @@ def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str
     error_rate = key in ERROR_RATES
     lacking = {
         "the spread over seeds (`podeval run … --seeds 3`)": not run.repeats(),
-        "the recogniser's floor (`--people RUN`, a run of recordings of people)": people is None and error_rate,
+        "the recogniser's floor (`--people RUN`, a run of recordings of people)": error_rate and people is None,
         "the result of another recogniser (`podeval run … --profile reference` measures again)": (
             len(run.summaries()) < 2
         ),
-        "whether ranks change (`--against RUN`)": not systems and error_rate,
+        "whether ranks change (`--against RUN`)": error_rate and not systems,
     }
     return tuple(what for what, lacks in lacking.items() if lacks)

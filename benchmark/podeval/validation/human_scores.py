@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,8 +37,6 @@ class Agreement:
     figures: Named
     items: int
     raters: int
-    only_judge: int
-    only_people: int
 
 
 def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("item", "score")) -> list[Mark]:
@@ -89,7 +87,6 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
     for line, data in list_records(path, "value"):
         if "file" not in data:
             raise BadInput(f"{path}, {line} is not what `podeval measure --json` prints")
-        name = Path(str(data["file"])).stem
         if "unscored" in data:
             continue
         if key is None:
@@ -97,6 +94,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
             if len(keys) != 1:
                 raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; name one with --key")
             (key,) = keys
+        name = Path(str(data["file"])).stem
         if not isinstance(data.get(key), int | float):
             raise BadInput(f"{path}, {line} has no value {key!r}")
         if name in scores:
@@ -109,14 +107,7 @@ def compare_with_people(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> dict[str, Estimate]:
     """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores and people's on common items."""
-    measures: dict[str, Any] = {
-        "SRCC": agreement.srcc,
-        "PLCC": agreement.plcc,
-        "KRCC": agreement.krcc,
-        "QWK": agreement.qwk,
-        "MAE": agreement.mae,
-        "pairwise accuracy": agreement.pairwise_accuracy,
-    }
+    measures = agreement.MEASURES | {"pairwise accuracy": agreement.pairwise_accuracy}
     return {name: measure(judged, truth, clusters) for name, measure in measures.items()}
 
 
@@ -129,7 +120,7 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     by_item: dict[str, list[float]] = defaultdict(list)
     for mark in marks:
         by_item[mark.page].append(mark.value)
-    items = sorted(set(scores) & set(by_item))
+    items = sorted(scores.keys() & by_item.keys())
     if len(items) < 3:
         raise BadInput(
             f"the judge's scores and people's have {len(items)} items in common, but at least 3 are needed; "
@@ -138,12 +129,11 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     judged = [scores[item] for item in items]
     figures = compare_with_people(judged, [fmean(by_item[item]) for item in items])
     raters, table = tabulate_marks(Mark(mark.rater, mark.page, "", mark.value) for mark in marks if mark.page in scores)
-    figures["Krippendorff alpha, with the judge as one of the raters"] = agreement.krippendorff_alpha(
-        [judged, *table], "interval"
-    )
+    alpha = partial(agreement.krippendorff_alpha, level="interval")
+    figures["Krippendorff alpha, with the judge as one of the raters"] = alpha([judged, *table])
     if len(raters) > 1:
-        figures["Krippendorff alpha, people alone"] = agreement.krippendorff_alpha(table, "interval")
-    return Agreement(figures, len(items), len(raters), len(set(scores) - set(items)), len(set(by_item) - set(items)))
+        figures["Krippendorff alpha, people alone"] = alpha(table)
+    return Agreement(figures, len(items), len(raters))
 
 
 def _list_some(names: Mapping[str, object]) -> str:

@@ -4,7 +4,7 @@ import json
 import string
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -60,9 +60,8 @@ class JudgeAnswers:
         described: the judge's description, from `Judge.described`.
         folder: the folder with its records.
         replies: the usable answers.
-        asked: number of questions that got at least one answer.
-        unusable: number of questions with an unusable first answer.
-        unanswered: number of questions that never got a usable answer.
+        asked: number of questions that got at least one answer; of `unusable` ones, the first answer could not be used,
+            and `unanswered` ones never got a usable answer.
         failed_calls: number of calls without any answer.
         unknown: number of answers to prompts that this version of podeval does not have.
     """
@@ -150,30 +149,27 @@ def _of(answers: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
 
 def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
     exchanges = sorted(exchanges, key=lambda exchange: exchange.attempt)
+    usable = [exchange for exchange in exchanges if exchange.problem is None]
     judge.asked += 1
     judge.unusable += exchanges[0].problem is not None
-    usable = [exchange for exchange in exchanges if exchange.problem is None]
-    if not usable:
-        judge.unanswered += 1
-        return
-    exchange = usable[-1]
-    model = answer_model(exchange.prompt)
-    try:
-        value = read_answer(exchange.answer, model) if model else None
-    except UnreadableAnswer:
-        # The answer was readable when it arrived, under another version of the prompt.
-        value = None
-    if value is None:
-        judge.unknown += 1
-        return
-    inputs = {name: _size(what) for name, what in exchange.inputs.items()}
-    judge.replies.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(list_leaves(value))))
-
-
-def _size(what: Mapping[str, Any]) -> tuple[str, float]:
-    if "audio" in what:
-        return str(what["audio"]), float(what["seconds"])
-    return str(what["text"]), float(what["characters"])
+    judge.unanswered += not usable
+    for exchange in usable[-1:]:
+        try:
+            model = answer_model(exchange.prompt)
+            value = read_answer(exchange.answer, model) if model else None
+        except UnreadableAnswer:
+            # The answer was readable when it arrived, under another version of the prompt.
+            value = None
+        if value is None:
+            judge.unknown += 1
+            continue
+        inputs = {
+            name: (str(of["audio"]), float(of["seconds"]))
+            if "audio" in of
+            else (str(of["text"]), float(of["characters"]))
+            for name, of in exchange.inputs.items()
+        }
+        judge.replies.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(list_leaves(value))))
 
 
 def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
@@ -186,35 +182,34 @@ def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
     return models.get(name) or models.get(name.rstrip(string.digits))
 
 
-def list_leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
-    """Yield the comparable parts of an answer, without prose, each with a path such as `items.3.score`."""
-    for name, about in type(value).model_fields.items():
-        yield from _leaves(getattr(value, name), about.annotation, f"{path}{name}")
+def list_leaves(value: Any, path: str = "", kind: Any = None) -> Iterator[tuple[str, Leaf]]:
+    """Yield the comparable parts of an answer, without prose, each with a path such as `items.3.score`.
 
-
-def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
+    Args:
+        value: the answer, or a part of it.
+        path: path of the part.
+        kind: declared type of the part.
+    """
+    parts: Iterable[tuple[Any, Any, Any]] = ()
     if isinstance(value, pydantic.BaseModel):
-        yield from list_leaves(value, f"{path}.")
+        parts = ((name, getattr(value, name), about.annotation) for name, about in type(value).model_fields.items())
     elif isinstance(value, bool | int | float):
         yield path, float(value)
-    elif isinstance(value, str):
-        if _is_choice(kind):
-            yield path, value
+    elif isinstance(value, str) and _is_choice(kind):
+        yield path, value
     elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _leaves(part, (*typing.get_args(kind), None)[-2], f"{path}.{key}")
+        parts = ((key, part, (*typing.get_args(kind), None)[-2]) for key, part in value.items())
     elif isinstance(value, list | tuple):
-        part_kind = (*typing.get_args(kind), None)[0]
-        for number, part in enumerate(value):
-            yield from _leaves(part, part_kind, f"{path}.{number}")
+        parts = ((number, part, (*typing.get_args(kind), None)[0]) for number, part in enumerate(value))
+    for name, part, of in parts:
+        yield from list_leaves(part, f"{path}.{name}".lstrip("."), of)
 
 
 def _is_choice(kind: Any) -> bool:
     """Return whether a type is, or can be, a choice among words."""
-    if typing.get_origin(kind) is typing.Literal:
-        return True
+    origin = typing.get_origin(kind)
     unions = (typing.Union, types.UnionType, typing.Annotated)
-    return typing.get_origin(kind) in unions and any(_is_choice(part) for part in typing.get_args(kind))
+    return origin is typing.Literal or (origin in unions and any(map(_is_choice, typing.get_args(kind))))
 
 
 def measure_of(path: str) -> str:

@@ -198,55 +198,47 @@ class _Pair:
     sizes: dict[str, float] = field(default_factory=dict)
     unit: str = "characters"
 
+    def list_sizes(self) -> tuple[float, float]:
+        """Return the sizes of the winner and of the loser."""
+        first, preferred = next(iter(self.preferences.items()))
+        (second,) = self.sizes.keys() - {first}
+        winner, loser = (first, second) if preferred > 0 else (second, first)
+        return self.sizes[winner], self.sizes[loser]
+
 
 def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
     """Summarise the comparisons among the answers; return None if there are none."""
     pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
     for answer in replies:
         preference = read_preference(answer)
-        if preference is None:
-            continue
         first, second, about = _sides(answer)
         one, other = (repr(sorted(what for what, _ in side)) for side in (first, second))
-        if one == other:
-            # A comparison of a system with itself has no better side.
-            continue
-        pair = pairs[(answer.prompt, answer.seed, about, frozenset((one, other)))]
-        pair.preferences[one], pair.unit = preference, "seconds" if "audio" in answer.name else "characters"
-        pair.sizes |= {one: sum(size for _, size in first), other: sum(size for _, size in second)}
+        # A comparison of a system with itself has no better side.
+        if preference is not None and one != other:
+            pair = pairs[(answer.prompt, answer.seed, about, frozenset((one, other)))]
+            pair.preferences[one], pair.unit = preference, "seconds" if "audio" in answer.name else "characters"
+            pair.sizes |= {one: sum(size for _, size in first), other: sum(size for _, size in second)}
     return _orders(list(pairs.values())) if pairs else None
 
 
 def _orders(pairs: Sequence[_Pair]) -> Orders:
-    both = [pair for pair in pairs if len(pair.preferences) == 2]
+    both, single = ([pair for pair in pairs if len(pair.preferences) == count] for count in (2, 1))
     decided = [pair for pair in both if all(pair.preferences.values())]
     # Preferring the first position in one order and the second in the other means preferring the same side twice.
     steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
-    swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
-    single = [pair for pair in pairs if len(pair.preferences) == 1]
+    swayed = [position for pair in decided if (position := sum(pair.preferences.values()))]
     # Both orders of a pair are one piece of evidence.
-    answers = [
-        (preferred == 1, number)
-        for number, pair in enumerate(pairs)
-        for preferred in pair.preferences.values()
-        if preferred
-    ]
+    answers = [(one == 1, number) for number, pair in enumerate(pairs) for one in pair.preferences.values() if one]
     # Lengths of texts and of recordings are not pooled; only the more frequent kind is used.
     unit = Counter(pair.unit for pair in pairs).most_common(1)[0][0]
-    wins: list[tuple[float, float]] = []
-    for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
-        if pair.unit != unit:
-            continue
-        first, preferred = next(iter(pair.preferences.items()))
-        (second,) = set(pair.sizes) - {first}
-        winner, loser = (first, second) if preferred > 0 else (second, first)
-        wins.append((pair.sizes[winner], pair.sizes[loser]))
+    of_unit = [pair for pair in [*steady, *single] if pair.unit == unit and any(pair.preferences.values())]
+    wins = [pair.list_sizes() for pair in of_unit]
     return Orders(
         agreement=wilson(len(steady), len(decided)),
         ties=len(both) - len(decided),
         single=len(single),
         places=preference([first for first, _ in answers], [pair for _, pair in answers]),
-        swayed=position_bias(sum(sum(pair.preferences.values()) > 0 for pair in swayed), len(swayed)),
+        swayed=position_bias(sum(position > 0 for position in swayed), len(swayed)),
         lengths=length_bias([winner for winner, _ in wins], [loser for _, loser in wins]) if wins else None,
         unit=unit,
     )
@@ -261,25 +253,21 @@ def read_preference(answer: JudgeReply) -> int | None:
     return None
 
 
-_SIDE = re.compile(r"(?:(?P<first>first|dialogue_a|a_.*)|(?P<second>second|dialogue_b|b_.*))")
+_SIDE = re.compile(r"(first|dialogue_a|a_.*)|(second|dialogue_b|b_.*)")
 
 Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
     """Return the first text, the second text, and the material that was shown only once for both texts."""
-    first: Side = []
-    second: Side = []
+    sides: tuple[Side, Side] = [], []
     rest = []
     for name, (what, size) in sorted(answer.inputs.items()):
-        match = _SIDE.fullmatch(name)
-        if match and match["first"]:
-            first.append((what, size))
-        elif match:
-            second.append((what, size))
+        if match := _SIDE.fullmatch(name):
+            sides[(match.lastindex or 1) - 1].append((what, size))
         else:
             rest.append((name, what))
-    return first, second, repr(rest)
+    return *sides, repr(rest)
 
 
 def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
@@ -289,32 +277,30 @@ def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
         repeats[answer.question].append(answer)
     units: dict[tuple[str, str], list[list[Leaf]]] = defaultdict(list)
     for answers in repeats.values():
-        if len(answers) < 2:
-            continue
-        places = set.intersection(*(set(answer.leaves) for answer in answers))
-        for leaf in sorted(places):
-            key = answers[0].name, measure_of(leaf)
-            units[key].append([answer.leaves[leaf] for answer in sorted(answers, key=lambda answer: answer.seed)])
-    results = []
-    for (prompt, measure), rows in sorted(units.items()):
-        identical = wilson(sum(len(set(row)) == 1 for row in rows), len(rows))
-        most = max(len(row) for row in rows)
-        results.append(Steadiness(prompt, measure, identical, _alpha(rows, most), most))
-    return tuple(results)
+        answers.sort(key=lambda answer: answer.seed)
+        for leaf in sorted(set.intersection(*(set(answer.leaves) for answer in answers))) if len(answers) > 1 else ():
+            units[answers[0].name, measure_of(leaf)].append([answer.leaves[leaf] for answer in answers])
+    return tuple(
+        Steadiness(
+            prompt,
+            measure,
+            wilson(sum(len(set(row)) == 1 for row in rows), len(rows)),
+            _alpha(rows),
+            max(len(row) for row in rows),
+        )
+        for (prompt, measure), rows in sorted(units.items())
+    )
 
 
-def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
+def _alpha(rows: list[list[Leaf]]) -> Estimate | None:
     """Return Krippendorff's alpha with repeats as raters; None for words, or if all values are equal."""
     numbers = [[value for value in row if not isinstance(value, str)] for row in rows]
-    if any(len(row) != len(kept) for row, kept in zip(rows, numbers, strict=True)):
-        return None
-    if len({value for row in numbers for value in row}) < 2:
+    if numbers != rows or len({value for row in numbers for value in row}) < 2:
         return None
     if all(len(set(row)) == 1 for row in numbers):
         # Alpha is then 1 by definition, also in every bootstrap draw.
         return Estimate(1.0, 1.0, 1.0, len(rows))
-    padded = [[*row, *[None] * (most - len(row))] for row in numbers]
-    return agreement.krippendorff_alpha(list(zip(*padded, strict=True)), "interval")
+    return agreement.krippendorff_alpha(list(itertools.zip_longest(*numbers)), "interval")
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
@@ -322,22 +308,24 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
 
     To compare two versions of one judge, pass the answers of both versions; `difference` is then the drift.
     """
-    results = []
+    results: list[Likeness] = []
     for one, other in itertools.combinations(judges, 2):
         theirs = {(answer.question, answer.seed): answer.leaves for answer in other.replies}
         units: dict[tuple[str, str], list[tuple[Leaf, Leaf, str]]] = defaultdict(list)
         for answer in one.replies:
             leaves = theirs.get((answer.question, answer.seed), {})
-            for leaf in sorted(set(answer.leaves) & set(leaves)):
+            for leaf in sorted(answer.leaves.keys() & leaves.keys()):
                 row = answer.leaves[leaf], leaves[leaf], answer.question
-                units[(answer.name, measure_of(leaf))].append(row)
+                units[answer.name, measure_of(leaf)].append(row)
         first, second = (f"{judge.id} in {judge.folder}" if one.id == other.id else judge.id for judge in (one, other))
-        for (prompt, measure), rows in sorted(units.items()):
-            results.append(Likeness(prompt, measure, first, second, measure_likeness(rows)))
+        results += [
+            Likeness(prompt, measure, first, second, _compare_columns(rows))
+            for (prompt, measure), rows in sorted(units.items())
+        ]
     return tuple(results)
 
 
-def measure_likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
+def _compare_columns(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
     """Return agreement figures for two columns, clustered by the third; `difference` is second minus first."""
     clusters = [cluster for _, _, cluster in rows]
     identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}

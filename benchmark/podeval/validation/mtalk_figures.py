@@ -36,7 +36,6 @@ AGREEING = 0.75
 
 Mark = tuple[str, str]
 """A dialogue and one of its criteria."""
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -95,9 +94,8 @@ def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
         for (item, protocol), result in folder.results(path.parent.name).items():
             content = protocols.get(protocol, {})
             if content.get("metric") == "rubric" and isinstance(result, Score):
-                judge = str((content["models"].get("judge") or {}).get("id", ""))
-                criteria = result.notes.get("criteria", {})
-                marks[judge] |= {(item, name): int(one["met"]) for name, one in criteria.items()}
+                of_judge = marks[str((content["models"].get("judge") or {}).get("id", ""))]
+                of_judge |= {(item, name): int(one["met"]) for name, one in result.notes.get("criteria", {}).items()}
     capability = {item.id: item.properties.get("capability", "") for item in folder.items() or ()}
     seconds = _measure_answers(folder) if marks else None
     for judge, of_judge in marks.items():
@@ -106,38 +104,43 @@ def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
 
 def _measure_answers(folder: RunFolder) -> float | None:
     """Return the mean number of seconds that the system spoke per dialogue; None if its audio is missing."""
-    lengths = []
-    for output in folder.readable_outputs():
-        try:
-            lengths.append(sum(read_container_and_seconds(path)[1] for path in folder.audio_paths(output)))
-        except PodevalError:
-            return None
+    try:
+        lengths = [
+            sum(read_container_and_seconds(path)[1] for path in folder.audio_paths(output))
+            for output in folder.readable_outputs()
+        ]
+    except PodevalError:
+        return None
     return fmean(lengths) if any(lengths) else None
 
 
 @dataclass(frozen=True)
 class _Evaluator:
-    """A log of battles: all battles, and the winner that each rater chose (None: a tie), by task and pair."""
+    """A log of battles: the votes as rater, task, the two systems and outcome; all battles with their Elo ratings; and
+    the winner that each rater chose (None: a tie), by task and pair.
+    """
 
     name: str
-    rows: Sequence[Mapping[str, Any]]
+    votes: Sequence[tuple[str, str, str, str, str]]
     battles: Battles
+    ratings: Mapping[str, float]
     winners: Mapping[str, Mapping[tuple[str, frozenset[str]], str | None]]
 
     @classmethod
     def of(cls, name: str, records: Sequence[Mapping[str, Any]]) -> "_Evaluator":
         """Read a log; a judge is one rater, and each person is a separate rater."""
-        rows: list[dict[str, Any]] = []
+        votes, battles = [], read_battles(records)
         winners: dict[str, dict[tuple[str, frozenset[str]], str | None]] = defaultdict(dict)
         for number, record in enumerate(records, 1):
             row = read_log_record(f"vote {number}", record)
             task = str(record.get("dialogue") or record.get("item") or record.get("task") or f"vote {number}")
             rater = str(record.get("judge") or (row["voter"] if "dialogue" not in record else None) or name)
-            sides = {"a": row["first"], "b": row["second"]}
-            rows.append({**row, "task": task, "rater": rater.partition("#")[0]})
-            if row["outcome"] != SKIPPED:
-                winners[rater][task, frozenset(sides.values())] = sides.get(row["outcome"])
-        return cls(name, rows, read_battles(records), winners)
+            first, second, outcome = row["first"], row["second"], row["outcome"]
+            votes.append((rater.partition("#")[0], task, first, second, outcome))
+            if outcome != SKIPPED:
+                winners[rater][task, frozenset((first, second))] = {"a": first, "b": second}.get(outcome)
+        ratings = {system: row.rating for system, row in elo(battles).items()}
+        return cls(name, votes, battles, ratings, winners)
 
 
 def draw_figures(
@@ -174,50 +177,44 @@ def _line(figure: int, of: str, says: str, data: Mapping[str, Any]) -> AnalysisL
 
 
 def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricMarks]]) -> Iterator[AnalysisLine]:
-    name, counted = evaluator.name, tally(evaluator.battles)
-    ratings = {system: row.rating for system, row in elo(evaluator.battles).items()}
+    name, ratings, pairs = evaluator.name, evaluator.ratings, tally(evaluator.battles).pairs
     # Win rates, with a tie counting as one half.
-    for code, system in enumerate(counted.systems):
-        met = {other: int(n) for other, n in zip(counted.systems, counted.battles[code], strict=True) if n}
-        rates = {other: float(counted.shares[code, counted.systems.index(other)]) for other in met}
-        overall = sum(rates[other] * count for other, count in met.items()) / sum(met.values())
-        against = ", ".join(f"{rates[other]:.2f} of {count} against {other}" for other, count in met.items())
-        says = f"{system} wins {overall:.2f} of {sum(met.values())} battles: {against}"
-        yield _line(4, name, says, {"system": system, "win_rate": overall, "against": rates, "battles": met})
-    # The length of answers, and their scores.
-    seconds = {one.system: one.seconds for systems in by_judge.values() for one in systems if one.seconds is not None}
-    yield from _duration(f"Elo of {name}", seconds, ratings)
+    for system in dict.fromkeys(one for one, _ in pairs):
+        met = {other: pair for (one, other), pair in pairs.items() if one == system}
+        count = sum(battles for _, battles in met.values())
+        overall = sum(share * battles for share, battles in met.values()) / count
+        against = ", ".join(f"{share:.2f} of {battles} against {other}" for other, (share, battles) in met.items())
+        rates, counts = ({other: pair[at] for other, pair in met.items()} for at in (0, 1))
+        data = {"system": system, "win_rate": overall, "against": rates, "battles": counts}
+        yield _line(4, name, f"{system} wins {overall:.2f} of {count} battles: {against}", data)
+    yield from _duration(f"Elo of {name}", [one for systems in by_judge.values() for one in systems], ratings)
     # Whether a rater chooses the system to which they give more marks.
     totals: dict[tuple[str, str, str], float] = defaultdict(float)
-    for judge, systems in by_judge.items():
-        for one in systems:
-            for (dialogue, _), mark in one.marks.items():
-                totals[judge.partition("#")[0], dialogue, one.system] += mark
-    names = ("rater", "task", "first", "second", "outcome")
-    kappa, share = compare_arena_with_rubric([tuple(row[key] for key in names) for row in evaluator.rows], totals)
+    for one in itertools.chain(*by_judge.values()):
+        for (dialogue, _), mark in one.marks.items():
+            totals[one.judge.partition("#")[0], dialogue, one.system] += mark
+    kappa, share = compare_arena_with_rubric(evaluator.votes, totals)
     if share.count:
         says = f"kappa {format_estimate(kappa)}, the same winner in {format_estimate(share)} of {share.count} battles"
         yield _line(8, name, says, {"kappa": asdict(kappa), "agreeing": asdict(share)})
     # Whether pairs of systems with close ratings are distinguished.
-    gaps = []
-    for i, j in itertools.combinations(range(len(counted.systems)), 2):
-        gap = ratings[counted.systems[i]] - ratings[counted.systems[j]]
-        if counted.battles[i, j]:
-            gaps.append((abs(gap), float(counted.shares[i, j] if gap >= 0 else counted.shares[j, i])))
-    yield from _split_gaps(name, "points of Elo", "wins", "battles", gaps)
+    gaps = {(a, b): ratings[a] - ratings[b] for a, b in pairs if a < b}
+    wins = [(abs(gap), pairs[(a, b) if gap >= 0 else (b, a)][0]) for (a, b), gap in gaps.items()]
+    yield from _split_gaps(name, "points of Elo", "wins", "battles", wins)
     rho = correlate_elo_with_win_rate(evaluator.battles)
     says = f"SRCC of differences in Elo and in win rate {format_estimate(rho)} over {rho.count} pairs"
     yield _line(12, name, says, {"srcc": asdict(rho)})
 
 
-def _duration(of: str, seconds: Mapping[str, float], values: Mapping[str, float]) -> Iterator[AnalysisLine]:
-    systems = sorted(set(seconds) & set(values))
-    if len(systems) > 1:
-        rho = srcc([seconds[name] for name in systems], [values[name] for name in systems])
-        points = ", ".join(f"{name} {seconds[name]:.1f} s {values[name]:.1f}" for name in systems)
-        says = f"SRCC with the seconds of answers {format_estimate(rho)} over {rho.count} systems: {points}"
-        points_data = {name: [seconds[name], values[name]] for name in systems}
-        yield _line(5, of, says, {"srcc": asdict(rho), "systems": points_data})
+def _duration(of: str, marks: Sequence[RubricMarks], values: Mapping[str, float]) -> Iterator[AnalysisLine]:
+    """Yield the correlation of the systems' scores with the length of their answers."""
+    seconds = {one.system: one.seconds for one in marks if one.seconds is not None and one.system in values}
+    points = {name: [seconds[name], values[name]] for name in sorted(seconds)}
+    if len(points) > 1:
+        rho = srcc(*map(list, zip(*points.values(), strict=True)))
+        listed = ", ".join(f"{name} {length:.1f} s {value:.1f}" for name, (length, value) in points.items())
+        says = f"SRCC with the seconds of answers {format_estimate(rho)} over {rho.count} systems: {listed}"
+        yield _line(5, of, says, {"srcc": asdict(rho), "systems": points})
 
 
 def _split_gaps(
@@ -236,56 +233,45 @@ def _split_gaps(
 
 
 def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
-    agreements, counted = compute_pseudo_agreements(one.battles, other.battles), tally(one.battles)
+    agreements, pairs = compute_pseudo_agreements(one.battles, other.battles), tally(one.battles).pairs
     if not agreements:
         return
-    index = counted.systems.index
-    gaps = [abs(2 * float(counted.shares[index(a), index(b)]) - 1) for a, b in agreements]
-    rho, values = srcc(gaps, list(agreements.values())), list(agreements.values())
+    values = list(agreements.values())
+    rho = srcc([abs(2 * pairs[pair][0] - 1) for pair in agreements], values)
     high = sum(value > AGREEING for value in values)
     says = (
         f"pseudo-agreement {fmean(values):.2f} over {len(values)} pairs, above {AGREEING} in {high}; SRCC with the "
         f"difference in win rates {format_estimate(rho)}"
     )
-    pairs = {f"{a} and {b}": value for (a, b), value in agreements.items()}
-    yield _line(6, f"{one.name} and {other.name}", says, {"pairs": pairs, "above": high, "srcc": asdict(rho)})
+    data = {f"{a} and {b}": value for (a, b), value in agreements.items()}
+    yield _line(6, f"{one.name} and {other.name}", says, {"pairs": data, "above": high, "srcc": asdict(rho)})
 
 
 def _common_tasks(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
     """Yield how often two raters, from two logs or the same log, agree on the tasks that both judged."""
-    pairs = itertools.combinations(one.winners, 2) if one is other else itertools.product(one.winners, other.winners)
-    alike = [
-        one.winners[first][task] == other.winners[second][task]
-        for first, second in pairs
-        for task in one.winners[first].keys() & other.winners[second].keys()
-    ]
-    if alike:
-        share = wilson(sum(alike), len(alike))
-        of = f"raters of {one.name}" if one is other else f"{one.name} and {other.name}"
-        says = f"the same choice in {format_estimate(share)} of {share.count} common battles"
-        yield _line(7, of, says, {"arena": asdict(share)})
+    mine, theirs = one.winners.values(), other.winners.values()
+    pairs = itertools.combinations(mine, 2) if one is other else itertools.product(mine, theirs)
+    alike = [ours[task] == others[task] for ours, others in pairs for task in ours.keys() & others.keys()]
+    of = f"raters of {one.name}" if one is other else f"{one.name} and {other.name}"
+    yield from _alike(of, "arena", "choice", "battles", alike)
 
 
 def _common_criteria(by_judge: Mapping[str, Sequence[RubricMarks]], judge: str, second: str) -> Iterator[AnalysisLine]:
     theirs = {one.system: one.marks for one in by_judge[second]}
-    alike = [
-        met == theirs[one.system][mark]
-        for one in by_judge[judge]
-        for mark, met in one.marks.items()
-        if mark in theirs.get(one.system, {})
-    ]
+    marks = [(met, theirs.get(one.system, {}).get(mark)) for one in by_judge[judge] for mark, met in one.marks.items()]
+    alike = [met == other for met, other in marks if other is not None]
+    yield from _alike(f"{judge} and {second}", "rubric", "mark", "criteria", alike)
+
+
+def _alike(of: str, kind: str, what: str, things: str, alike: Sequence[bool]) -> Iterator[AnalysisLine]:
     if alike:
         share = wilson(sum(alike), len(alike))
-        says = f"the same mark in {format_estimate(share)} of {share.count} common criteria"
-        yield _line(7, f"{judge} and {second}", says, {"rubric": asdict(share)})
+        says = f"the same {what} in {format_estimate(share)} of {share.count} common {things}"
+        yield _line(7, of, says, {kind: asdict(share)})
 
 
 def _rubric_gaps(judge: str, systems: Sequence[RubricMarks]) -> Iterator[AnalysisLine]:
-    yield from _duration(
-        f"rubric of {judge}",
-        {one.system: one.seconds for one in systems if one.seconds is not None},
-        {one.system: one.share() for one in systems},
-    )
+    yield from _duration(f"rubric of {judge}", systems, {one.system: one.share() for one in systems})
     gaps = []
     for pair in itertools.combinations(systems, 2):
         worse, better = sorted(pair, key=RubricMarks.share)
@@ -302,11 +288,10 @@ def _exclusion(judge: str, systems: Sequence[RubricMarks], evaluators: Sequence[
     scores = {one.system: [one.marks[mark] for mark in common] for one in systems}
     if len(systems) < 3 or not common:
         return
-    references: dict[str, dict[str, float] | None] = {"the ranking by all criteria": None}
+    references: dict[str, Mapping[str, float] | None] = {"the ranking by all criteria": None}
     for evaluator in evaluators:
-        rated = {name: row.rating for name, row in elo(evaluator.battles).items()}
-        if set(scores) <= set(rated):
-            references[f"the Elo of {evaluator.name}"] = rated
+        if scores.keys() <= evaluator.ratings.keys():
+            references[f"the Elo of {evaluator.name}"] = evaluator.ratings
     for reference, values in references.items():
         draws = rank_without_items(scores, values)
         words = ", ".join(f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] with {one.kept}" for one in draws)

@@ -8,6 +8,7 @@ A run belongs to a paper's system if it has the name that the system has in `sub
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,13 @@ from podeval.runs.aggregate import NOT_MEASURED
 from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.validation.agreement import (
     TABLES,
-    Comparison,
     KeyValues,
     Output,
     Row,
     Validity,
+    compare,
     compare_all,
-    compare_within,
     has_direction,
-    to_badness,
 )
 from podeval.validation.papers import halve_last_digit, read_printed
 
@@ -48,9 +47,7 @@ class RunFigure:
     """A printed figure next to a run of the same system.
 
     Attributes:
-        paper, table, figure: the paper, the table in it, and the system with the printed quantity.
-        printed: the printed value.
-        run: the folder of the run.
+        figure: the system with the printed quantity.
         ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
         low, high: the 95 % interval of the run's value.
         inside: whether the printed value, to its printed digits, is inside the interval; None if there is no interval.
@@ -176,13 +173,13 @@ def list_printed_agreements() -> list[dict[str, Any]]:
     return [{**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None} for row in rows]
 
 
-def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
+def recompute_agreement(*, over_outputs: bool = True) -> list[Validity]:
     """Return the agreement of every available key with the printed order of PodEval's systems, the strongest first.
 
     The interval of `within`, the mean over categories, is an interval over categories only, not over systems.
 
     Args:
-        comparison: function that compares one key, as in `compare_all`.
+        over_outputs: whether to compute the correlations over outputs, which takes several seconds.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []
@@ -194,16 +191,8 @@ def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
         if has_direction(key):
             keys.append((metric, "embedded, no script", key, values))
     outputs = sorted({output for *_, values in keys for output in values}, key=lambda output: ORDER.index(output[0]))
-    rows = compare_all(keys, {MEASURE: {output: people[output[0]] for output in outputs}}, comparison)
-    within = {
-        (metric, key.name): compare_within(
-            [item for _, item in values],
-            [to_badness(key, value) for value in values.values()],
-            [people[system] for system, _ in values],
-        )
-        for metric, _, key, values in keys
-    }
-    rows = [replace(row, within=within[row.metric, row.key]) for row in rows]
+    human = {MEASURE: {output: people[output[0]] for output in outputs}}
+    rows = compare_all(keys, human, partial(compare, over_outputs=over_outputs, within=True))
     return sorted(rows, key=lambda row: -(row.systems.value or 0.0))
 
 

@@ -13,9 +13,13 @@ based on three scripts.
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from podeval.files import locate_hub_source
 from podeval.metrics import Score, catalogue
@@ -34,14 +38,8 @@ PAGES = 17
 """Number of pages in PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
 """The judges whom PodEval excluded by the rule in its Table 3."""
-CLIPS = {
-    "real_pod": "HQ",
-    "notebooklm": "notebooklm",
-    "mossttsd": "mossttsd",
-    "mooncast": "mooncast",
-    "podagent": "podagent",
-}
-"""The set of public clips of each system of PodEval."""
+CLIPS = {"real_pod": "HQ"}
+"""The set of public clips of a system of PodEval, if its name is not the system's."""
 BUCKETS = {"0-2K": 139, "2K-4K": 360, "4K-8K": 153, "8K-16K": 134, "16K-21K": 13}
 """Numbers of PodBench samples by input length, as printed in its Table 3."""
 CRITERIA = {"semantic": 804, "paralinguistic": 792, "ambient": 795}
@@ -50,6 +48,7 @@ CHINESE = 0.493
 """Share of Chinese samples in LFS-Bench."""
 SAMPLES = 30
 """Number of samples that the listeners of MTalk-Bench's Table 8 compared for each system."""
+_OF_TEXTS = ("distinct_n", "mattr", "info_dens")
 _BY_LANGUAGE = {"Table 14": "Table 2", "Table 15": "Table 3"}
 _SPREADS = {"spread_input_length": "input_length", "spread_speakers": "speakers"}
 
@@ -128,7 +127,7 @@ def recompute() -> list[PaperFigure]:
     return [*figures, *rest, *others]
 
 
-def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, why_not: str = "") -> PaperFigure:
+def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, **about: Any) -> PaperFigure:
     """Return the figure of a system's row, assuming that the figure's inputs are rounded to the same number of digits.
 
     Args:
@@ -136,11 +135,10 @@ def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, 
         name: name of the figure, without the system.
         value: the recomputed value.
         slack: additional rounding from inputs with fewer digits.
-        why_not: reason why the figure cannot be recomputed.
+        about: other fields of the figure.
     """
-    rounding = 2 * halve_last_digit(row["value"]) + slack
-    name, printed = f"{row['system']}: {name}", float(row["value"])
-    return PaperFigure(row["paper"], row["table"], name, printed, value, rounding, why_not, of_system=True)
+    about = {"rounding": 2 * halve_last_digit(row["value"]) + slack, "of_system": True} | about
+    return PaperFigure(row["paper"], row["table"], f"{row['system']}: {name}", float(row["value"]), value, **about)
 
 
 def halve_last_digit(text: str) -> float:
@@ -182,17 +180,14 @@ def _category_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             yield _build(row, f"{row['printed']}, mean of {len(parts)} categories", fmean(parts.values()))
 
 
-def _spreads(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+def _spreads(rows: Sequence[Row]) -> Iterator[PaperFigure]:
     """Recompute PodBench's Tables 8 and 9: unweighted sample standard deviations over buckets."""
-    rows = [row for row in rows if row["table"] in ("Table 8", "Table 9")]
+    buckets: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in rows:
-        values = [
-            float(part["value"])
-            for part in rows
-            if part["breakdown"] == _SPREADS.get(row["key"])
-            and all(part[name] == row[name] for name in ("system", "table", "module"))
-        ]
-        if len(values) > 1:
+        buckets[row["system"], row["table"], row["module"], row["breakdown"]].append(float(row["value"]))
+    for row in rows:
+        values = buckets[row["system"], row["table"], row["module"], _SPREADS.get(row["key"], "")]
+        if row["key"] in _SPREADS and row["table"] in ("Table 8", "Table 9") and len(values) > 1:
             yield _build(row, row["printed"], stdev(values))
 
 
@@ -201,33 +196,29 @@ def _bias_bounds() -> Iterator[PaperFigure]:
     judges: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in read_table(TABLES / "mtalk_table03_bias.csv"):
         judges[row["judge"]][row["metric"]] = row
-    for judge, shares in judges.items():
+    for shares in judges.values():
         for one, other in (("TPR", "BPR"), ("LPR", "SPR")):
             if one in shares and other in shares:
-                yield from _bounds(judge, shares[one], shares[other])
+                yield from _bounds(shares[one], shares[other])
 
 
-def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
-    def misses(count: int, wins: int) -> float:
-        return max(
-            abs(100 * (exact or 0.0) - float(row[name]))
-            for row, exact_share in ((one, wilson(wins, count)), (other, wilson(count - wins, count)))
-            for name, exact in (
-                ("value", exact_share.value),
-                ("ci95_low", exact_share.low),
-                ("ci95_high", exact_share.high),
-            )
-        )
+def _bounds(*pair: Row) -> Iterator[PaperFigure]:
+    """Recompute the bounds of a share and of its complement."""
+    columns = ("value", "ci95_low", "ci95_high")
+    printed = np.array([[float(row[name]) for name in columns] for row in pair])
 
-    share = float(one["value"]) / 100
-    candidates = ((count, wins) for count in range(1000, 3000) for wins in {int(share * count), int(share * count) + 1})
-    count, wins = min(candidates, key=lambda pair: misses(*pair))
-    for row, hits in ((one, wins), (other, count - wins)):
-        exact_share = wilson(hits, count)
-        for column, end, bound in (("ci95_low", "lower", exact_share.low), ("ci95_high", "upper", exact_share.high)):
-            name = f"{judge}, {row['metric']}, {end} bound of {count} votes"
-            exact = 100 * (bound or 0.0)
-            yield PaperFigure("mtalk", "Table 3", name, float(row[column]), exact, halve_last_digit(one["value"]))
+    def recompute(count: int, wins: int) -> NDArray[np.float64]:
+        shares = wilson(wins, count), wilson(count - wins, count)
+        return 100 * np.array([[share.value, share.low, share.high] for share in shares], dtype=np.float64)
+
+    share = printed[0, 0] / 100
+    candidates = ((count, int(share * count) + more) for count in range(1000, 3000) for more in (0, 1))
+    count, wins = min(candidates, key=lambda votes: np.abs(recompute(*votes) - printed).max())
+    for row, figures in zip(pair, recompute(count, wins), strict=True):
+        for column, end, exact in zip(columns[1:], ("lower", "upper"), figures[1:], strict=True):
+            name = f"{row['judge']}, {row['metric']}, {end} bound of {count} votes"
+            rounding = halve_last_digit(pair[0]["value"])
+            yield PaperFigure("mtalk", "Table 3", name, float(row[column]), float(exact), rounding)
 
 
 def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -257,38 +248,27 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
     for row in rows:
         if row["table"] != "Table 9":
             continue
-        of_system = [clip for clip in clips if clip["system"] == CLIPS.get(row["system"])]
+        of_system = [clip for clip in clips if clip["system"] == CLIPS.get(row["system"], row["system"])]
         values = [float(clip[column]) for clip in of_system if clip.get(column := f"{row['module']}.{row['key']}")]
-        name, printed, rounding = (
-            f"{row['system']}: {row['printed']}",
-            float(row["value"]),
-            halve_last_digit(row["value"]),
-        )
-        figure = PaperFigure("podeval", "Table 9", name, printed, rounding=rounding, of_system=True)
-        if values:
-            material = f"{len(values)} public clips of about 17 s instead of whole episodes"
-            yield replace(figure, recomputed=fmean(values), material=material)
-        elif of_system:
-            yield replace(figure, why_not="the public clips contain only dialogue, not the music that the metric needs")
-        else:
-            yield replace(figure, why_not="no audio of this system is published")
+        about: dict[str, Any] = {"material": f"{len(values)} public clips of about 17 s instead of whole episodes"}
+        if not of_system:
+            about = {"why_not": "no audio of this system is published"}
+        elif not values:
+            about = {"why_not": "the public clips contain only dialogue, not the music that the metric needs"}
+        mean, rounding = fmean(values) if values else None, halve_last_digit(row["value"])
+        yield _build(row, row["printed"], mean, rounding=rounding, **about)
 
 
 def _example_script(rows: Iterable[Row]) -> Iterator[PaperFigure]:
     """Show the Arts figures of PodEval's Table 6 next to those of the only published script of the category."""
     text = Script.parse(json.loads((TABLES / EXAMPLE).read_text(encoding="utf-8"))["turns"]).text
+    material = "one of the three scripts of the category, Arts_19"
     for row in rows:
-        if (row["table"], row["group"]) != ("Table 6", "Arts") or row["module"] not in (
-            "distinct_n",
-            "mattr",
-            "info_dens",
-        ):
-            continue
-        result = catalogue.get(row["module"])({"text": text})
-        if isinstance(result, Score):
-            name, material = f"{row['printed']}, Arts", "one of the three scripts of the category, Arts_19"
-            figure = _build(row, name, result.values[row["key"]])
-            yield replace(figure, rounding=halve_last_digit(row["value"]), material=material)
+        if (row["table"], row["group"]) == ("Table 6", "Arts") and row["module"] in _OF_TEXTS:
+            result = catalogue.get(row["module"])({"text": text})
+            assert isinstance(result, Score)
+            rounding, value = halve_last_digit(row["value"]), result.values[row["key"]]
+            yield _build(row, f"{row['printed']}, Arts", value, rounding=rounding, material=material)
 
 
 def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:

@@ -8,9 +8,12 @@ neighbouring levels is a case, and the judge errs if it does not score the bette
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import count as count_up
+from itertools import cycle, groupby, islice, pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -108,8 +111,7 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
     if not scripts:
         raise BadInput("cases are planted in scripts; give at least one script")
     cases: list[tuple[str, Script, Script]] = []
-    for number in range(count):
-        script = scripts[number % len(scripts)]
+    for number, script in enumerate(islice(cycle(scripts), count)):
         cases += [
             ("position", script, script),
             ("padding", script, _pad(script, number)),
@@ -119,12 +121,8 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
             names = author, OTHER_AUTHOR
             cases.append(("self", _credit(script, number, names[::-1]), _credit(script, number, names)))
     # Each round through the scripts has its own seed, so that identical questions are asked again.
-    seen: dict[tuple[str, str], int] = {}
-    conversations = []
-    for _, script, altered in cases:
-        question = script.lines, altered.lines
-        seen[question] = seen.get(question, -1) + 1
-        conversations.append(compare(altered, script, seed=seen[question]))
+    seeds: dict[tuple[str, str], Iterator[int]] = defaultdict(count_up)
+    conversations = [compare(new, old, seed=next(seeds[old.lines, new.lines])) for _, old, new in cases]
 
     def find_errors(outcomes: Sequence[Any]) -> Iterator[tuple[str, bool | None]]:
         for (weakness, *_), answer in zip(cases, outcomes, strict=True):
@@ -140,11 +138,10 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
 
 def _pad(script: Script, number: int) -> Script:
     turns: list[Turn] = []
-    filler = _choose_text(script, _FILLER, number)
     for index, turn in enumerate(script.turns):
-        turns.append(turn)
-        if index % 2 == number % 2:
-            turns.append(Turn(script.turns[(index + 1) % len(script.turns)].speaker, filler))
+        other = script.turns[(index + 1) % len(script.turns)].speaker
+        filler = Turn(other, _choose_text(script, _FILLER, number))
+        turns += [turn, filler] if index % 2 == number % 2 else [turn]
     return Script(tuple(turns))
 
 
@@ -184,7 +181,8 @@ def plant_anchors(anchors: Sequence[Anchor]) -> Iterator[CaseGroup]:
     """
     if not anchors:
         raise BadInput("the benchmark has no anchors, because nothing in it is judged")
-    for metric, group in groupby(sorted(anchors, key=lambda anchor: anchor.metric), key=lambda anchor: anchor.metric):
+    by_metric = attrgetter("metric")
+    for metric, group in groupby(sorted(anchors, key=by_metric), key=by_metric):
         of_metric = list(group)
         yield _compare_levels(of_metric) if metric == BATTLE else _score_levels(metric, of_metric)
 
@@ -194,13 +192,11 @@ def _score_levels(metric_name: str, anchors: Sequence[Anchor]) -> CaseGroup:
     metric = catalogue.get(metric_name)
     assert metric.asks
     parameters = metric.read_parameters(anchors[0].parameters)
-    conversations: list[Any] = []
-    for level in (level for anchor in anchors for level in anchor.levels):
-        inputs = {
-            name: _make_recording(value) if name == "recording" else read_input(name, value)  # type: ignore[arg-type]
-            for name, value in level.items()
-        }
-        conversations.append(metric.function(**inputs, **parameters))
+    conversations: list[Any] = [
+        metric.function(**{name: _read_input(name, value) for name, value in level.items()}, **parameters)
+        for anchor in anchors
+        for level in anchor.levels
+    ]
 
     def find_errors(outcomes: Sequence[Any]) -> Iterator[tuple[str, bool | None]]:
         results = iter(outcomes)
@@ -230,18 +226,19 @@ def _compare_levels(anchors: Sequence[Anchor]) -> CaseGroup:
     return CaseGroup(conversations, JudgeUse(prompts=lambda _: list_prompts("transcript")), find_errors)
 
 
-def _make_recording(spec: Mapping[str, Any]) -> Recording:
-    """Return a reader's clip with a planted fault, or words spoken by the synthesiser."""
-    if "says" in spec:
-        speech = registry.get("espeak_ng").speak(Script.parse([{"speaker": "A", "text": spec["says"]}]), seed=0)
+def _read_input(name: str, value: Any) -> Any:
+    """Return an input of a metric; a recording is a reader's clip with a planted fault, or the synthesiser's words."""
+    if name != "recording":
+        return read_input(name, value)
+    if "says" in value:
+        speech = registry.get("espeak_ng").speak(Script.parse([{"speaker": "A", "text": value["says"]}]), seed=0)
         return Recording.from_samples(speech.samples, speech.rate)
     manifest = benchmarks.get("real_pod").split("topics").voices
     assert manifest
-    recording = Recording.open(read_voices(manifest)[spec["reader"]].recording())
-    if spec.get("fault") != "pauses":
+    recording = Recording.open(read_voices(manifest)[value["reader"]].recording())
+    if value.get("fault") != "pauses":
         return recording
     step, pause = round(EVERY * recording.rate), round(PAUSE * recording.rate)
-    stretches = [recording.samples[start : start + step] for start in range(0, len(recording.samples), step)]
-    silence = np.zeros((pause, recording.samples.shape[1]), recording.samples.dtype)
-    parts = [part for stretch in stretches for part in (stretch, silence)][:-1]
-    return Recording.from_samples(np.concatenate(parts), recording.rate)
+    starts = range(step, len(recording.samples), step)
+    silences = np.repeat(starts, pause)
+    return Recording.from_samples(np.insert(recording.samples, silences, 0, axis=0), recording.rate)

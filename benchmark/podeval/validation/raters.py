@@ -45,17 +45,12 @@ def compute_pseudo_agreement(first: float, second: float) -> float:
 
 def compute_pseudo_agreements(one: Battles, other: Battles) -> dict[tuple[str, str], float]:
     """Return the pseudo-agreement of two evaluators on every pair of systems that both compared."""
-    mine, theirs = tally(one), tally(other)
-    agreements = {}
-    for a, b in itertools.combinations(sorted(set(mine.systems) & set(theirs.systems)), 2):
-        shares = []
-        for counted in (mine, theirs):
-            i, j = counted.systems.index(a), counted.systems.index(b)
-            if counted.battles[i, j]:
-                shares.append(float(counted.shares[i, j]))
-        if len(shares) == 2:
-            agreements[a, b] = compute_pseudo_agreement(*shares)
-    return agreements
+    mine, theirs = tally(one).pairs, tally(other).pairs
+    return {
+        (a, b): compute_pseudo_agreement(mine[a, b][0], theirs[a, b][0])
+        for a, b in sorted(mine.keys() & theirs.keys())
+        if a < b
+    }
 
 
 def compare_arena_with_rubric(
@@ -141,11 +136,11 @@ def rank_without_items(
 
 def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
     """Return the SRCC between differences in Elo and in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
-    ratings, counted = elo(battles), tally(battles)
+    ratings = elo(battles)
     pairs = [
-        (ratings[a].rating - ratings[b].rating, 2 * float(counted.shares[i, j]) - 1)
-        for (i, a), (j, b) in itertools.combinations(enumerate(counted.systems), 2)
-        if counted.battles[i, j]
+        (ratings[a].rating - ratings[b].rating, 2 * share - 1)
+        for (a, b), (share, _) in tally(battles).pairs.items()
+        if a < b
     ]
     return srcc([gap for gap, _ in pairs], [rate for _, rate in pairs])
 
