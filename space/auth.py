@@ -141,7 +141,7 @@ def sign_in(host: str) -> SignIn:
         names = sorted(name for name in admins if not name.startswith(f"{provider}:") or name == f"{provider}:")
         if provider != HUB and names:
             raise BadInput(
-                f"PODEVAL_ADMINS holds {', '.join(names)}, but people may choose their names at {provider}: write "
+                f"PODEVAL_ADMINS contains {', '.join(names)}, but people may choose their names at {provider}: write "
                 f"identities, {provider}:SUB, where SUB is what the provider calls an account (its claim `sub`)"
             )
         return SignIn("oidc", client, HUB_ISSUER if provider == HUB else provider, admins)
@@ -190,7 +190,7 @@ def read_contact() -> str:
     contact = os.environ.get("PODEVAL_CONTACT", "").strip()
     if contact and not _CONTACT.fullmatch(contact):
         raise BadInput(
-            "PODEVAL_CONTACT must be an e-mail address, security@board.example, or that of a page, https://…"
+            "PODEVAL_CONTACT must be an e-mail address, such as security@board.example, or the address of a page, such as https://…"
         )
     return f"[{contact}]({contact if contact.startswith('https://') else f'mailto:{contact}'})" if contact else ""
 

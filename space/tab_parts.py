@@ -44,7 +44,7 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
         ValueError: the content has something that Gradio would evaluate.
     """
     if marks := [mark for mark in _FORBIDDEN if mark in content]:
-        raise ValueError(f"a component's template may not hold {marks[0]!r}, which Gradio would evaluate")
+        raise ValueError(f"a component's template may not contain {marks[0]!r}, which Gradio would evaluate")
     return gr.HTML(
         html_template=f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>',
         js_on_load=_LOAD if script.endswith(".js") else script or None,

@@ -108,7 +108,7 @@ def test_from_a_plan_to_a_built_dataset(
         by_topic[dull]: "quality",
         by_topic[severe]: "privacy and safety",
     }
-    with pytest.raises(BadInput, match="no case is kept yet"):
+    with pytest.raises(BadInput, match="no cases are marked to be kept yet"):
         raise podeval("lfs_bench", "finish", "--into", into, code=None).exception
     assert not (into / "finished").exists()
 

@@ -83,7 +83,7 @@ def test_no_template_holds_a_place_for_a_value(board_app: ModuleType, tmp_path: 
 def test_a_template_with_a_place_for_a_value_is_refused(board_app: ModuleType, mark: str) -> None:
     from tab_parts import make_part
 
-    with pytest.raises(ValueError, match="a component's template may not hold"):
+    with pytest.raises(ValueError, match="a component's template may not contain"):
         make_part("x", content=f"<p>{mark}</p>")
 
 

@@ -110,7 +110,7 @@ def test_items_are_drawn_by_the_seed_and_failures_are_told(check: SpotCheck, pub
 
 def test_only_published_outputs_are_checked(tiny: ModuleType, queue: Queue, check: SpotCheck) -> None:
     row = tiny.enqueue(queue, "model")
-    with pytest.raises(BadInput, match="is of kind model, but spot checks are for supplied outputs"):
+    with pytest.raises(BadInput, match="is a submission of kind model, but spot checks are for supplied outputs"):
         check.check(row)
 
 

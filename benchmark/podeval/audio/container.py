@@ -500,7 +500,9 @@ class _Walker:
         return end
 
     def _is_placeholder(self, start: int, length: int, limit: int) -> bool:
-        """Return whether a length is 0 before audio data, or a known or round number far beyond the end of the file."""
+        """Return whether a length is a placeholder: 0 although audio data follows, or a common or round number far
+        beyond the end of the file.
+        """
         left = self._size - start
         if length == 0:
             return not self._is_chunk(start, limit)

@@ -73,7 +73,7 @@ def construct(
         print(describe_steps(benchmark))
         return
     if into is None:
-        raise typer.BadParameter("name the working folder: --into DIR")
+        raise typer.BadParameter("specify the working folder with --into DIR")
     function = find_step(benchmark, step)
     workshop = Workshop(into)
     try:

@@ -128,7 +128,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     table = workshop.folder / TABLE
     cases = workshop.settle("review", apply_review(table, rows, _make_entry, _revise, "review", accept_all))
     if not cases:
-        raise BadInput(f"no case is kept yet; write yes under keep in {table}")
+        raise BadInput(f"no cases are marked to be kept yet: write `yes` in the column `keep` of {table}")
     with workshop.finish("lfs_bench", "texts") as folder:
         published = {"content", "num_speakers", "theme", "source", "scene", "language"}
         for part in PARTS:

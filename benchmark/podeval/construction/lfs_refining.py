@@ -244,6 +244,6 @@ def _check_quotes(case: Case, answer: TextScreening) -> None:
             raise ValueError(f"{quote!r} occurs in no turn of the text; quote it exactly")
     for detail in answer.details:
         if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
-            raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand for it")
+            raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand in for it")
     if answer.softened and answer.harm == "none":
         raise ValueError("words are softened, so the harm cannot be none")

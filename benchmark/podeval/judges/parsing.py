@@ -247,7 +247,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
         return next(iter(valid.values()))
     if valid:
         raise UnreadableAnswer(f"there are {len(valid)} different answers; give one")
-    raise problem or UnreadableAnswer(f"the answer holds no JSON object; it begins {shorten(text)!r}")
+    raise problem or UnreadableAnswer(f"the answer contains no JSON object; it begins {shorten(text)!r}")
 
 
 def _why_empty(answer: ChatAnswer) -> str:

@@ -1,4 +1,4 @@
-"""The results of a listening test: screening, means with intervals and ranks, and the agreement of listeners."""
+"""The results of a listening test: screening, means with intervals and ranks, and the agreement between listeners."""
 
 import math
 from collections.abc import Hashable, Sequence

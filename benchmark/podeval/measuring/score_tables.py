@@ -196,7 +196,7 @@ def render_summary_html(table: ResultsTable) -> str:
 
 
 def render_for_notebook(parts: Sequence[Part], more: str = "") -> str:
-    """Render parts with the style of a notebook's table."""
+    """Render parts in the style of a notebook's table."""
     return f'{STYLE}<div class="podeval">{render_parts(parts)}{more}</div>'
 
 

@@ -31,7 +31,7 @@ _KEPT = 2
 
 @dataclass(frozen=True)
 class FileRef:
-    """A file in transfer: its original path, and the SHA-256 of its content."""
+    """A file in transit: its original path, and the SHA-256 of its content."""
 
     path: Path
     sha256: str

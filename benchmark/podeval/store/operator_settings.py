@@ -46,7 +46,7 @@ class OperatorSetting(TableBase):
 
 
 class OperatorAction(TableBase):
-    """A decision of an operator; decisions are never changed or removed."""
+    """A decision by an operator; decisions are never changed or removed."""
 
     __tablename__ = "operator_actions"
 

@@ -107,7 +107,7 @@ class FetchedResults:
                 continue  # the intake reports the problem
             self._left -= size
             if self._left < 0:
-                raise Unusable("the model made more than an output may contain; it was stopped")
+                raise Unusable("the model produced more than an output may contain, so it was stopped")
             with contextlib.suppress(BadInput):
                 self._results.fetch(f"{FILES}/{file}", size, self.out / file)
 

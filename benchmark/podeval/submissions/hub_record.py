@@ -309,7 +309,9 @@ class Proposals:
         if row.state != "published":
             raise BadInput(f"{id} is {row.state}; only published results are proposed")
         if row.kind != "model":
-            raise BadInput(f"{id} is of kind {row.kind}; results are proposed to the repo of a model")
+            raise BadInput(
+                f"{id} is a submission of kind {row.kind}; results can be proposed only to the repo of a model"
+            )
         if not forms:
             raise BadInput(f"{id} requested no format; add --eval-results or --model-index if its owner wants one")
 

@@ -234,9 +234,9 @@ def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
     """Return the model that is said to have made the outputs."""
     source = document.source
     if not isinstance(source, Outputs):
-        raise BadInput(f"{row.id} is of kind {row.kind}, but spot checks are for supplied outputs")
+        raise BadInput(f"{row.id} is a submission of kind {row.kind}, but spot checks are for supplied outputs")
     if row.state != "published":
         raise BadInput(f"{row.id} is {row.state}; only published submissions are checked")
     if source.made_by is None:
-        raise BadInput(f"{row.id} names no public model as source.made_by, so its outputs cannot be made again")
+        raise BadInput(f"{row.id} names no public model as source.made_by, so its outputs cannot be generated again")
     return Model(kind="model", **source.made_by.model_dump())

@@ -136,8 +136,8 @@ def _read_battles(file: Path) -> list[JudgeAnswers]:
                 judge.asked += 1
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(
-                f"{file}, {location} is not a battle that `podeval judge battles` printed ({error!r}); name a file of "
-                "them, or a folder of records"
+                f"{file}, {location} is not a battle that `podeval judge battles` printed ({error!r}); specify a "
+                "file of such battles, or a folder of records"
             ) from None
     return list(answers.values())
 
