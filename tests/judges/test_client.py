@@ -64,7 +64,7 @@ def test_repeats_differ_by_their_seed(serve: Any, scripted: Any, judging: Make, 
 
 
 UNUSABLE = [
-    ("I would say 36.", "holds no JSON object"),
+    ("I would say 36.", "contains no JSON object"),
     ('{"score": 36, "rea', "breaks off"),
     ('{"score": 99, "reason": "x"}', "less than or equal to 45"),
     ('{"mark": 3}', "Field required"),

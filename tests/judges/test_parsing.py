@@ -74,7 +74,7 @@ def test_line_breaks_and_chinese_inside_strings_stay() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("I would give this 4 of 5.", "holds no JSON object"),
+        ("I would give this 4 of 5.", "contains no JSON object"),
         ("", "empty"),
         (GOOD[:-20], "breaks off"),
         ('{"total": 36, "items": [{"score": 4}, {"sc', "breaks off"),
@@ -96,7 +96,7 @@ def test_line_breaks_and_chinese_inside_strings_stay() -> None:
         (GOOD.replace('"note"', '"Total": 1, "note"'), "says total twice"),
         (GOOD.replace('"note"', '"total": 1, "note"'), "twice, with different values"),
         (GOOD + GOOD.replace("36", "35"), "2 different answers"),
-        ("[1, 2]", "holds no JSON object"),
+        ("[1, 2]", "contains no JSON object"),
         ('{"answer": ' + GOOD + "}", "total: Field required"),
         ("{'total': 36}", "not valid JSON"),
     ],

@@ -120,7 +120,8 @@ def read_sides(
         dataset = load_items(benchmark, plan.split, data)
         if plan.dataset != f"{benchmark.dataset.path}@{dataset.revision}":
             raise BadInput(
-                f"the run in {path} answered items that are not in the dataset here; specify the run's own dataset with --data"
+                f"the run in {path} answered items that are not in the dataset here; "
+                "specify the run's own dataset with --data"
             )
         answered = list(read_dialogues(run, dataset.items))
         if missing := len(dataset.items) - len(answered):
