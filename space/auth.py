@@ -190,7 +190,8 @@ def read_contact() -> str:
     contact = os.environ.get("PODEVAL_CONTACT", "").strip()
     if contact and not _CONTACT.fullmatch(contact):
         raise BadInput(
-            "PODEVAL_CONTACT must be an e-mail address, such as security@board.example, or the address of a page, such as https://…"
+            "PODEVAL_CONTACT must be an e-mail address, such as security@board.example, or the address of a page, "
+            "such as https://…"
         )
     return f"[{contact}]({contact if contact.startswith('https://') else f'mailto:{contact}'})" if contact else ""
 
