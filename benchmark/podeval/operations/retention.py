@@ -29,8 +29,6 @@ VARIABLE = "PODEVAL_RUNS_GB"
 STORE = "PODEVAL_RUNS_STORE"
 """Environment variable with the folder or object storage to which recordings are moved; if unset, they are deleted."""
 
-LOG = "retention.jsonl"
-
 _HOUR = 3600.0
 
 
@@ -108,9 +106,6 @@ def keep_to_budget(
         if freed:
             done.freed += freed
             done.removed[name] = sorted(output.item for output, _ in outputs)
-            if not dry_run:
-                line = {"schema": 1, "at": moment.isoformat(timespec="seconds"), "run": name, "bytes": freed}
-                append_line(runs / LOG, {**line, "items": done.removed[name]})
     return done
 
 
