@@ -15,7 +15,6 @@ import socket
 import ssl
 import tempfile
 import time
-import unicodedata
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,6 @@ class Web:
 
     def __init__(self, *, pause: float = 3.0, allow_private: bool = False, **options: Any) -> None:
         self._options = options
-        self._allow_private = allow_private
         self._client = make_client(_Transport(pause, allow_private))
 
     def read(self, url: str, most_bytes: int) -> bytes:
@@ -63,11 +61,6 @@ class Web:
             BadInput: the download failed; see `download` for the kinds of failure.
         """
         self._client.cookies.clear()
-        if not self._allow_private:
-            # The transport checks every address; this check refuses private ones that httpx does not recognise as
-            # addresses.
-            with contextlib.suppress(ValueError):
-                _refuse_private_literal(url, urlsplit(url).hostname or "")
         try:
             return download(url, to, most_bytes=most_bytes, watch=watch, client=self._client, **self._options)
         except BadInput as error:
@@ -111,7 +104,7 @@ class _Transport(httpx.BaseTransport):
         if scheme not in ("http", "https"):
             raise AddressRefused(f"the server redirects to {scheme}:, which is not a web address")
         if not self._allow_private:
-            _refuse_private_literal(str(request.url), host)
+            _refuse_private_literal(str(request.url), host.rstrip("."))
         time.sleep(max(0.0, self._next_request.get(host, 0.0) - time.monotonic()))
         try:
             if (proxy := urllib.request.getproxies().get(scheme)) and not urllib.request.proxy_bypass(host):
@@ -154,10 +147,8 @@ def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
 
 def _refuse_private_literal(url: str, host: str) -> None:
     """Refuse private numeric addresses, the only ones that can be checked if a proxy resolves names."""
-    # Resolvers accept other characters for digits and dots, and fewer numbers: they read ① as 1, and 0x7f.1 as
-    # 127.0.0.1.
-    host = unicodedata.normalize("NFKC", host)
-    with contextlib.suppress(OSError, UnicodeError):
+    # Resolvers accept fewer numbers: they read 0x7f.1 as 127.0.0.1. httpx refuses other characters, such as ①.
+    with contextlib.suppress(OSError):
         host = socket.inet_ntoa(socket.inet_aton(host))
     try:
         private = not is_public_address(host)
