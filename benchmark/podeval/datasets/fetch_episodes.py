@@ -28,9 +28,6 @@ from podeval.sandbox.transcode import read_header_apart
 
 RECORD = "episodes.jsonl"
 
-MOST_BYTES = 1 << 30
-"""Maximum size of an episode in bytes; three hours at 320 kbit/s take 432 MB."""
-
 Status = Literal["found", "gone", "wrong type", "too large", "refused", "bad feed", "unreachable"]
 
 _SCRATCH = ".fetching"
@@ -49,17 +46,11 @@ class Attempt:
     """The outcome of one attempt to fetch an episode, which is one line of the record.
 
     Attributes:
-        id: podeval's id of the episode.
-        link: link in Apple Podcasts.
         checked: time of the attempt, UTC.
-        status: `found`, or the fault.
-        reason: the reason if the episode was not found; otherwise None.
+        status: `found`, or the fault, which `reason` explains.
         via: the directory that gave the address of the audio, `lookup` or `feed`.
         title: the title in that directory, which is also the source of `guid` and `published`.
         enclosure: address of the audio without user, query and fragment, because these may contain secrets.
-        file: name of the file in the folder.
-        bytes: size of the file.
-        sha256: hash of the file.
         seconds: length of the audio according to the file's header or packets.
         container: name of the container, as in `podeval.audio.container`.
     """
@@ -111,7 +102,7 @@ def fetch_episodes(
     into: Path,
     web: Web,
     *,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = 1 << 30,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
     """Fetch episodes one after the other; existing files are not changed.
@@ -120,7 +111,7 @@ def fetch_episodes(
         episodes: the episodes, by topic.
         into: the folder; it is created if it does not exist.
         web: the web client.
-        most_bytes: maximum size of an episode; larger ones are refused.
+        most_bytes: maximum size of an episode; larger ones are refused. Three hours at 320 kbit/s take 432 MB.
         tell: function that receives the progress, line by line.
 
     Returns:

@@ -22,11 +22,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, create_engine, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput, StoreUnusable
+from podeval.errors import BadInput, StoreUnusable, describe_validation_error
 from podeval.files import DiskFull, explain_write_errors, hash_file, resolve_inside
 from podeval.operations import backup
 from podeval.operations.backup import DATABASE, MANIFEST, RUNS, SECRET, SOUNDS, Manifest
@@ -36,8 +37,6 @@ from podeval.store.migrate import create_tables
 from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
-
-_LARGEST_MANIFEST = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -113,12 +112,9 @@ def restore(
 
 
 def _unpack(path: Path, folder: Path, existing: set[str]) -> Manifest:
-    """Unpack a backup below an empty folder, and compare every file with the manifest.
+    """Unpack a backup into an empty folder, and compare every file with the manifest.
 
-    Args:
-        path: path of the backup.
-        folder: the empty folder.
-        existing: names in the folder of runs that the backup must not contain.
+    The backup must not contain runs that exist already.
     """
     try:
         with tarfile.open(path) as tar:
@@ -140,11 +136,11 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> Manifest:
             for member in members:
                 with explain_write_errors(folder / member.name):
                     tar.extract(member, folder, set_attrs=False, filter="data")
-        with (folder / MANIFEST).open("rb") as file:
-            manifest = Manifest.model_validate_json(file.read(_LARGEST_MANIFEST))
+        manifest = Manifest.model_validate_json((folder / MANIFEST).read_bytes())
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
+        reason = describe_validation_error(error) if isinstance(error, ValidationError) else error
         raise BadInput(
-            f"{path} cannot be read as a backup: it, or its manifest, is damaged or missing ({error}); use another"
+            f"{path} cannot be read as a backup: it, or its manifest, is damaged or missing ({reason}); use another"
         ) from None
     if wrong := sorted((manifest.files.keys() | {MANIFEST}) ^ names):
         raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
