@@ -29,6 +29,7 @@ from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database, find_damage
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, Vote
+from podeval.submissions import moderation
 from tests.fakes.command import refuse_command, run_command
 from tests.fakes.databases import ON_SQLITE, Make
 from tests.survival.test_retention import a_run
@@ -172,6 +173,24 @@ def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
         assert acknowledged <= kept, "what was acknowledged before the backup is in it"
         assert kept <= before | set(told)
     assert votes(database_place) == before | set(told), "and none was kept from voting"
+
+
+@ON_SQLITE
+def test_a_takedown_during_a_backup_is_noted_next_to_it(
+    small_arena: Make, database_place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, runs, backup = small_arena(), tmp_path / "runs", tmp_path / "backup.tar"
+    a_run(runs, "echo", "")
+    decision = moderation.TakenDown("s", "stolen", "ada", small.clock.now)
+    copy = backups.copy_database
+
+    def copy_and_take_down(*places: Any) -> dict[str, int]:
+        moderation._note_beside_backups(decision, runs, print)
+        return copy(*places)
+
+    monkeypatch.setattr(backups, "copy_database", copy_and_take_down)
+    backups.make_backup(backup, database_place, runs)
+    assert moderation._read_beside(backup) == [decision]
 
 
 @ON_SQLITE

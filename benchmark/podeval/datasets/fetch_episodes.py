@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -103,7 +103,6 @@ def fetch_episodes(
     web: Web,
     *,
     most_bytes: int = 1 << 30,
-    tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
     """Fetch episodes one after the other; existing files are not changed.
 
@@ -112,7 +111,6 @@ def fetch_episodes(
         into: the folder; it is created if it does not exist.
         web: the web client.
         most_bytes: maximum size of an episode; larger ones are refused. Three hours at 320 kbit/s take 432 MB.
-        tell: function that receives the progress, line by line.
 
     Returns:
         The attempt for each episode, in order.
@@ -131,7 +129,6 @@ def fetch_episodes(
             if attempt is None or path is None or not path.is_file() or path.stat().st_size != attempt.bytes:
                 attempt = _fetch(topic, episode, into, web, most_bytes)
                 append_line(into / RECORD, asdict(attempt))
-                tell(f"{topic}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
             attempts.append(attempt)
         progress.report("episodes", len(episodes), len(episodes))
     return attempts

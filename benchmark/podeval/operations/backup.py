@@ -121,8 +121,8 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
                 _LOG.warning("no later takedown will be noted next to %s: %s", target, error)
         with explain_write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            # Use a folder that nobody else can read and that is removed completely.
-            with tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
+            # Use a folder that nobody else can read, that is removed completely, and that takedowns recognise.
+            with tempfile.TemporaryDirectory(".partial", f".{target.name}.", target.absolute().parent) as folder:
                 manifest = _write(Path(folder, target.name), database, runs.resolve(), secret)
                 Path(folder, target.name).replace(target)
             sync_folder(target.parent)
