@@ -157,12 +157,7 @@ def ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) 
 
 
 def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
-    """Find the episode among the items of a feed.
-
-    Raises:
-        BadFeed: the feed cannot be read.
-        Gone: the feed does not list the episode, or lists it without audio.
-    """
+    """Find the episode among the items of a feed."""
     items = parse_feed(content)
     by_title = [item for item in items if title and keep_letters(item.title) == keep_letters(title)]
     matches = [item for item in items if guid and item.guid == guid][:1] or by_title

@@ -199,11 +199,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
 
 
 def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_bytes: int) -> dict[str, Any]:
-    """Download one file of audio, check it, move it into place, and return its facts.
-
-    Raises:
-        BadInput: the file cannot be downloaded; `BadAudio` if it is not a complete audio file.
-    """
+    """Download one file of audio, check it, move it into place, and return its facts."""
     # The address determines the name, so a download never resumes from a part of another file.
     address = strip_secrets(url)
     part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]
