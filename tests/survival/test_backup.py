@@ -460,6 +460,25 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
 
 
 @ON_SQLITE
+def test_a_damaged_database_is_not_replaced_unread(small_arena: Make, database_place: str, tmp_path: Path) -> None:
+    """Who asked to be forgotten, and what was taken down, would be lost with it."""
+    small_arena().vote("alice", id="of-alice-1")
+    backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
+    before = damaged.read_bytes()
+    with pytest.raises(StoreUnusable, match=r"takedowns cannot be read .* move it away and restore again"):
+        restore(tmp_path / "backup.tar", damaged, tmp_path / "runs", force=True)
+    assert damaged.read_bytes() == before
+    damaged.rename(tmp_path / "aside.db")
+    Path(f"{damaged}-wal").write_bytes(b"of the damaged database")
+    done = restore(tmp_path / "backup.tar", damaged, tmp_path / "runs", force=True)
+    assert done.kept
+    assert [path.name for path in done.kept.iterdir()] == ["damaged.db-wal"]
+    assert votes(damaged) == {"of-alice-1"}
+
+
+@ON_SQLITE
 def test_a_database_is_restored_onto_another_disk_than_the_runs(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:

@@ -269,9 +269,10 @@ def _move_in(unpacked: Path, file: Path | None, runs: Path) -> tuple[Path | None
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.move(new, near)
-                if target.exists():
+                # A log that a damaged database left behind would be applied to the new one.
+                for old in filter(Path.exists, (target, Path(f"{target}-wal"), Path(f"{target}-shm"))):
                     kept.mkdir(exist_ok=True)
-                    shutil.move(target, kept / target.name)
+                    shutil.move(old, kept / old.name)
             except OSError:
                 near.unlink(missing_ok=True)
                 raise
