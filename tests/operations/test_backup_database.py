@@ -10,8 +10,7 @@ from sqlalchemy import select, text
 
 from podeval.errors import StoreUnusable
 from podeval.files import DiskFull
-from podeval.operations.backup import make_backup
-from podeval.operations.backup_database import copy_database, list_tables
+from podeval.operations.backup import copy_database, list_tables, make_backup
 from podeval.operations.restore import restore
 from podeval.store.database import Database
 from podeval.store.operator_settings import OperatorAction, OperatorSetting
@@ -97,7 +96,7 @@ def test_values_that_a_kind_of_database_could_change_are_unchanged(
     before = read_rows(database_place)
     assert len([name for name, rows in before.items() if rows]) == 10
     assert MOMENT.astimezone(UTC).isoformat() == "2026-03-28T21:00:00.123457+00:00"
-    make_backup(tmp_path / "backup.tar", database_place, None, with_audio=False)
+    make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
     restored = server_place if target == "server" else str(tmp_path / "restored.db")
     restore(tmp_path / "backup.tar", restored, tmp_path / "runs")
     after = read_rows(restored)
@@ -118,7 +117,7 @@ def test_a_server_with_tables_of_another_version_is_refused(database_place: str,
         with engine.begin() as connection:
             connection.execute(text(f"UPDATE alembic_version SET version_num = '{version}'"))
         with pytest.raises(StoreUnusable, match=says):
-            make_backup(tmp_path / "backup.tar", database_place, None)
+            make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
     assert not (tmp_path / "backup.tar").exists()
 
 
@@ -130,7 +129,7 @@ def test_a_row_that_a_server_refuses_changes_nothing(database_place: str, server
     fill(database_place)
     with Database(database_place) as database, database.writing() as session:
         session.add(Flag(id="f", vote="v1", kind="signal", detail="a \x00", made_by="m", made_at=MOMENT))
-    make_backup(tmp_path / "backup.tar", database_place, None)
+    make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
     with pytest.raises(StoreUnusable, match=r"do not fit the tables of .* NUL .*nothing was changed"):
         restore(tmp_path / "backup.tar", server_place, tmp_path / "runs", force=True)
     assert read_rows(server_place) == before
@@ -157,5 +156,5 @@ def test_a_server_that_finds_no_room_on_the_disk_leaves_nothing(database_place: 
     target = tmp_path / "backups" / "backup.tar"
     target.parent.mkdir()
     with no_file_larger_than(3_000_000), pytest.raises(DiskFull, match="the disk is full, so "):
-        make_backup(target, database_place, None)
+        make_backup(target, database_place, tmp_path / "none")
     assert list(target.parent.iterdir()) == []

@@ -24,12 +24,12 @@ from podeval.errors import BadInput, StoreUnusable
 from podeval.files import DiskFull
 from podeval.metrics.score import Score
 from podeval.operations import backup as backups
-from podeval.operations.backup_database import list_tables
 from podeval.operations.restore import restore
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database, find_damage
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, Vote
+from podeval.submissions import moderation
 from tests.fakes.command import refuse_command, run_command
 from tests.fakes.databases import ON_SQLITE, Make
 from tests.survival.test_retention import a_run
@@ -58,7 +58,7 @@ def everything(place: str | Path, without: str = "audio") -> dict[str, list[tupl
 def test_every_table_of_the_migrations_is_backed_up(database_place: str) -> None:
     with Database(database_place) as database:
         there = set(inspect(database.engine).get_table_names()) - {"alembic_version"}
-    assert there == {table.name for table in list_tables()}
+    assert there == {table.name for table in backups.list_tables()}
 
 
 @pytest.mark.parametrize("name", ["backup.tar", "backup.tar.gz", "backup.tgz"])
@@ -75,11 +75,9 @@ def test_a_file_of_sqlite_with_its_runs_goes_into_a_backup_and_back(
     secret = b"s" * 32
     Path(f"{database_place}.secret").write_bytes(secret)
     made = backups.make_backup(tmp_path / name, database_place, runs, with_secret=True)
-    assert (made.rows["votes"], made.runs, made.secret, made.audio) == (6, 1, True, True)
-    assert backups.verify(tmp_path / name) == made
+    assert made.describe() == "6 votes, 0 submissions, 1 runs"
 
-    done = restore(tmp_path / name, restored / "podeval.db", restored)
-    assert done.rows["votes"] == 6
+    restore(tmp_path / name, restored / "podeval.db", restored)
     assert everything(restored / "podeval.db") == everything(database_place)
     for path in sorted((runs / "real_pod").rglob("*")):
         if path.is_file() and not path.name.startswith("."):
@@ -114,11 +112,10 @@ def test_either_kind_of_database_goes_back_into_a_server(
     with small.database.writing() as session:
         for output in session.scalars(select(ArenaOutput)):
             output.audio = str(runs / output.audio.lstrip("/"))
-    made = backups.make_backup(backup, database_place, runs)
-    assert backups.verify(backup) == made
-    done = restore(backup, server_place, runs)
+    backups.make_backup(backup, database_place, runs)
+    restore(backup, server_place, runs)
     assert everything(server_place) == everything(database_place)
-    assert done.rows["votes"] == 14
+    assert len(votes(server_place)) == 14
     again = small_arena(server_place, systems=0)
     again.clock.on(86_400)
     assert again.vote("another", id="after-the-restore").number == 15, "numbers go on"
@@ -132,23 +129,13 @@ def test_either_kind_of_database_goes_back_into_a_server(
         assert not [name for name in inspect(database.engine).get_schema_names() if name.startswith("podeval_")]
 
 
-@pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)
-def test_a_server_goes_into_a_file(small_arena: Make, database_place: str, tmp_path: Path) -> None:
-    small = small_arena(gold_share=0.0)
-    small.vote("somebody", comment="理由")
-    made = backups.make_backup(tmp_path / "backup.tar", database_place, None)
-    assert (made.database, made.rows["votes"]) == ("postgresql", 1)
-    restore(tmp_path / "backup.tar", tmp_path / "new.db", tmp_path / "runs")
-    assert votes(tmp_path / "new.db") == votes(database_place)
-
-
 def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
     small_arena: Make, database_place: str, server_place: str, tmp_path: Path
 ) -> None:
     small = small_arena(systems=12, items=4, most_an_hour=10_000, gold_share=0.0)
     for number in range(5):
         small.vote(f"before{number}", id=f"before-{number:04}")
-    before, told, stop = set(), [], threading.Event()
+    told, stop = [], threading.Event()
     before = {f"before-{number:04}" for number in range(5)}
 
     def go_on() -> None:
@@ -163,7 +150,7 @@ def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
             assert voter.is_alive()
         acknowledged = before | set(told)
         for number in range(3):
-            backups.make_backup(tmp_path / f"backup{number}.tar", database_place, None)
+            backups.make_backup(tmp_path / f"backup{number}.tar", database_place, tmp_path / "none")
         while len(told) < len(acknowledged):
             assert voter.is_alive()
     finally:
@@ -176,6 +163,24 @@ def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
         assert acknowledged <= kept, "what was acknowledged before the backup is in it"
         assert kept <= before | set(told)
     assert votes(database_place) == before | set(told), "and none was kept from voting"
+
+
+@ON_SQLITE
+def test_a_takedown_during_a_backup_is_noted_next_to_it(
+    small_arena: Make, database_place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, runs, backup = small_arena(), tmp_path / "runs", tmp_path / "backup.tar"
+    a_run(runs, "echo", "")
+    decision = moderation.TakenDown("s", "stolen", "ada", small.clock.now)
+    copy = backups.copy_database
+
+    def copy_and_take_down(*places: Any) -> dict[str, int]:
+        moderation._note_beside_backups(decision, runs, print)
+        return copy(*places)
+
+    monkeypatch.setattr(backups, "copy_database", copy_and_take_down)
+    backups.make_backup(backup, database_place, runs)
+    assert moderation._read_beside(backup) == [decision]
 
 
 @ON_SQLITE
@@ -221,7 +226,7 @@ def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
 
 @ON_SQLITE
 def test_recordings_of_the_arena_play_where_they_are_restored(
-    small_arena: Make, database_place: str, tmp_path: Path
+    small_arena: Make, database_place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     small = small_arena(systems=2, items=1)
     runs, outside = tmp_path / "runs", tmp_path / "recordings" / "of s1.wav"
@@ -232,8 +237,8 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
         for output, path in zip(session.scalars(select(ArenaOutput)), (inside, outside), strict=True):
             output.audio = str(path)
         session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": str(tmp_path / "gone.wav")}]
-    made = backups.make_backup(tmp_path / "backup.tar", database_place, runs)
-    assert made.absent == [str(tmp_path / "gone.wav")]
+    backups.make_backup(tmp_path / "backup.tar", database_place, runs)
+    assert f"no longer exists and so is not in the backup: {tmp_path / 'gone.wav'}" in caplog.text
     shutil.rmtree(outside.parent)
     there = tmp_path / "there"
     restore(tmp_path / "backup.tar", there / "podeval.db", there)
@@ -248,20 +253,6 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
     backups.make_backup(tmp_path / "again.tar", there / "podeval.db", there)
     restore(tmp_path / "again.tar", there / "podeval.db", there, force=True)
     assert len(list((there / "sounds").iterdir())) == 2, "a second restore keeps those of the first"
-
-
-@ON_SQLITE
-def test_a_backup_without_recordings_says_so_and_holds_the_rest(
-    small_arena: Make, database_place: str, tmp_path: Path
-) -> None:
-    small_arena()
-    a_run(tmp_path / "runs", "echo", "")
-    made = backups.make_backup(tmp_path / "small.tar.gz", database_place, tmp_path / "runs", with_audio=False)
-    assert not made.audio
-    with tarfile.open(tmp_path / "small.tar.gz") as archive:
-        names = archive.getnames()
-    assert "runs/real_pod/tiny/echo/outputs/i0.json" in names
-    assert not [name for name in names if name.endswith((".flac", ".wav"))]
 
 
 def pack(folder: Path, path: Path) -> None:
@@ -281,9 +272,8 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     backups.make_backup(whole, database_place, tmp_path / "runs")
 
     def refused(path: Path, says: str) -> None:
-        for attempt in (backups.verify, lambda path: restore(path, tmp_path / "new.db", tmp_path / "new-runs")):
-            with pytest.raises(BadInput, match=says):
-                attempt(path)
+        with pytest.raises(BadInput, match=says):
+            restore(path, tmp_path / "new.db", tmp_path / "new-runs")
         assert not (tmp_path / "new.db").exists()
         assert not list((tmp_path / "new-runs").glob("*"))
 
@@ -296,15 +286,15 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     shutil.unpack_archive(whole, unpacked)
     manifest = json.loads((unpacked / "manifest.json").read_text())
     pack(unpacked, tmp_path / "again.tar")
-    assert backups.verify(tmp_path / "again.tar") == backups.verify(whole)
+    restore(tmp_path / "again.tar", tmp_path / "again.db", tmp_path / "again-runs")
     manifest["files"]["../../escaped"] = next(iter(manifest["files"].values()))
     for number, (change, says) in enumerate((
         (lambda place: (place / "runs/real_pod/tiny/echo/outputs/i1.flac").unlink(), r"differ in .*i1\.flac"),
-        (lambda place: (place / "more").write_text("x"), "differ in more"),
+        (lambda place: (place / "runs/more").write_text("x"), "differ in runs/more"),
         (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite has changed"),
         (lambda place: (place / "manifest.json").unlink(), "missing"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
-        (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "points outside"),
+        (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "differ in .*escaped"),
     )):  # fmt: skip
         copy = Path(shutil.copytree(unpacked, tmp_path / f"copy{number}"))
         change(copy)
@@ -391,8 +381,8 @@ def test_no_row_of_a_restored_database_names_a_file_outside(
                 state="queued", **moment,
             )
         )  # fmt: skip
-    backups.make_backup(tmp_path / "backup.tar", database_place, None, with_audio=False)
-    rewrite(tmp_path / "backup.tar", tmp_path / "hostile.tar", "", runs="/old/runs")
+    backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
+    rewrite(tmp_path / "backup.tar", tmp_path / "hostile.tar", "", runs="/old/runs", sounds={})
     there = tmp_path / "there"
     restore(tmp_path / "hostile.tar", there / "podeval.db", there)
     with Database(there / "podeval.db") as database, database.reading() as session:
@@ -401,9 +391,11 @@ def test_no_row_of_a_restored_database_names_a_file_outside(
         assert documents.count(f'"audio": "{there.resolve()}/sounds/absent"') == 3
         assert '"audio": "https://example.org/a.wav"' in documents
         assert session.get_one(SubmissionRow, "s").place == ""
-    rewrite(tmp_path / "backup.tar", tmp_path / "sounds.tar", "", sounds={"/etc/hostname": "../../../../x.wav"})
-    with pytest.raises(BadInput, match="list every recording that the database names"):
-        restore(tmp_path / "sounds.tar", there / "podeval.db", there, force=True)
+    for number, name in enumerate(("../../../../x.wav", "/etc/hostname", "runs/../../x.wav", "runs//etc/hostname")):
+        rewrite(tmp_path / "backup.tar", tmp_path / f"sounds{number}.tar", "", sounds={"/etc/hostname": name})
+        restore(tmp_path / f"sounds{number}.tar", there / "podeval.db", there, force=True)
+        with Database(there / "podeval.db") as database:
+            assert set(database.list_rows(select(ArenaOutput.audio))) == {""}
 
 
 @ON_SQLITE
@@ -421,7 +413,7 @@ def test_a_database_with_other_than_the_tables_of_its_version_is_refused(
     small_arena: Make, database_place: str, tmp_path: Path, sql: str
 ) -> None:
     small_arena()
-    backups.make_backup(tmp_path / "backup.tar", database_place, None)
+    backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
     rewrite(tmp_path / "backup.tar", tmp_path / "same.tar", "ANALYZE")
     restore(tmp_path / "same.tar", tmp_path / "same.db", tmp_path / "runs")
     rewrite(tmp_path / "backup.tar", tmp_path / "hostile.tar", sql)
@@ -452,8 +444,26 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     done = restore(tmp_path / "backup.tar", database_place, runs, force=True)
     assert votes(database_place) == {"of-bob-0001"}, "who asked to be forgotten since stays forgotten"
     assert done.forgotten == 1
-    assert votes(done.kept[0]) == {"of-bob-0001", "of-carol-01"}
-    assert (done.kept[1] / "real_pod" / "tiny" / "echo" / "run.json").is_file()
+    assert done.kept
+    assert votes(done.kept / Path(database_place).name) == {"of-bob-0001", "of-carol-01"}
+    assert (done.kept / "real_pod" / "tiny" / "echo" / "run.json").is_file()
+
+
+@ON_SQLITE
+def test_a_damaged_database_is_not_replaced_unread(small_arena: Make, database_place: str, tmp_path: Path) -> None:
+    """Who asked to be forgotten, and what was taken down, would be lost with it."""
+    small_arena().vote("alice", id="of-alice-1")
+    backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
+    with pytest.raises(StoreUnusable, match=r"takedowns cannot be read .* move it away and restore again"):
+        restore(tmp_path / "backup.tar", damaged, tmp_path / "runs", force=True)
+    assert damaged.stat().st_size == 5016
+    damaged.rename(tmp_path / "aside.db")
+    Path(f"{damaged}-wal").write_bytes(b"of the damaged database")
+    restore(tmp_path / "backup.tar", damaged, tmp_path / "runs", force=True)
+    assert [path.name for path in (tmp_path / "runs").glob(".before-restore-*/*")] == ["damaged.db-wal"]
+    assert votes(damaged) == {"of-alice-1"}
 
 
 @ON_SQLITE
@@ -461,7 +471,7 @@ def test_a_database_is_restored_onto_another_disk_than_the_runs(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
     small_arena().vote("alice", id="of-alice-1")
-    backups.make_backup(tmp_path / "backup.tar", database_place, None)
+    backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         if os.stat(memory).st_dev == tmp_path.stat().st_dev:
             pytest.skip("one disk alone")
@@ -469,7 +479,8 @@ def test_a_database_is_restored_onto_another_disk_than_the_runs(
         for force in (False, True):
             restore(tmp_path / "backup.tar", target, tmp_path / "runs", force=force)
             assert votes(target) == {"of-alice-1"}
-        assert sorted(path.name.partition(".before")[0] for path in Path(memory).iterdir()) == ["podeval.db"] * 2
+        assert [path.name for path in Path(memory).iterdir()] == ["podeval.db"]
+    assert len(list((tmp_path / "runs").glob(".before-restore-*/podeval.db"))) == 1
 
 
 @ON_SQLITE
@@ -481,10 +492,11 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(database_place: str
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO systems VALUES ('s', 'S', 'system', 1, '2026-01-01 00:00:00')"))
     engine.dispose()
-    made = backups.make_backup(tmp_path / "old.tar", database_place, None)
+    made = backups.make_backup(tmp_path / "old.tar", database_place, tmp_path / "none")
     assert "submissions" not in made.rows
-    done = restore(tmp_path / "old.tar", tmp_path / "new.db", tmp_path / "runs")
-    assert (done.rows["systems"], done.rows["submissions"]) == (1, 0)
+    restore(tmp_path / "old.tar", tmp_path / "new.db", tmp_path / "runs")
+    rows = everything(tmp_path / "new.db")
+    assert (len(rows["systems"]), rows["submissions"]) == (1, [])
     with Database(tmp_path / "new.db", migrate=False) as database:
         assert find_damage(database) is None
 
@@ -522,17 +534,17 @@ def no_file_larger_than(most: int) -> Iterator[None]:
 
 def test_wrong_places_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no database"):
-        backups.make_backup(tmp_path / "b.tar", tmp_path / "none.db", None)
+        backups.make_backup(tmp_path / "b.tar", tmp_path / "none.db", tmp_path / "none")
     (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
     with pytest.raises(StoreUnusable, match="podeval arena status"):
-        backups.make_backup(tmp_path / "b.tar", tmp_path / "broken.db", None)
+        backups.make_backup(tmp_path / "b.tar", tmp_path / "broken.db", tmp_path / "none")
     (tmp_path / "full.tgz").touch()
     with pytest.raises(BadInput, match="a different name"):
-        backups.make_backup(tmp_path / "full.tgz", tmp_path / "broken.db", None)
+        backups.make_backup(tmp_path / "full.tgz", tmp_path / "broken.db", tmp_path / "none")
     with pytest.raises(BadInput, match=r"does not end in \.tar or \.tar\.gz or \.tgz"):
-        backups.make_backup(tmp_path / "folder", tmp_path / "broken.db", None)
+        backups.make_backup(tmp_path / "folder", tmp_path / "broken.db", tmp_path / "none")
     with pytest.raises(BadInput, match="cannot be read as a backup"):
-        backups.verify(tmp_path / "nowhere")
+        restore(tmp_path / "nowhere", tmp_path / "new.db", tmp_path / "runs")
     assert not (tmp_path / "b.tar").exists()
 
 
@@ -542,10 +554,8 @@ def test_the_command_line_backs_up_checks_and_restores(empty_store: Path, tmp_pa
     shutil.copy(empty_store, runs / "podeval.db")
     place, other, server = tmp_path / "b.tar", tmp_path / "other", {"DATABASE_URL": ""}
     told = run_command("backup", place, "--runs", runs, **server)
-    assert "0 votes, 0 submissions, 1 runs with recordings" in told
+    assert "0 votes, 0 submissions, 1 runs" in told
     assert "The secret is not in the backup" in told
-    assert "is whole" in run_command("backup", place, "--verify", **server)
-    assert json.loads(run_command("backup", place, "--verify", "--json", **server))["runs"] == 1
     assert "restored to" in run_command("restore", place, "--runs", other, **server)
     assert "already" in refuse_command("restore", place, "--runs", other, **server)
     with sqlite3.connect(other / "podeval.db") as opened:

@@ -77,10 +77,6 @@ def test_the_oldest_finished_runs_lose_their_audio_until_the_rest_fits(runs: Pat
     assert before == {path: path.read_bytes() for path in before}, "results, plan and summary are as they were"
     output = folders["old"].output("i2")
     assert (output.audio_removed, output.duration) == ("2026-11-22", 0.5)
-    log = [json.loads(line) for line in (runs / "retention.jsonl").read_text().splitlines()]
-    assert [(line["run"], line["items"]) for line in log] == [
-        (f"real_pod/tiny/{name}", ["i0", "i1", "i2", "i3"]) for name in ("old", "middle")
-    ]
     assert retention.keep_to_budget(runs, 3 * one - 10).removed == {}
 
 

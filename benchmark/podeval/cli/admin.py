@@ -6,16 +6,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, open_database, require_database, resolve_database
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput, PodevalError
-
-if TYPE_CHECKING:
-    from podeval.operations.backup import Backup
 
 admin = typer.Typer(
     help="Operator commands: takedowns, the log of decisions, a new secret. All other decisions are made on the site's "
@@ -95,44 +92,33 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
 
 # `podeval backup`, `restore` and `retention`, which protect data and free disk space.
 
-BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
-
 
 def backup(
-    target: BackupPlace,
+    target: Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    verify: Annotated[bool, typer.Option("--verify", help="only check an existing backup")] = False,
     with_secret: Annotated[
         bool,
         typer.Option("--with-secret", help="include the secret of the pseudonyms; keep such a backup secret"),
     ] = False,
-    without_audio: Annotated[
-        bool, typer.Option("--without-audio", help="leave out recordings; keep judgements, submissions and results")
-    ] = False,
-    as_json: AsJson = False,
 ) -> None:
-    """Back up the database, the runs and the arena's recordings while the site runs, or check a backup.
+    """Back up the database, the runs and the arena's recordings while the site runs.
+
+    To check a backup, restore it into an empty folder.
 
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
-    from podeval.operations import backup as backups
+    from podeval.operations.backup import make_backup
     from podeval.store import operator_settings
     from podeval.store.database import Database
 
-    if verify:
-        _print(target, backups.verify(target), as_json, "is whole")
-        return
-    existing_runs = runs if runs.is_dir() or database == "" else None
-    made_backup = backups.make_backup(
-        target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
-    )
+    location = resolve_database(database, runs)
+    made = make_backup(target, location, runs, with_secret=with_secret)
     # Even if this cannot be recorded, for example because the disk is full, the backup exists.
-    with contextlib.suppress(PodevalError), Database(resolve_database(database, runs), migrate=False) as source:
+    with contextlib.suppress(PodevalError), Database(location, migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
-    _print(target, made_backup, as_json, "is made")
-    for path in made_backup.absent:
-        say(f"a recording of the arena no longer exists and so is not in the backup: {path}")
+    size = sum(file.bytes for file in made.files.values()) / 1e6
+    print(f"{target} is made: {made.describe()}; {len(made.files)} files, {size:.1f} MB, of {made.made_at}")
     if with_secret:
         say("The backup contains the secret: anyone who has it can tell which pseudonym is whose. Keep it like a key.")
     else:
@@ -165,15 +151,14 @@ def restore(
     target = resolve_database(database, runs)
     repeat = partial(repeat_takedowns, backup=source)
     done = put_back(source, target, runs, force=force, read_decisions=list_takedowns, settle=repeat)
-    votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
-    print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
+    print(f"restored to {done.backup.made_at}: {done.backup.describe()}")
     if done.forgotten:
         say(f"{done.forgotten} people had asked to be forgotten since, and still are")
     if done.settled:
         build(runs)
         say(f"left out because it was taken down: the content of {', '.join(done.settled)}")
-    for path in done.kept:
-        say(f"the replaced files are kept in {path}")
+    if done.kept:
+        say(f"the replaced files are kept in {done.kept}")
     with open_database(target) as opened, opened.reading() as session:
         lost = explain_loss(session, opened, read_secret(opened.url))
     if lost:
@@ -235,15 +220,3 @@ def retention(
     for name, reason in done.kept.items():
         print(f"{name} keeps recordings: {reason}")
     print(f"{'then ' if dry_run and done.removed else ''}{done.describe()}")
-
-
-def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:
-    if as_json:
-        emit({"backup": str(path), **asdict(contents)})
-        return
-    votes, submissions = contents.rows.get("votes", 0), contents.rows.get("submissions", 0)
-    audio = "with" if contents.audio else "without"
-    print(
-        f"{path} {outcome}: {votes} votes, {submissions} submissions, {contents.runs} runs {audio} recordings, "
-        f"{contents.uploads} uploads; {contents.files} files, {contents.bytes / 1e6:.1f} MB, of {contents.made_at}"
-    )

@@ -316,7 +316,7 @@ def fetch(
     episodes = select_episodes(name, topic or ())
     to = into or Path(f"{name}_episodes")
     with show_progress(name):
-        attempts = fetch_episodes(episodes, to, make_web(), most_bytes=(most_megabytes or 1024) << 20, tell=say)
+        attempts = fetch_episodes(episodes, to, make_web(), most_bytes=(most_megabytes or 1024) << 20)
     if as_json:
         for one in attempts:
             emit(one)

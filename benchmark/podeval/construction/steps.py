@@ -8,7 +8,6 @@ annotations describe each setting and its values.
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -137,7 +136,7 @@ def run_step(
         "accept_all": lambda: accept_all,
         "judging": lambda: client,
         "encode": lambda: make_encoder(profile),
-        "read": lambda: partial(make_web().read, scratch=workshop.folder / ".searching"),
+        "read": lambda: make_web().read,
     }
     arguments = {name: supply() for name, supply in supplies.items() if name in takes}
     try:

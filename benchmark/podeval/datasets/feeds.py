@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlencode
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from podeval.errors import BadInput
 from podeval.models.downloading import Gone
@@ -41,7 +41,7 @@ _DEEPEST = 64
 """Maximum depth of the elements of a feed."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
 _PIECE = 1 << 16
-_FACTS = ("enclosure", "title", "guid", "pubDate")
+_FACTS = ("title", "guid", "pubDate", "enclosure")
 
 
 class BadFeed(BadInput):
@@ -105,7 +105,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
     """
     target = EpisodeLink.parse(link)
     feed = guid = ""
-    answered = is_listed = False
+    answered = False
     for number in (target.show, target.episode):
         query = {"id": number, "entity": "podcastEpisode", "country": target.country, "limit": NEWEST}
         try:
@@ -119,14 +119,16 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
         answered = True
         feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
         if episode := next((one for one in results if one.get("trackId") == target.episode), None):
-            is_listed = True
-            guid = str(episode.get("episodeGuid") or "")
-            if url := episode.get("episodeUrl"):
-                names = (str(episode.get(key) or "") for key in ("trackName", "episodeGuid", "releaseDate"))
-                yield Enclosure(str(url), "lookup", *names)
+            keys = ("episodeUrl", "trackName", "episodeGuid", "releaseDate")
+            url, name, guid, date = (str(episode.get(key) or "") for key in keys)
+            if url:
+                yield Enclosure(url, "lookup", name, guid, date)
             break
-    if answered and not is_listed:
-        yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
+    else:
+        if answered:
+            yield Gone(
+                f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}"
+            )
     if feed:
         try:
             yield _find_in_feed(read(feed, FEED_BYTES), guid, title)
@@ -155,12 +157,7 @@ def ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) 
 
 
 def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
-    """Find the episode among the items of a feed.
-
-    Raises:
-        BadFeed: the feed cannot be read.
-        Gone: the feed does not list the episode, or lists it without audio.
-    """
+    """Find the episode among the items of a feed."""
     items = parse_feed(content)
     by_title = [item for item in items if title and keep_letters(item.title) == keep_letters(title)]
     matches = [item for item in items if guid and item.guid == guid][:1] or by_title
@@ -185,15 +182,15 @@ def parse_feed(content: bytes) -> list[Enclosure]:
 
     if len(content) > FEED_BYTES:
         raise BadFeed(f"the feed is {len(content) / 1e6:.0f} MB long, but at most {FEED_BYTES / 1e6:.0f} MB are read")
-    reader = _ItemReader()
+    builder = _ItemBuilder()
     try:
-        parser = DefusedXMLParser(target=reader)
+        parser = DefusedXMLParser(target=builder)
         for start in range(0, len(content), _PIECE):
             parser.feed(content[start : start + _PIECE])
             # The parser buffers an incomplete tag until it ends.
             if start - parser.parser.CurrentByteIndex > _LONGEST_TAG:
                 raise BadFeed(f"the feed has a tag of more than {_LONGEST_TAG} bytes")
-        parser.close()
+        root = parser.close()
     except ParseError as error:
         # Items without audio may be fragments of a page that is not a feed.
         items = _repair(content)
@@ -204,53 +201,42 @@ def parse_feed(content: bytes) -> list[Enclosure]:
         raise BadFeed(f"the feed uses XML that is not supported ({type(error).__name__})") from None
     except (ValueError, LookupError) as error:
         raise BadFeed(f"the feed states an encoding that is not supported ({error})") from None
-    if reader.root != "rss":
-        raise BadFeed(f"the feed is not RSS but <{reader.root}>")
-    return reader.items
+    if root.tag != "rss":
+        raise BadFeed(f"the feed is not RSS but <{root.tag}>")
+    return builder.items
 
 
-class _ItemReader:
-    """A target for an XML parser that keeps only the RSS items of a feed."""
+class _ItemBuilder(TreeBuilder):
+    """A builder of an XML tree that removes each element at its end, and keeps only the facts of the RSS items."""
 
     def __init__(self) -> None:
-        self.root = ""
+        super().__init__()
         self.items: list[Enclosure] = []
-        self._open: list[str] = []
+        self._open: list[Element] = []
         self._names: set[str] = set()
-        self._outside = 0
-        """Number of open elements around the text of an item; 0 between items."""
-        self._facts: dict[str, list[str]] = {}
-        """Texts of the item's elements, and the address of its enclosure; the first of each is used."""
-        self._text: list[str] | None = None
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle the start of an element."""
-        self.root = self.root or tag
+    def start(self, tag: str, attributes: dict[str, str]) -> Element:
         self._names.update((tag, *attributes))
         if len(self._open) >= _DEEPEST:
             raise BadFeed(f"the feed nests more than {_DEEPEST} elements inside each other")
         if len(self._names) > _MOST_NAMES or len(self.items) > _MOST_ITEMS:
             raise BadFeed(f"the feed has more than {_MOST_ITEMS} items, or {_MOST_NAMES} element names")
-        self._text = None
-        if self._outside and len(self._open) == self._outside + 1 and tag in _FACTS and tag not in self._facts:
-            self._text = self._facts[tag] = [attributes.get("url", "")] if tag == "enclosure" else []
-        elif tag == "item" and not self._outside:
-            self._outside, self._facts = len(self._open), {}
-        self._open.append(tag)
+        element = super().start(tag, attributes)
+        self._open.append(element)
+        return element
 
-    def data(self, text: str) -> None:
-        """Handle a piece of text; for a fact, only the part before its first child element."""
-        if self._text is not None and self._open[-1] != "enclosure":
-            self._text.append(text)
-
-    def end(self, tag: str) -> None:
-        """Handle the end of an element."""
+    def end(self, tag: str) -> Element:
+        element = super().end(tag)
         self._open.pop()
-        self._text = None
-        if self._outside and len(self._open) == self._outside:
-            url, *texts = ("".join(self._facts.get(name, ())).strip() for name in _FACTS)
-            self.items.append(Enclosure(url, "feed", *texts))
-            self._outside = 0
+        if tag == "item" and all(one.tag != "item" for one in self._open):
+            enclosure = element.find("enclosure")
+            texts = (element.findtext(name, "").strip() for name in _FACTS[:3])
+            self.items.append(Enclosure("" if enclosure is None else enclosure.get("url", "").strip(), "feed", *texts))
+        # Keep the first of each fact until its item ends; drop everything else.
+        for parent in self._open[-1:]:
+            if not (parent.tag == "item" and tag in _FACTS and parent.find(tag) is element):
+                parent.remove(element)
+        return element
 
 
 def _repair(content: bytes) -> list[Enclosure]:

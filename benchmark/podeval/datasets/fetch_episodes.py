@@ -6,9 +6,9 @@ each id, the last line is valid. Episodes belong to their producers and are not 
 
 import contextlib
 import hashlib
-import shutil
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -28,9 +28,6 @@ from podeval.sandbox.transcode import read_header_apart
 
 RECORD = "episodes.jsonl"
 
-MOST_BYTES = 1 << 30
-"""Maximum size of an episode in bytes; three hours at 320 kbit/s take 432 MB."""
-
 Status = Literal["found", "gone", "wrong type", "too large", "refused", "bad feed", "unreachable"]
 
 _SCRATCH = ".fetching"
@@ -49,17 +46,11 @@ class Attempt:
     """The outcome of one attempt to fetch an episode, which is one line of the record.
 
     Attributes:
-        id: podeval's id of the episode.
-        link: link in Apple Podcasts.
         checked: time of the attempt, UTC.
-        status: `found`, or the fault.
-        reason: the reason if the episode was not found; otherwise None.
+        status: `found`, or the fault, which `reason` explains.
         via: the directory that gave the address of the audio, `lookup` or `feed`.
         title: the title in that directory, which is also the source of `guid` and `published`.
         enclosure: address of the audio without user, query and fragment, because these may contain secrets.
-        file: name of the file in the folder.
-        bytes: size of the file.
-        sha256: hash of the file.
         seconds: length of the audio according to the file's header or packets.
         container: name of the container, as in `podeval.audio.container`.
     """
@@ -111,8 +102,7 @@ def fetch_episodes(
     into: Path,
     web: Web,
     *,
-    most_bytes: int = MOST_BYTES,
-    tell: Callable[[str], None] = lambda line: None,
+    most_bytes: int = 1 << 30,
 ) -> list[Attempt]:
     """Fetch episodes one after the other; existing files are not changed.
 
@@ -120,8 +110,7 @@ def fetch_episodes(
         episodes: the episodes, by topic.
         into: the folder; it is created if it does not exist.
         web: the web client.
-        most_bytes: maximum size of an episode; larger ones are refused.
-        tell: function that receives the progress, line by line.
+        most_bytes: maximum size of an episode; larger ones are refused. Three hours at 320 kbit/s take 432 MB.
 
     Returns:
         The attempt for each episode, in order.
@@ -135,10 +124,11 @@ def fetch_episodes(
         for number, (topic, episode) in enumerate(episodes.items()):
             progress.report("episodes", number, len(episodes))
             attempt = before.get(topic)
-            if attempt is None or not is_there(into, attempt):
+            # Fetch the episode again if its file is no longer there with its recorded size.
+            path = into / Path(attempt.file).name if attempt and attempt.file else None
+            if attempt is None or path is None or not path.is_file() or path.stat().st_size != attempt.bytes:
                 attempt = _fetch(topic, episode, into, web, most_bytes)
                 append_line(into / RECORD, asdict(attempt))
-                tell(f"{topic}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
             attempts.append(attempt)
         progress.report("episodes", len(episodes), len(episodes))
     return attempts
@@ -162,14 +152,6 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
     return attempts
 
 
-def is_there(folder: Path, attempt: Attempt) -> bool:
-    """Return whether an episode was found and its file still has the recorded size."""
-    if attempt.status != "found" or not attempt.file:
-        return False
-    path = folder / Path(attempt.file).name
-    return path.is_file() and path.stat().st_size == attempt.bytes
-
-
 def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     """Render the attempts as lines, one for each episode; the last line counts the episodes that were found or lost."""
     width = max((len(one.id) for one in attempts), default=0)
@@ -186,12 +168,10 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
     scratch = into / _SCRATCH / topic
     with explain_write_errors(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
-    checked = datetime.now(UTC).isoformat(timespec="seconds")
-    attempt = Attempt(topic, episode.link, checked, "unreachable")
+    attempt = Attempt(topic, episode.link, datetime.now(UTC).isoformat(timespec="seconds"), "unreachable")
     failures: list[tuple[Attempt, BadInput]] = []
     tried: set[str] = set()
-    read = partial(web.read, scratch=scratch / "document")
-    for enclosure in find_enclosures(episode.link, episode.title, read):
+    for enclosure in find_enclosures(episode.link, episode.title, web.read):
         if isinstance(enclosure, BadInput):
             failures.append((attempt, enclosure))
         elif enclosure.url not in tried:
@@ -200,32 +180,26 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
             at_address = replace(attempt, enclosure=strip_secrets(enclosure.url), **facts)
             try:
                 facts = _download(topic, enclosure.url, scratch, into, web, most_bytes)
+                result = replace(at_address, status="found", **facts)
+                break
             except BadInput as failure:
                 failures.append((at_address, failure))
-            else:
-                _clear(scratch)
-                return replace(at_address, status="found", **facts)
-    # The failure of a download is more informative than the failure of a lookup.
-    last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
-    status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
-    if status != "unreachable" or not any(scratch.iterdir()):
-        _clear(scratch)
-    return replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
-
-
-def _clear(scratch: Path) -> None:
-    """Remove an unfinished download, but keep those of other episodes."""
-    shutil.rmtree(scratch, ignore_errors=True)
+    else:
+        # The failure of a download is more informative than the failure of a lookup.
+        last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
+        status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
+        result = replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
+    # Keep only an unfinished download that the next call can resume.
+    if result.status != "unreachable":
+        for leftover in scratch.iterdir():
+            leftover.unlink()
     with contextlib.suppress(OSError):
-        scratch.parent.rmdir()
+        os.removedirs(scratch)
+    return result
 
 
 def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_bytes: int) -> dict[str, Any]:
-    """Download one file of audio, check it, move it into place, and return its facts.
-
-    Raises:
-        BadInput: the file cannot be downloaded; `BadAudio` if it is not a complete audio file.
-    """
+    """Download one file of audio, check it, move it into place, and return its facts."""
     # The address determines the name, so a download never resumes from a part of another file.
     address = strip_secrets(url)
     part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]

@@ -1,3 +1,3 @@
 """Operating a board: backup, restore and retention."""
 
-__all__ = ["backup", "backup_database", "restore", "retention"]
+__all__ = ["backup", "restore", "retention"]

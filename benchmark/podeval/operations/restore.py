@@ -1,37 +1,42 @@
 """Restore a database and a folder of runs from a backup: check and unpack it first, then move the files into place.
 
 Existing data is not touched until everything is unpacked and the restored tables are of this version. Replaced files
-are kept next to the new ones, with a timestamp in their names; replaced rows of a server are not kept.
+are kept in a folder next to the runs, with a timestamp in its name; replaced rows of a server are not kept.
+
+A backup may come from a stranger. Names, links, devices and sizes are checked before anything is unpacked, and nothing
+is written outside the target folders. The database must have exactly the schema of its version, because its triggers
+and views would run when votes arrive; the tables of a server are always created by the migrations.
 """
 
-import contextlib
 import filecmp
-import logging
+import os
+import re
 import secrets
 import shutil
-import sqlite3
+import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from pydantic import ValidationError
+from sqlalchemy import Connection, create_engine, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput, StoreUnusable
-from podeval.files import DiskFull, explain_write_errors, resolve_inside
-from podeval.operations.backup import DATABASE, RUNS, SECRET, SOUNDS, Backup, BackupReader
-from podeval.operations.backup_database import check_schema, count_rows, fill_server, list_tables, merge_log
+from podeval.errors import BadInput, StoreUnusable, describe_validation_error
+from podeval.files import DiskFull, explain_write_errors, hash_file, resolve_inside
+from podeval.operations import backup
+from podeval.operations.backup import DATABASE, MANIFEST, RUNS, SECRET, SOUNDS, Manifest
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, find_damage, parse_address
+from podeval.store.migrate import create_tables
 from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
-
-_LOG = logging.getLogger("podeval.operations")
 
 
 @dataclass(frozen=True)
@@ -40,19 +45,17 @@ class Restored:
 
     Attributes:
         backup: contents of the backup.
-        rows: number of rows in each table of the database.
         forgotten: number of people who asked to be forgotten after the backup was made; they stay forgotten.
         settled: the result of `settle`.
         secret: path of the restored secret of the service; None if the backup contains no secret.
-        kept: new paths of the replaced files.
+        kept: folder with the replaced files; None if nothing was replaced.
     """
 
-    backup: Backup
-    rows: dict[str, int]
+    backup: Manifest
     forgotten: int
     settled: list[str]
     secret: Path | None
-    kept: list[Path]
+    kept: Path | None
 
 
 def restore(
@@ -70,7 +73,7 @@ def restore(
         path: path of the backup.
         database: a SQLite file or the address of a database of any kind; it must not be in use.
         runs: the folder of runs; it is created if it does not exist.
-        force: replace existing data. Replaced files are kept under other names, but the replaced rows of a server are
+        force: replace existing data. Replaced files are kept in another folder, but the replaced rows of a server are
             not.
         read_decisions: function that reads decisions from the replaced database, if that can still be read.
         settle: function that receives the new database before it is moved into place, the unpacked runs, and the
@@ -81,76 +84,144 @@ def restore(
         StoreUnusable: the database is in use, or cannot be opened, or a server refuses a row.
         DiskFull: the disk is full; nothing was changed.
     """
-    url, moment = parse_address(database), f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    url = parse_address(database)
     file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     try:
-        with BackupReader(path) as reader:
-            names = {name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")}
-            if not force and (blocking := sorted(name for name in names if (runs / name).exists())):
-                raise BadInput(
-                    f"{runs} already contains {', '.join(blocking[:3])}; choose another folder with --runs, or "
-                    "replace them with --force (they are kept under another name)"
-                )
-            runs.mkdir(parents=True, exist_ok=True)
-            # Prepare everything in a separate folder, which nobody else can read.
-            with tempfile.TemporaryDirectory(prefix=".restoring-", dir=runs, ignore_cleanup_errors=True) as folder:
-                unpacked, new_runs = Path(folder), Path(folder, RUNS)
-                reader.unpack(unpacked)
-                new_runs.mkdir(exist_ok=True)
-                if (new_runs / UPLOADS).is_dir():
-                    (new_runs / UPLOADS).chmod(0o700)
-                erasures, decisions = _read_replaced(database, file, force, read_decisions)
-                check_schema(unpacked / DATABASE)
-                with Database(unpacked / DATABASE) as copy:
-                    if wrong := find_damage(copy):
-                        raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
-                    settled = settle(copy, new_runs, decisions)
-                    copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve(), new_runs))
-                    forgotten = copy.write(lambda session: _forget_again(session, erasures))
-                    if file is None:
-                        fill_server(copy, database)
-                rows = count_rows(unpacked / DATABASE)
-                secret, kept = _move_in(unpacked, file, runs, moment)
+        runs.mkdir(parents=True, exist_ok=True)
+        # Prepare everything in a separate folder, which nobody else can read.
+        with tempfile.TemporaryDirectory(prefix=".restoring-", dir=runs, ignore_cleanup_errors=True) as folder:
+            unpacked, new_runs = Path(folder), Path(folder, RUNS)
+            manifest = _unpack(path, unpacked, set() if force else {existing.name for existing in runs.iterdir()})
+            new_runs.mkdir(exist_ok=True)
+            if (new_runs / UPLOADS).is_dir():
+                (new_runs / UPLOADS).chmod(0o700)
+            erasures, decisions = _read_replaced(database, force, read_decisions)
+            _check_schema(unpacked / DATABASE)
+            with Database(unpacked / DATABASE) as copy:
+                if wrong := find_damage(copy):
+                    raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
+                settled = settle(copy, new_runs, decisions)
+                copy.write(lambda session: _point_into(session, manifest, runs.resolve(), new_runs))
+                forgotten = copy.write(lambda session: _forget_again(session, erasures))
+                if file is None:
+                    _fill_server(copy, database)
+            secret, kept = _move_in(unpacked, file, runs)
     except DiskFull as error:
         raise DiskFull("the disk is full; nothing was changed: free some space and restore again") from error
-    return Restored(reader.contents, rows, forgotten, settled, secret, kept)
+    return Restored(manifest, forgotten, settled, secret, kept)
+
+
+def _unpack(path: Path, folder: Path, existing: set[str]) -> Manifest:
+    """Unpack a backup into an empty folder, and compare every file with the manifest.
+
+    The backup must not contain runs that exist already.
+    """
+    try:
+        with tarfile.open(path) as tar:
+            members = tar.getmembers()
+            names = {member.name for member in members}
+            if len(names) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
+                raise BadInput(
+                    f"{path} contains links, devices, folders or a duplicate name, so it is not a backup; use another"
+                )
+            if outside := [name for name in names if not backup.is_of_backup(name)]:
+                raise BadInput(f"{path} contains {outside[0]!r}, which points outside a backup; use another")
+            if blocking := sorted(existing & {name.split("/")[1] for name in names if "/" in name}):
+                raise BadInput(
+                    f"the folder of runs already contains {', '.join(blocking[:3])}; choose another folder with "
+                    "--runs, or replace them with --force (they are kept under another name)"
+                )
+            if sum(member.size for member in members) > shutil.disk_usage(folder).free:
+                raise DiskFull(f"the disk is full: {folder} has no room for {path}")
+            for member in members:
+                with explain_write_errors(folder / member.name):
+                    tar.extract(member, folder, set_attrs=False, filter="data")
+        manifest = Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
+        reason = describe_validation_error(error) if isinstance(error, ValidationError) else error
+        raise BadInput(
+            f"{path} cannot be read as a backup: it, or its manifest, is damaged or missing ({reason}); use another"
+        ) from None
+    if wrong := sorted((manifest.files.keys() | {MANIFEST}) ^ names):
+        raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
+    for name, entry in manifest.files.items():
+        if hash_file(folder / name) != entry.sha256:
+            raise BadInput(f"{path}: {name} has changed since the backup; use another backup")
+    return manifest
 
 
 def _read_replaced(
-    database: str | Path, file: Path | None, force: bool, read_decisions: Callable[[Database], list[Any]]
+    database: str | Path, force: bool, read_decisions: Callable[[Database], list[Any]]
 ) -> tuple[dict[str, datetime], list[Any]]:
-    """Read people's erasures and decisions from the database to be replaced, as far as it is still readable."""
-    if file is not None and not file.exists():
+    """Read people's erasures and decisions from the database to be replaced."""
+    url = parse_address(database)
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
         return {}, []
     try:
         with Database(database) as opened, opened.reading() as session:
-            has_rows = any(session.execute(select(table).limit(1)).first() for table in list_tables())
+            if not force and any(session.execute(select(table).limit(1)).first() for table in backup.list_tables()):
+                raise BadInput(
+                    f"{opened.name} already contains votes or submissions; name another one, or replace it with "
+                    "--force (a file is kept in another folder, but the rows of a server are not)"
+                )
             erasures = {row.pseudonym: row.erased_at for row in session.scalars(select(Erasure))}
-            decisions = read_decisions(opened)
-    except (StoreUnusable, DBAPIError) as error:
-        if file is None:
-            raise
-        _LOG.warning("erasures and takedowns cannot be read from %s: %s", file, error)
-        has_rows, erasures, decisions = True, {}, []
-    if has_rows and not force:
-        raise BadInput(
-            f"{parse_address(database).render_as_string()} already contains votes or submissions; name another one, "
-            "or replace it with --force (a file is kept under another name, but the rows of a server are not)"
-        )
-    return erasures, decisions
+            return erasures, read_decisions(opened)
+    except StoreUnusable as error:
+        raise StoreUnusable(
+            f"erasures and takedowns cannot be read from the database to be replaced ({error}); if they are lost, "
+            "move it away and restore again"
+        ) from error
 
 
-def _point_into(session: Session, manifest: dict[str, Any], runs: Path, unpacked: Path) -> None:
+def _check_schema(file: Path) -> None:
+    """Refuse a SQLite file if its schema is not exactly that of its version, for example because of a trigger."""
+    engine, expected = create_engine(f"sqlite:///{file}"), create_engine("sqlite://")
+    try:
+        with engine.connect() as opened:
+            versions = opened.scalars(text("SELECT version_num FROM alembic_version")).all()
+            actual = _read_schema(opened)
+    except DBAPIError as error:
+        raise StoreUnusable(f"the database of the backup is damaged: {error.orig}; use another backup") from error
+    finally:
+        engine.dispose()
+    create_tables(expected, str(versions[0]) if versions else "", "the backup")
+    with expected.connect() as made:
+        if wrong := sorted(name for _, name, *_ in actual ^ _read_schema(made)):
+            raise StoreUnusable(
+                f"the database of the backup differs from that of its version ({', '.join(wrong[:3])}); use another"
+            )
+
+
+def _read_schema(opened: Connection) -> set[tuple[str, str, str, str]]:
+    """Read all definitions in a SQLite file, ignoring spaces and quotes, because these differ between versions."""
+    query = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'"
+    return {(kind, name, table, re.sub(r"[\s\"`]", "", sql)) for kind, name, table, sql in opened.execute(text(query))}
+
+
+def _fill_server(copy: Database, database: str | Path) -> None:
+    """Replace all rows of a server with those of a file, in one transaction; the tables themselves do not change."""
+    with (
+        Database(database) as target,
+        backup.explain_copy_errors(f"the rows of the backup do not fit the tables of {target.name}"),
+        copy.engine.connect() as rows,
+        target.engine.begin() as written,
+    ):
+        # Numbering restarts inside the transaction too, so a refused row does not reset it.
+        written.execute(text(f"TRUNCATE {', '.join(map(str, backup.list_tables()))} RESTART IDENTITY"))
+        backup.copy_rows(rows, written)
+
+
+def _point_into(session: Session, manifest: Manifest, runs: Path, unpacked: Path) -> None:
     """Change the recordings' paths to their future locations in the folder of runs, so that none leads outside it."""
-    before = Path(manifest["runs"])
-    sounds = {path: name.removeprefix(f"{RUNS}/") for path, name in manifest["sounds"].items()}
+    before = Path(manifest.runs)
 
     def locate(path: str) -> str:
-        with contextlib.suppress(ValueError, BadInput):
-            name = sounds.get(path) or str((before / path).relative_to(before.absolute()))
+        name = manifest.sounds.get(path, "").removeprefix(f"{RUNS}/") or os.path.relpath(before / path, before)
+        try:
             resolve_inside(unpacked, name)
-            return str(runs / name)
-        return ""
+        except BadInput:
+            return ""
+        return str(runs / name)
 
     def locate_all(document: Any, name: str = "") -> Any:
         if isinstance(document, dict):
@@ -161,14 +232,12 @@ def _point_into(session: Session, manifest: dict[str, Any], runs: Path, unpacked
             return document
         return document and (locate(document) or str(runs / SOUNDS / "absent"))
 
-    for output in session.scalars(select(ArenaOutput)):
-        output.audio = locate(output.audio)
-    for item in session.scalars(select(ArenaItem)):
-        item.turns = locate_all(item.turns)
-    for test in session.scalars(select(ListeningTest)):
-        test.design = locate_all(test.design)
-    for submission in session.scalars(select(SubmissionRow)):
-        submission.place = locate(submission.place)
+    columns: tuple[tuple[Any, str], ...]
+    columns = ((ArenaOutput, "audio"), (SubmissionRow, "place"), (ArenaItem, "turns"), (ListeningTest, "design"))
+    for table, column in columns:
+        for row in session.scalars(select(table)):
+            value = getattr(row, column)
+            setattr(row, column, locate(value) if isinstance(value, str) else locate_all(value))
 
 
 def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
@@ -178,40 +247,35 @@ def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
     return len(new)
 
 
-def _move_in(unpacked: Path, file: Path | None, runs: Path, moment: str) -> tuple[Path | None, list[Path]]:
-    """Move the database, the runs and the secret into place; return the secret's path, and those of replaced files."""
+def _move_in(unpacked: Path, file: Path | None, runs: Path) -> tuple[Path | None, Path | None]:
+    """Move the database, the runs and the secret into place; return the secret's path, and the folder `kept`."""
+    kept = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     beside = file or runs / "podeval"
-    secret, old_runs = beside.with_name(f"{beside.name}.secret"), runs / f"{REPLACED}{moment}"
-    old_file, old_secret = (path.with_name(f"{path.name}.before-{moment}") for path in (beside, secret))
+    secret, new_secret = beside.with_name(f"{beside.name}.secret"), unpacked / SECRET
+    moves = [(new, runs / new.name) for new in sorted((unpacked / RUNS).iterdir())]
     if file is not None:
-        merge_log(unpacked / DATABASE)
+        backup.merge_log(unpacked / DATABASE)
         if file.exists():
-            with contextlib.suppress(sqlite3.DatabaseError):
-                merge_log(file)
-        _replace(unpacked / DATABASE, file, old_file)
-    for path in sorted((unpacked / RUNS).iterdir()):
-        _replace(path, runs / path.name, old_runs / path.name)
-    new_secret, contains_secret = unpacked / SECRET, (unpacked / SECRET).exists()
-    if contains_secret and not (secret.exists() and filecmp.cmp(secret, new_secret, shallow=False)):
+            backup.merge_log(file)
+        moves.insert(0, (unpacked / DATABASE, file))
+    has_secret = new_secret.exists()
+    if has_secret and not (secret.exists() and filecmp.cmp(secret, new_secret, shallow=False)):
         new_secret.chmod(0o600)
-        _replace(new_secret, secret, old_secret)
-    return secret if contains_secret else None, [path for path in (old_file, old_runs, old_secret) if path.exists()]
-
-
-def _replace(new: Path, target: Path, old: Path) -> None:
-    """Move a file or folder to `target`, and the one that it replaces, with a damaged database's log, to `old`."""
-    near = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    # Copy to the target's disk first; it may be a different disk, and it may be full or not writable.
-    with explain_write_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            shutil.move(new, near)
-        except OSError:
-            near.unlink(missing_ok=True)
-            raise
-        if target.exists():
-            old.parent.mkdir(exist_ok=True)
-            for ending in ("", "-wal", "-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    Path(f"{target}{ending}").rename(f"{old}{ending}")
-        near.rename(target)
+        moves.append((new_secret, secret))
+    for new, target in moves:
+        near = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        # Copy to the target's disk first; it may be a different disk, and it may be full or not writable.
+        with explain_write_errors(target):
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(new, near)
+                # A log that a damaged database left behind would be applied to the new one.
+                for old in filter(Path.exists, (target, Path(f"{target}-wal"), Path(f"{target}-shm"))):
+                    kept.mkdir(exist_ok=True)
+                    shutil.move(old, kept / old.name)
+            except OSError:
+                near.unlink(missing_ok=True)
+                raise
+            near.rename(target)
+    os.sync()
+    return secret if has_secret else None, kept if kept.exists() else None

@@ -29,8 +29,6 @@ VARIABLE = "PODEVAL_RUNS_GB"
 STORE = "PODEVAL_RUNS_STORE"
 """Environment variable with the folder or object storage to which recordings are moved; if unset, they are deleted."""
 
-LOG = "retention.jsonl"
-
 _HOUR = 3600.0
 
 
@@ -75,42 +73,40 @@ def keep_to_budget(
     """
     moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
     aside = superseded_runs(runs)
-    folders = [*aside, *run_folders(runs)]
-    measured = {one.path: max((summary.created for summary in one.summaries()), default="") for one in folders}
+    measured = {
+        run: max((summary.created for summary in run.summaries()), default="") for run in (*aside, *run_folders(runs))
+    }
     sizes = {
-        one.path: sum(p.stat().st_size for p in one.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS)
-        for one in folders
+        run: sum(p.stat().st_size for p in run.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS)
+        for run in measured
     }
     done = Retention(budget, sum(sizes.values()))
     # Start with superseded runs, then continue with those that were measured longest ago.
-    for folder in sorted(folders, key=lambda one: (one not in aside, measured[one.path])):
+    for run in sorted(measured, key=lambda one: (one not in aside, measured[one])):
         if done.bytes - done.freed <= budget:
             break
-        name = folder.path.relative_to(runs).as_posix()
-        if not measured[folder.path]:
+        name = run.path.relative_to(runs).as_posix()
+        if not measured[run]:
             done.kept[name] = "it is not finished"
             continue
         try:
-            with lock_folder(folder.path):
+            with lock_folder(run.path):
                 outputs = [
-                    (output, [p for p in folder.audio_paths(output) if p.exists() and p.resolve() not in stay])
-                    for output in folder.readable_outputs()
+                    (output, files)
+                    for output in run.readable_outputs()
+                    if (files := [p for p in run.audio_paths(output) if p.exists() and p.resolve() not in stay])
                 ]
-                outputs = [(output, files) for output, files in outputs if files]
                 freed = sum(path.stat().st_size for _, files in outputs for path in files)
                 if outputs and not dry_run:
-                    _remove(folder, outputs, name, moment)
+                    _remove(run, outputs, name, moment)
         except BadInput:
             done.kept[name] = "a process is writing to it"
             continue
-        if freed < sizes[folder.path]:
+        if freed < sizes[run]:
             done.kept[name] = "battles or listening tests play some of it"
         if freed:
             done.freed += freed
             done.removed[name] = sorted(output.item for output, _ in outputs)
-            if not dry_run:
-                line = {"schema": 1, "at": moment.isoformat(timespec="seconds"), "run": name, "bytes": freed}
-                append_line(runs / LOG, {**line, "items": done.removed[name]})
     return done
 
 

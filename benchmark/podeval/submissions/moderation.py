@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
 from podeval.files import append_line, read_lines
-from podeval.runs.run_folder import BACKUPS
+from podeval.runs.run_folder import BACKUPS, REPLACED
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note, validate_reason
 from podeval.store.submission_tables import HubJob, SubmissionRow
@@ -150,7 +150,7 @@ def take_down(
     """
     queue.get(id)
     marks = {mark for mark, other in read_taken_down_marks(queue.database).items() if other == id}
-    for sentence in _list_out_of_reach(queue, id):
+    for sentence in _list_out_of_reach(queue, id, board):
         tell(sentence)
     _carry_out(queue, TakenDown(id, reason, by, now, frozenset(marks)), board, tell)
 
@@ -219,12 +219,11 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         queue.database.write(also)
 
 
-def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
+def _list_out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
     """Yield sentences about copies that a takedown does not reach: replaced databases, and the Hub."""
-    file = Path(str(queue.database.url.database))
-    for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
-        if not path.name.endswith(("-wal", "-shm")):
-            yield f"{path} is a replaced database that still contains the texts: delete it"
+    file = Path(str(queue.database.url.database)).name
+    for path in sorted(board.glob(f"{REPLACED}*/{file}")) if queue.database.is_sqlite else ():
+        yield f"{path} is a replaced database that still contains the texts: delete it"
     left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
     for namespace in sorted(set(queue.database.list_rows(left))):
         yield (

@@ -46,7 +46,7 @@ BOX = sandbox.SandboxLimits(
 AT_ONCE = 2
 """Maximum number of archives that are unpacked at the same time, each from a different person."""
 _BYTES_A_SECOND = 10_000_000
-_INCOMING = "incoming-"
+_INCOMING = ".incoming-"
 _BUSY_SECONDS = 60.0
 _TURN, _UNPACKING = threading.Condition(), set[str]()
 """The people whose archives this process is unpacking."""
