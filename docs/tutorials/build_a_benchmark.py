@@ -2,7 +2,7 @@
 # # Build your own benchmark
 #
 # A benchmark is data: its items, the task for a system, and the metrics that answer each question. This page defines
-# a benchmark of two items, checks it, and runs one system on it.
+# a benchmark of two items, checks it, and scores one system on it.
 
 # %%
 import json
@@ -94,5 +94,5 @@ for dimension in dimensions:
 
 # %% [markdown]
 # To get a board, ranks and resumable runs, as the built-in benchmarks have, put these definitions in a file in
-# `podeval/benchmarks/` that ends with `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To create
-# more material, see [constructing datasets](../constructing-datasets.md).
+# `podeval/benchmarks/` that ends with `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To
+# create more material, see [constructing datasets](../constructing-datasets.md).

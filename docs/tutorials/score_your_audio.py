@@ -14,13 +14,13 @@ print(scores)
 # The output starts with a verdict of a sentence or two (`scores.verdict`), followed by each defect with its time, and
 # by the values in groups. A row has a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a range), a
 # label that compares the value with podcasts by people and by good systems (*good*, *usual* or *poor*), and the usual
-# range. This call requests two metrics to save time; without `metrics`, podeval computes every metric it can and shows about ten
-# values.
+# range. This call requests two metrics to save time; without `metrics`, podeval computes every metric it can and shows
+# about ten values.
 #
 # ## With the script
 #
-# A script contains the words and their speakers. With a script, podeval also measures word errors and the distance between
-# the voices.
+# A script contains the words and their speakers. With a script, podeval also measures word errors and the distance
+# between the voices.
 
 # %%
 scores = podeval.score("audio/dialogue.mp3", text="audio/dialogue.json", metrics="wer,dnsmos,sptd,loudness")
