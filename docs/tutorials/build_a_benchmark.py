@@ -2,7 +2,7 @@
 # # Build your own benchmark
 #
 # A benchmark is data: its items, the task for a system, and the metrics that answer each question. This page defines
-# a benchmark of two items, checks it, and runs one system on it.
+# a benchmark of two items, checks it, and scores one system on it.
 
 # %%
 import json
@@ -36,7 +36,7 @@ items = [
 print([(item.id, item.voices, len(item.script.turns)) for item in items])
 
 # %% [markdown]
-# A mistake in an item is reported immediately, with its field:
+# A mistake in an item is reported immediately, with the field concerned:
 
 # %%
 try:
@@ -47,7 +47,7 @@ except ValueError as error:
 # %% [markdown]
 # ## Its dimensions
 #
-# A dimension is a group of columns on the board. `main` names the column by which its systems are ranked.
+# A dimension is a group of columns on the board. `main` is the column by which systems are ranked.
 
 # %%
 from podeval.benchmarks.benchmark import Dimension, MetricUse
@@ -93,6 +93,6 @@ for dimension in dimensions:
     print(f"{dimension.title}: {interval.mean:.2f} over {interval.n} items")
 
 # %% [markdown]
-# To get a board, ranks and resumable runs as for the built-in benchmarks, put the record into a file in
-# `podeval/benchmarks/` that ends in `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To create
-# more material, see [constructing datasets](../constructing-datasets.md).
+# To get a board, ranks and resumable runs, as the built-in benchmarks have, put these definitions in a file in
+# `podeval/benchmarks/` that ends with `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To
+# create more material, see [constructing datasets](../constructing-datasets.md).

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Evaluate your TTS
 #
-# You can score anything that turns text into audio samples, without writing a file. Call your own model instead of
+# You can score anything that turns text into audio samples, without writing any files. Call your own model instead of
 # `speak`; on this page a recording stands in for a model, so that the page runs anywhere.
 
 # %%
@@ -34,8 +34,8 @@ for name in ("wer", "dnsmos.ovrl"):
 # %% [markdown]
 # ## Many samples, compared pair by pair
 #
-# Two means with overlapping intervals may still differ. Both checkpoints spoke the same texts, so the difference on
-# each text is what matters. If its interval includes 0, the data show no difference.
+# Two means with overlapping intervals may still differ. Both checkpoints spoke the same texts, so the difference for
+# each text is what matters. If the interval of the mean difference includes 0, the data show no difference.
 
 # %%
 from podeval.stats.intervals import paired_difference
@@ -68,5 +68,5 @@ print(f"the hiss adds {difference.mean:.2f} LU [{difference.low:.2f}, {differenc
 #
 # ## On a benchmark
 #
-# `podeval run` lets a system speak a whole benchmark, measures the result, and ranks it against other systems: see
+# `podeval run` has a system speak a whole benchmark, measures the result, and ranks it against other systems: see
 # [running and resuming](../running.md).

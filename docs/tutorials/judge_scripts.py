@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Judge scripts with a language model
 #
-# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. This page uses a
-# stand-in that counts friendly words, so that it runs without a judge; replace its address with that of your model.
+# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. So that this page runs
+# without a judge, it uses a stand-in that counts friendly words; replace the stand-in's address with your model's.
 
 # %%
 import json
@@ -15,7 +15,7 @@ calls = []
 
 
 class StandIn(BaseHTTPRequestHandler):
-    """Answer as a judge would, by counting words."""
+    """Answer as a judge would, but by counting friendly words."""
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

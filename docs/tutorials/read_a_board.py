@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Read a board honestly
 #
-# A board shows means. Whether one system is better than another depends on differences, their intervals, and how many
-# comparisons are made at once. The three systems below, on twelve items, are invented so that the truth is known:
-# *alder* and *birch* are equal, and *cedar* is better by 0.15.
+# A board shows means. Whether one system is better than another depends on the differences, their intervals, and how
+# many comparisons are made at once. The scores below, of three systems on twelve items, are invented, so the truth is
+# known: *alder* and *birch* are equal, and *cedar* is better by 0.15.
 
 # %%
 import numpy as np
@@ -42,7 +42,7 @@ for other in ("birch", "cedar"):
 # ## Ranks are ranges
 #
 # A board gives each system the best and the worst rank that the data allow, corrected for the number of pairs. Two
-# systems that the data cannot distinguish share their ranks; this is not a fault of the board.
+# systems that the data cannot distinguish share ranks; this is not a fault of the board.
 
 # %%
 ranks = paired_bootstrap_ranks(scores, higher_is_better=True)
@@ -59,4 +59,4 @@ for system, (best, worst) in ranks.items():
 # - **Accuracy first**: beautiful speech with the wrong words is not a reading of the script. Speech is ranked only if
 #   its word error rate is below the ceiling.
 #
-# See also [what scores can and cannot tell](../reading-scores.md), [how ranks are computed](../decisions/ranks.md).
+# See also [what scores can and cannot tell](../reading-scores.md) and [how ranks are computed](../decisions/ranks.md).

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Run a listening test
 #
-# A design describes a test: its systems, items and questions. podeval assigns the pages, stores each answer before
-# acknowledging it, screens the listeners, and reports means with intervals. On this page, both systems are the same
-# reader, one of them with hiss, and the listeners are simulated; real listeners take a test in a browser, through an
-# invitation link (`podeval serve`).
+# A design describes a test: its systems, items and questions. podeval assigns pages to listeners, stores each answer
+# before acknowledging it, screens the listeners, and reports means with intervals. On this page, the two systems are
+# one recording with and without hiss, and the listeners are simulated; real listeners take a test in a browser, through
+# an invitation link (`podeval serve`).
 
 # %%
 from pathlib import Path
@@ -28,8 +28,8 @@ for number, part in enumerate(np.array_split(samples, 3)):
 # %% [markdown]
 # ## The design
 #
-# A YAML file can contain the same design; `podeval listening check design.yaml` shows what a listener will hear and how
-# long it takes.
+# A YAML file can contain the same design; `podeval listening check design.yaml` shows what a listener will hear and
+# how long the test takes.
 
 # %%
 design = read_design(
@@ -56,8 +56,8 @@ design = read_design(
 # %% [markdown]
 # ## Listeners
 #
-# Pages show letters, never names. These simulated listeners differ in how they perceive noise, and none of them knows
-# which system is playing.
+# Pages show letters, never systems' names. These simulated listeners differ in how they perceive noise, and none of
+# them knows which system is playing.
 
 # %%
 chance = np.random.default_rng(0)
@@ -85,7 +85,8 @@ with Database("listening/test.db") as database:
 # %% [markdown]
 # ## Results
 #
-# The results contain means with 95 % intervals, clustered by listener, and list any excluded listeners with the reason.
+# The results contain means with 95 % intervals, clustered by listener, and list any excluded listeners with the
+# reasons.
 
 # %%
 for row in results.rows:
@@ -94,4 +95,4 @@ for remark in results.remarks:
     print(remark)
 
 # %% [markdown]
-# For the kinds of tests, screening and webMUSHRA, see [listening tests](../listening-tests.md).
+# For the kinds of test, screening and webMUSHRA, see [listening tests](../listening-tests.md).

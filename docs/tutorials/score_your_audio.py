@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Score your audio
 #
-# One line scores a recording with every metric whose inputs are available. `audio/dialogue.mp3` is 21 s of two
-# synthetic voices; replace it with the path of your own file.
+# One line scores a recording with every metric whose inputs are available. `audio/dialogue.mp3` is a 21 s dialogue
+# between two synthetic voices; replace this path with that of your own file.
 
 # %%
 import podeval
@@ -11,23 +11,24 @@ scores = podeval.score("audio/dialogue.mp3", metrics="dnsmos,loudness")
 print(scores)
 
 # %% [markdown]
-# The output starts with a verdict of a sentence or two (`scores.verdict`), followed by each defect with its time and
-# the values in groups. A row has a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a range), a label
-# that compares the value with podcasts of people and good systems (*good*, *usual* or *poor*), and the usual range.
-# This call names two metrics to save time; without `metrics`, podeval computes every metric it can and shows about ten
-# values.
+# The output starts with a verdict of a sentence or two (`scores.verdict`), followed by each defect with its time, and
+# by the values in groups. A row has a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a range), a
+# label that compares the value with podcasts by people and by good systems (*good*, *usual* or *poor*), and the usual
+# range. This call requests two metrics to save time; without `metrics`, podeval computes every metric it can and shows
+# about ten values.
 #
 # ## With the script
 #
-# A script contains the words and their speakers. With it, podeval also measures word errors and the distance between
-# the voices.
+# A script contains the words and their speakers. With a script, podeval also measures word errors and the distance
+# between the voices.
 
 # %%
 scores = podeval.score("audio/dialogue.mp3", text="audio/dialogue.json", metrics="wer,dnsmos,sptd,loudness")
 print(f"{scores['wer']:.1%} of the words are wrong, the voices are {scores['sptd']:.2f} apart")
 
 # %% [markdown]
-# A second call costs almost nothing, because results are stored. A metric without a score has a reason, and is never 0:
+# A second call costs almost nothing, because results are stored. If a metric has no score, the reason is given; the
+# score is never set to 0:
 
 # %%
 print(scores.unscored or "everything was scored")
@@ -46,8 +47,8 @@ scores.plot("dnsmos.ovrl").save("pictures/dnsmos.svg")
 # %% [markdown]
 # ## As a table or a file
 #
-# `to_pandas()` gives one row per value. `report` writes a single HTML file with a player, the transcript, the timelines
-# and the protocols, which you can send to anyone.
+# `to_pandas()` gives one row per value. `report` writes a single HTML file that you can send to anyone, with a player,
+# the transcript, the timelines and the protocols.
 
 # %%
 print(scores.to_pandas()[["metric", "key", "value", "word"]].head())
@@ -56,7 +57,7 @@ scores.report("report.html")
 # %% [markdown]
 # ## Many files
 #
-# For a folder or a list, the result has one row per file, and the mean with its 95 % interval.
+# For a folder or a list, the result has one row per file, and the means with their 95 % intervals.
 
 # %%
 table = podeval.score(["audio/dialogue.mp3", "audio/reader.mp3"], metrics="dnsmos,loudness")

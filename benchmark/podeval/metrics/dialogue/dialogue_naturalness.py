@@ -5,8 +5,8 @@ The mean of four parts from 0 to 1, where 1 is the published level of people; hi
 0.58), `pauses` (standard deviation divided by mean of the silences of at least 0.25 s, relative to 0.48) and `melody`
 (a speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before it was
 computed on any clip of the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is
-heard, `gaps` and `overlaps` are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a
-speaker has less than 2 s of voiced speech. The speakers are identified by diarisation even if there is a script, as for
+heard, `gaps` and `overlaps` are 0. `pauses` is left out if there are fewer than four silences, and `melody` if no
+speaker has 2 s of voiced speech. The speakers are identified by diarisation even if there is a script, as for
 `turn_taking`. Recordings with less than 8 s of speech are unscored, and so are recordings of two voices that never
 alternate. The metric is not in the papers, and it is shown but never ranked: on 118 public clips it orders the means of
 six systems nearly as listeners do (SRCC .94), but its order of clips within a category agrees only weakly with
