@@ -305,7 +305,7 @@ def make_topics_prompt(kind: str, count: int) -> Prompt:
             "These topics are taken; suggest none that is about the same:\n{used}"
         ),
         answer=Suggestions,
-        source="LFS-Bench appendix A.2, wording of our own",
+        source="LFS-Bench appendix A.2, in our own words",
     )
 
 
@@ -328,7 +328,7 @@ def make_case_prompt(order: CaseOrder) -> Prompt:
             "The topic:\n{topic}"
         ),
         answer=WrittenCase,
-        source="LFS-Bench figure 5 (the plan of its template), wording of our own",
+        source="LFS-Bench figure 5 (the plan of its template), in our own words",
     )
 
 

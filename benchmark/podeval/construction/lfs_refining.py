@@ -109,7 +109,7 @@ DIGEST = Prompt(
         "keywords, and a summary of one or two sentences. Say what happens or is claimed, not what kind of text it is."
     ),
     answer=Digest,
-    source="LFS-Bench appendix A.3, wording of our own",
+    source="LFS-Bench appendix A.3, in our own words",
 )
 
 RATE = Prompt(
@@ -125,7 +125,7 @@ After a short reasoning that names what is good and bad, rate from 1 (poor) to 5
 - consistency: does it hold together, without contradictions and sudden changes of the matter?
 - overall: how strongly you would keep it.""",
     answer=SpeechFitness,
-    source="LFS-Bench figure 6, wording of our own",
+    source="LFS-Bench figure 6, in our own words",
 )
 
 SCREEN = Prompt(
@@ -145,7 +145,7 @@ better ones. severe: so much that the text cannot be published.
 Reason first, then answer. Every quote must be exactly as in the text; a part of a name that occurs alone is quoted \
 by itself too.""",
     answer=TextScreening,
-    source="LFS-Bench figure 7, wording of our own",
+    source="LFS-Bench figure 7, in our own words",
 )
 
 

@@ -112,7 +112,7 @@ ALONE_PROMPT = Prompt(
         "Could a careful assistant answer this well, as it stands, without asking back and without guessing?"
     ),
     answer=Alone,
-    source="MTalk-Bench appendix B.1 (the last turn depends on earlier ones), wording of our own",
+    source="MTalk-Bench appendix B.1 (the last turn depends on earlier ones), in our own words",
 )
 
 LABELS_PROMPT = Prompt(
@@ -125,7 +125,7 @@ LABELS_PROMPT = Prompt(
         + "\n".join(f"- {name}: {what}" for name, what in ALL.items())
     ),
     answer=Labels,
-    source="MTalk-Bench appendix B.1 (script 2), wording of our own",
+    source="MTalk-Bench appendix B.1 (script 2), in our own words",
 )
 
 FOREMOST_PROMPT = Prompt(
@@ -136,7 +136,7 @@ FOREMOST_PROMPT = Prompt(
         "What a dialogue calls for, by somebody who read it:\n{labels}\n\nWhich one of these does it test above all?"
     ),
     answer=Foremost,
-    source="MTalk-Bench appendix B.1 (script 3), wording of our own",
+    source="MTalk-Bench appendix B.1 (script 3), in our own words",
 )
 
 

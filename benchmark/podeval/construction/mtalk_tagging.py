@@ -91,7 +91,7 @@ def make_tagging_prompt(kind: Kind) -> Prompt:
             "nothing else: every word and mark stays as it is. Give all turns, in order."
         ),
         answer=Tags,
-        source="MTalk-Bench section 4.1 and appendix B.2, wording of our own",
+        source="MTalk-Bench section 4.1 and appendix B.2, in our own words",
     )
 
 

@@ -215,7 +215,7 @@ def make_situations_prompt(kind: str, count: int) -> Prompt:
             "These are taken; suggest none that is about the same:\n{used}"
         ),
         answer=Suggestions,
-        source="MTalk-Bench appendix B.1, wording of our own",
+        source="MTalk-Bench appendix B.1, in our own words",
     )
 
 
@@ -236,7 +236,7 @@ def make_dialogue_prompt(order: DialogueOrder) -> Prompt:
             "addresses.\n\nThe situation:\n{situation}"
         ),
         answer=WrittenDialogue,
-        source="MTalk-Bench appendix B.1 (script 1), wording of our own",
+        source="MTalk-Bench appendix B.1 (script 1), in our own words",
     )
 
 

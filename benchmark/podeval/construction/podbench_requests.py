@@ -81,7 +81,7 @@ QUERY = Prompt(
         "education, society, health, science, technology, law, history, culture, sports, environment or leisure."
     ),
     answer=Query,
-    source="PodBench section 3.2, wording of our own",
+    source="PodBench section 3.2, in our own words",
 )
 
 
@@ -249,7 +249,7 @@ FILTERING = Prompt(
         "either, whether the request is on the materials and can be met from them, and whether it makes sense."
     ),
     answer=Verdict,
-    source="PodBench section 3.2, wording of our own",
+    source="PodBench section 3.2, in our own words",
 )
 
 
@@ -314,7 +314,7 @@ def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
             "for, a dimension each; the number of speakers as a digit."
         ),
         answer=Instruction,
-        source="PodBench section 3.2 (its eight dimensions), wording of our own",
+        source="PodBench section 3.2 (its eight dimensions), in our own words",
     )
 
 

@@ -58,7 +58,7 @@ def make_topics_prompt(category: str, count: int) -> Prompt:
             "topic than the others. No names of shows, hosts or episodes.\n\nThese topics are taken:\n{used}"
         ),
         answer=Suggestions,
-        source="PodEval section 3, wording of our own",
+        source="PodEval section 3, in our own words",
     )
 
 

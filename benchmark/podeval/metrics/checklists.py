@@ -128,7 +128,7 @@ material and no wish for brevity call for detail, little material for a modest e
 """
     + _CHECKLIST_RULES,
     answer=Checklist,
-    source="PodBench appendix D.2 (stage 1, step 1), wording of our own",
+    source="PodBench appendix D.2 (stage 1, step 1), in our own words",
 )
 
 DERIVE_GENERIC = Prompt(
@@ -180,7 +180,7 @@ decide it (an ellipsis leaves words out; where the script has none, give none); 
 0: ignored or violated; also where a thing that should be the focus is only mentioned.
 A score above 0 without a passage from the script is not accepted.""",
     answer=Audit,
-    source="PodBench appendix D.2 (stage 1, step 2), wording of our own",
+    source="PodBench appendix D.2 (stage 1, step 2), in our own words",
 )
 
 ACCEPT = Prompt(
@@ -213,7 +213,7 @@ Then check each item against the script: copy the passages that decide it word f
 1 met fully; 0.5 attempted inadequately; 0 ignored or violated, also where what should be the focus is only mentioned. \
 Duration is checked strictly by the rule above. A score above 0 without a passage is not accepted.""",
     answer=Acceptance,
-    source="PodBench appendix D.2 (stage 1, both steps in one), wording of our own",
+    source="PodBench appendix D.2 (stage 1, both steps in one), in our own words",
 )
 
 

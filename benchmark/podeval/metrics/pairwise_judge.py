@@ -65,7 +65,7 @@ _NAME: dict[Variant, str] = {
     "default": "then name the winner, A or B, or tie where you would not mind which of them answered you.",
     "mtalk": "then name the winner, A or B.",
 }
-_SOURCE = "MTalk-Bench figure 15, wording of our own"
+_SOURCE = "MTalk-Bench figure 15, in our own words"
 _TASK = """\
 
 What they are compared by:

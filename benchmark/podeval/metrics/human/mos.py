@@ -75,7 +75,7 @@ For each system in the given order: sum up what its listeners say in one sentenc
 thoroughly dissatisfied) to 5 (they are thoroughly satisfied) for this question, by these reasons alone. Fractions are \
 allowed.""",
     answer=SystemScores,
-    source="PodEval section 7.3 (score J), wording of our own",
+    source="PodEval section 7.3 (score J), in our own words",
 )
 
 

@@ -66,7 +66,7 @@ Then give one score, in steps of 0.5:
 2: the same intonation comes back with every sentence.
 1: lifeless; neither dynamics nor feeling change.""",
     answer=Hierarchy,
-    source="LFS-Bench figure 13, wording of our own",
+    source="LFS-Bench figure 13, in our own words",
 )
 
 

@@ -61,7 +61,7 @@ Describe the performance, then give one score, in steps of 0.5:
 2: flat; feelings weak or not believed.
 1: mechanical; no colour, no life.""",
     answer=Richness,
-    source="LFS-Bench figure 14, wording of our own",
+    source="LFS-Bench figure 14, in our own words",
 )
 
 

@@ -77,7 +77,7 @@ Then give one score, in steps of 0.5:
 2: mechanical; disjointed, unnatural pauses, stress in wrong places or on every word.
 1: lifeless or broken; hard to listen to.""",
     answer=Prosody,
-    source="LFS-Bench figure 12, wording of our own",
+    source="LFS-Bench figure 12, in our own words",
 )
 
 

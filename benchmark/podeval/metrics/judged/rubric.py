@@ -79,7 +79,7 @@ _SYSTEM = (
     "You check the answers of a spoken dialogue system against criteria. You decide each criterion on its own, by what "
     "the dialogue holds and nothing else; you do not guess what was meant."
 )
-_SOURCE = "MTalk-Bench figures 16 to 18, wording of our own"
+_SOURCE = "MTalk-Bench figures 16 to 18, in our own words"
 _TASK = """\
 
 The criteria:

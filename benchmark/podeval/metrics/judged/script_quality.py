@@ -247,7 +247,7 @@ of speech, terms explained at once by everyday things, key points said again whe
    3-5: adjectives and abstractions, few particulars.
    0-2: concepts only.""",
     answer=Quality,
-    source="PodBench appendix D.3 (stage 2), wording of our own",
+    source="PodBench appendix D.3 (stage 2), in our own words",
 )
 
 
