@@ -70,20 +70,17 @@ def page(
     if chosen:
         players = [PlayerSide(system, description.title, chosen.item.output)]
         deck = player_data.build_deck(site.results, players, chapter.where, chosen.item.id, all_texts["compare"], part)
-    report = SystemReport(description, (chapter,))
-    parts = report_page.build_chapter(
-        description.title, chapter, all_texts, lambda item: change_address("/system", query, item=item) + "#listen"
-    )
     return site.render(
         request,
         "system.html",
         systems=systems,
         one=description,
         kind=texts["kinds"].get(description.kind, description.kind),
-        facts=report_page.build_facts(report, texts),
-        method=report_page.explain_method(report, texts),
-        chapter=parts,
-        breakdowns=[(texts["by"].format(title), tables) for title, tables in parts["breakdowns"]],
+        facts=report_page.build_facts(description, texts),
+        method=report_page.explain_method(SystemReport(description, (chapter,)), texts),
+        chapter=report_page.ChapterPage(
+            description.title, chapter, all_texts, lambda item: change_address("/system", query, item=item) + "#listen"
+        ),
         where=chapter.where,
         places=places,
         slices=chapter.standing.slices,

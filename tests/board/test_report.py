@@ -57,6 +57,7 @@ def test_a_report_says_every_dimension_against_the_median_and_against_people(pag
     assert "the model clap is not installed" in words
     assert "wer@1.0-aaaaaaaaaaaa" in words
     assert "xiao2025podeval" in words, "the benchmark's citation"
+    assert "By Category" in words, "the title of a breakdown is within its heading"
 
 
 def test_pictures_are_drawn_by_the_server_with_a_title_each(page: str) -> None:

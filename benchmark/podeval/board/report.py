@@ -16,7 +16,7 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board.build import write_tables
-from podeval.board.columns import Column, find_declaration, order_columns
+from podeval.board.columns import find_declaration, order_columns
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
@@ -47,20 +47,15 @@ class About:
 
     Attributes:
         system, title, kind: name, title and kind of the system, as on the board.
-        provenances: the origins of the numbers: run by us, outputs supplied, or reported.
-        sources: the folders of its runs, or the papers' tables.
-        updated: time of the last measurement, ISO 8601.
-        stated: facts from the system's document (description, organisation, licence, open, size_parameters, languages,
-            revision) and the verdict of a spot check. Missing facts are left out.
+        stated: facts from the system's document, the verdict of a spot check, the origins of the numbers
+            (`provenance`: run by us, outputs supplied, or reported; `from`: folders of runs, or the papers' tables)
+            and the time of the last measurement (`updated`, ISO 8601). Missing facts are left out.
         links: names and addresses of the links in its document.
     """
 
     system: str
     title: str
     kind: str
-    provenances: tuple[str, ...]
-    sources: tuple[str, ...]
-    updated: str
     stated: Mapping[str, Any]
     links: Mapping[str, str]
 
@@ -118,12 +113,6 @@ class Chapter:
     papers: tuple[str, ...]
 
     @property
-    def parts(self) -> tuple[str, str, str]:
-        """Benchmark, split and profile."""
-        benchmark, split, profile = self.where.split("/")
-        return benchmark, split, profile
-
-    @property
     def others(self) -> int:
         """The number of other systems to compare with."""
         return max((len(figure.others) for figure in self.standing.figures), default=0)
@@ -160,26 +149,20 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
     documents = systems[systems["system"] == system].to_dict("records")
     row = {str(name): value for name, value in documents[0].items()} if documents else {}
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
-    stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name]) and row[name] != ""}
-    if checked := summarise_spot_checks(rows):
-        stated["spot_check"] = checked
+    stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name])}
+    verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
+    stated["spot_check"] = next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
+    stated["provenance"] = tuple(dict.fromkeys(rows["provenance"].astype(str)))
+    stated["from"] = tuple(dict.fromkeys(filter(None, rows["source"].astype(str))))
+    stated["updated"] = str(rows["created"].max())
     return About(
         system=system,
         title=str(rows.sort_values("created", ascending=False, kind="stable")["system_title"].iloc[0]),
         kind=str(rows["system_kind"].iloc[0]),
-        provenances=tuple(dict.fromkeys(rows["provenance"].astype(str))),
-        sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
-        updated=str(rows["created"].max()),
-        stated=stated,
+        stated={name: value for name, value in stated.items() if value not in ("", ())},
         # Keep only addresses that a page may link to.
         links={name: url for name, url in read_object(row.get("links")).items() if str(url).startswith("https://")},
     )
-
-
-def summarise_spot_checks(rows: pd.DataFrame) -> str:
-    """Return the verdict of a system's spot checks: `differs` if any check does; empty if there are none."""
-    verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
-    return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
 
 def list_places(board: pd.DataFrame, system: str) -> list[str]:
@@ -217,53 +200,36 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
     scores = read_scores(folder, system, where)
     people = read_scores(folder, figures.reference, where) if figures.reference else None
     columns = [figure.column for figure in figures.figures]
+    drifts, people_drifts = (compute_drifts(of, figures.protocols, columns) if of else [] for of in (scores, people))
     rows = here[here["system"] == system].drop_duplicates("metric")
-    called = choose_names(here)
+    declared = [find_declaration(column.metric) for column in order_columns(columns)]
     benchmark, split, _ = where.split("/")
+    readings = {place[0]: scores.results.get(place, {}) for place in figures.protocols.items()}
+    items = sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold()))
+    items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
+    for metric, of_items in readings.items():
+        for item, reading in of_items.items():
+            if reading.reason:
+                items_by_reason.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
+    missing = [Missing(*why, tuple(without)) for why, without in items_by_reason.items()]
     return Chapter(
         where=where,
         benchmark=benchmarks.find_all().get(benchmark),
         standing=figures,
-        reference=called.get(figures.reference, "").removesuffix(" (human)"),
+        reference=choose_names(here).get(figures.reference, "").removesuffix(" (human)"),
         scores=scores,
         people_scores=people,
-        drifts=tuple(compute_drifts(scores, figures.protocols, columns)),
-        people_drifts={drift.column.id: drift for drift in compute_drifts(people, figures.protocols, columns)}
-        if people
-        else {},
-        items=tuple(_lines(scores, figures.protocols)),
-        missing=_missing(scores, figures.protocols),
+        drifts=tuple(drifts),
+        people_drifts={drift.column.id: drift for drift in people_drifts},
+        items=tuple(
+            ReportItem(item, {metric: of[item.id] for metric, of in readings.items() if item.id in of})
+            for item in items
+        ),
+        missing=tuple(sorted(missing, key=lambda one: (-len(one.items), one.metric))),
         latencies=tuple(list_latencies(RunFolder(folder.runs, benchmark, split, system))),
         protocols={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
-        papers=_papers(columns),
+        papers=tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES)),
     )
-
-
-def _lines(scores: BoardScores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
-    for item in sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold())):
-        yield ReportItem(
-            item,
-            {
-                metric: reading
-                for metric, protocol in protocols.items()
-                if (reading := scores.results.get((metric, protocol), {}).get(item.id)) is not None
-            },
-        )
-
-
-def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
-    items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
-    for metric, protocol in protocols.items():
-        for item, reading in scores.results.get((metric, protocol), {}).items():
-            if reading.reason:
-                items_by_reason.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
-    missing_items = [Missing(*why, tuple(items)) for why, items in items_by_reason.items()]
-    return tuple(sorted(missing_items, key=lambda missing: (-len(missing.items), missing.metric)))
-
-
-def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
-    declared = (find_declaration(of.metric) for of in order_columns(columns))
-    return tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES))
 
 
 def report_runs(

@@ -20,13 +20,11 @@ from podeval.reports.page import (
     Entry,
     Listing,
     Report,
-    RowOfCells,
     Section,
-    Table,
     Text,
-    make_heads,
     read_report_texts,
     render_document,
+    tabulate,
     write_page,
 )
 from podeval.text.subtitles import format_audacity_labels, format_webvtt_cues
@@ -132,23 +130,15 @@ def format_proof_csv(proof: BookProof) -> str:
 def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
     """Describe the proof of a book: a summary, and for each recording the playable sentences to record again."""
     of_file = {file: [one for one in proof.sentences if one.recording == file] for file in proof.recordings}
-    names = ("recording", "sections", "length", "sentences", "faulty")
     rows = [
-        RowOfCells(
-            (
-                Path(file).name,
-                _list_titles(of),
-                format_clock(seconds),
-                str(len(of)),
-                str(sum(one.is_faulty for one in of)),
-            )
-        )
+        (Path(file).name, _list_titles(of), format_clock(seconds), len(of), sum(one.is_faulty for one in of))
         for (file, of), seconds in zip(of_file.items(), proof.recordings.values(), strict=True)
     ]
+    table = tabulate(texts["recordings"], texts, "recording sections #length #sentences #faulty", rows)
     absent = [one for one in proof.faulty if not one.recording]
     unscored = [Entry(reason.reason, Path(file).name) for file, reason in proof.unscored.items()]
     sections = [
-        Section(texts["recordings"], [Table(texts["recordings"], make_heads(texts, names, names[2:]), rows)]),
+        Section(texts["recordings"], [table]),
         Section(texts["not_placed"], [Listing(unscored)] if unscored else []),
         Section(texts["absent"], [Text(_list_titles(absent))] if absent else []),
     ]

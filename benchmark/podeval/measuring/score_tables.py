@@ -22,8 +22,9 @@ from podeval.reports.page import (
     Table,
     TableCell,
     Text,
-    make_heads,
+    make_row,
     render_parts,
+    tabulate,
 )
 from podeval.text.terminal_safe import make_printable
 
@@ -101,10 +102,9 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
             name = TableCell(words.name(row), hint=f"{row.name}: {about}")
             value = TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
             word = TableCell(str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row))
-            rows.append(RowOfCells([name, value, words.unit(row), word, words.usual(row)]))
-    names = ("metric", "value", "unit", "compared", "usual_range")
+            rows.append(make_row(name, value, words.unit(row), word, words.usual(row)))
     summary = str(words["every_value"]).format(len(rows_of_scores)) if whole else ""
-    return Table(words["values"], make_heads(words.texts, names, ("value",)), rows, "values", summary)
+    return tabulate(words["values"], words.texts, "metric #value unit compared usual_range", rows, "values", summary)
 
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:

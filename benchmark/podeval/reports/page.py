@@ -25,6 +25,8 @@ from podeval.version import __version__
 TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")
 """Languages of reports; the first is the language of the engine."""
+MISSING = "–"
+"""The cell of a missing value."""
 _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
@@ -68,9 +70,28 @@ class Table:
     summary: str = ""
 
 
-def make_heads(texts: Mapping[str, str], names: Sequence[str], numbers: Sequence[str] = ()) -> list[TableCell]:
-    """Make the headers of a table from their texts, with the class `number` for columns of numbers."""
-    return [TableCell(texts[name], css="number" if name in numbers else "") for name in names]
+def tabulate(
+    label: str, texts: Mapping[str, Any], columns: str, rows: Iterable[Any], css: str = "", summary: str = ""
+) -> Table:
+    """Build a table from the names of its columns and the contents of its rows.
+
+    Args:
+        label: name of the table for screen readers.
+        texts: the texts of headers, by name.
+        columns: the names of the columns, separated by spaces; `#` before a name declares a column of numbers.
+        rows: for each row its cells (texts, numbers, `TableCell`, None for a missing value), or a `RowOfCells`.
+        css: class of the table.
+        summary: text under which the table is collapsed.
+    """
+    names = columns.split()
+    heads = [TableCell(str(texts[name.strip("#")]), css="number" if "#" in name else "") for name in names]
+    return Table(label, heads, [row if isinstance(row, RowOfCells) else make_row(*row) for row in rows], css, summary)
+
+
+def make_row(*cells: Any) -> RowOfCells:
+    """Make a table row of texts, numbers, cells and missing values."""
+    known = (MISSING if cell is None else cell for cell in cells)
+    return RowOfCells([cell if isinstance(cell, TableCell) else str(cell) for cell in known])
 
 
 @dataclass(frozen=True)
@@ -199,7 +220,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
     """
     if language not in LANGUAGES:
         raise BadInput(f"reports are not available in the language {language!r}; choose {' or '.join(LANGUAGES)}")
-    pages = ("site", "compare", "report", "recording_report", "proof", "board")
+    pages = ("site", "compare", "report", "recording_report", "proof", "board", "judges")
     return read_texts(locate_hub_source("space") / "locale", language, pages)
 
 
@@ -237,6 +258,22 @@ def render_parts(parts: Iterable[Part]) -> str:
     """Render parts on their own, such as a table for a notebook."""
     module: Any = _open_templates().get_template("parts.html").module
     return keep_together("".join(str(module.render(part)) for part in parts))
+
+
+def write_lines(part: Part) -> list[str]:
+    """Write a text, a list or the rows of a table as lines for a terminal; a value follows the name of its column."""
+    if isinstance(part, Text):
+        return [part.text]
+    if isinstance(part, Listing):
+        return [part.summary] if part.summary else [f"{entry.lead} {entry.text}".strip() for entry in part.entries]
+    lines = []
+    for row in part.rows if isinstance(part, Table) else ():
+        first, *texts = (cell if isinstance(cell, str) else cell.text for cell in row.cells)
+        named = zip(part.headers[1:], texts, strict=False)
+        lines.append(
+            f"{first}: {'; '.join(f'{head.text} {text}' for head, text in named if text not in ('', MISSING))}"
+        )
+    return lines
 
 
 def write_page(page: str, path: Path) -> Path:
