@@ -17,7 +17,6 @@ from podeval.measuring.recording_results import RecordingResults
 from podeval.measuring.report import read_turns
 from podeval.metrics.score import format_clock
 from podeval.reports.page import (
-    Entry,
     Listing,
     Report,
     Section,
@@ -136,7 +135,7 @@ def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
     ]
     table = tabulate(texts["recordings"], texts, "recording sections #length #sentences #faulty", rows)
     absent = [one for one in proof.faulty if not one.recording]
-    unscored = [Entry(reason.reason, Path(file).name) for file, reason in proof.unscored.items()]
+    unscored = [Text(reason.reason, Path(file).name) for file, reason in proof.unscored.items()]
     sections = [
         Section(texts["recordings"], [table]),
         Section(texts["not_placed"], [Listing(unscored)] if unscored else []),
@@ -157,12 +156,12 @@ def _list_titles(sentences: Sequence[ProofedSentence]) -> str:
     return " · ".join(dict.fromkeys(one.section for one in sentences if one.section))
 
 
-def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Entry:
+def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Text:
     """Format a sentence with its time and verdict, and the recognised words if they differ."""
     clock = format_clock(one.start or 0.0)
     lead = f"{clock} {texts['verdicts'][one.verdict]} ({texts['confidence'][one.confidence]})"
     instead = f" — {texts['heard'].format(one.heard)}" if one.faults and one.heard else ""
     words = " · ".join(f"{fault['script'] or '–'} → {fault['heard'] or '–'}" for fault in one.faults)
-    return Entry(
+    return Text(
         f"{one.text or texts['end']}{instead}", lead, words if one.verdict == "misread" else "", sound=one.sound
     )

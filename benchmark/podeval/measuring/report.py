@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +13,7 @@ from markupsafe import Markup
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.measuring.recording_results import RecordingResults, ResultsTable
-from podeval.measuring.score_tables import (
-    describe_facts,
-    render_for_notebook,
-    sum_up,
-    tabulate_all,
-    tabulate_means,
-    write_heading,
-    write_notes,
-)
+from podeval.measuring.score_tables import describe_facts, sum_up, tabulate_all, tabulate_means, write_notes
 from podeval.measuring.verdict import ReportWords
 from podeval.metrics import catalogue
 from podeval.metrics.score import format_clock
@@ -32,18 +24,17 @@ from podeval.plots.svg import Axis, Frame, stack_pictures
 from podeval.recording import Recording
 from podeval.recording.speaker_turns import find_speaker_turns
 from podeval.reports.page import (
-    Entry,
     Listing,
     Part,
     Pictures,
     Player,
-    Protocols,
     Report,
     Section,
     Text,
     Transcription,
-    describe_protocol,
+    list_protocols,
     render_document,
+    render_parts,
     write_page,
 )
 
@@ -54,87 +45,87 @@ QUALITY = 0.6
 MOST_SECONDS = 2 * 3600.0
 """Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
 _PEAKS = 900
+_OF_VOICES = {"speaker_attribution", "sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"}
+"""Metrics that transcribe a recording with a script."""
 
 
-def write_report(scores: RecordingResults, path: Path, language: str = "en") -> Path:
-    """Write the report of one recording; an existing file is replaced.
+STYLE = """<style>
+.podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
+.podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
+.podeval .good{color:#1a7f37}.podeval .poor{color:#9a6700}
+.podeval .conclusion{font-size:1.1em}.podeval .group th{padding-top:.6em}
+.podeval svg{max-width:44em;height:auto}
+</style>"""
+
+
+def write_report(scores: RecordingResults | ResultsTable, path: Path, language: str = "en") -> Path:
+    """Write the report of one recording, or of many with the means first; an existing file is replaced.
 
     Raises:
         BadInput: the file cannot be written, or there is no such language.
     """
-    return write_page(render_document([_describe(scores, 0, ReportWords(language))], language), path)
-
-
-def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path:
-    """Write the report of many recordings, with the means first.
-
-    Raises:
-        BadInput: the file cannot be written, or there is no such language.
-    """
-    words = ReportWords(language)
-    head: list[Part] = [tabulate_means(table, words), *(Text(line) for line in _list_failures(table, words))]
-    summary = Report("all", words["count"].format(len(table.scores)), words.made, [Section(words["all"], head)])
-    reports = [_describe(scores, number, words) for number, scores in enumerate(table.scores)]
-    return write_page(render_document([summary, *reports], language), path)
-
-
-def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Report:
-    """Describe one recording, with the parts that are available."""
-    title, about = scores.name, f"{describe_facts(scores, words)}. {words.made}"
-    seconds = scores.facts.seconds
-    head = [*sum_up(scores, words), *_play(scores, words)]
-    return Report(f"recording-{number}", title, about, list_sections(scores, words), head, seconds=seconds)
+    words, reports = ReportWords(language), []
+    if isinstance(scores, ResultsTable):
+        total, title = len(scores.scores), words["all"]
+        head: list[Part] = [tabulate_means(scores, words)]
+        for (name, reason), count in scores.failures.items():
+            head.append(Text(words["not_scored_in"].format(count, total, name, words.reason(reason))))
+        head += [Text(words["more_values"].format(scores.hidden_values))] if scores.hidden_values else []
+        reports.append(Report("all", words["count"].format(total), words.made, [Section(title, head)]))
+    for number, one in enumerate(scores.scores if isinstance(scores, ResultsTable) else [scores]):
+        about, head = f"{describe_facts(one, words)}. {words.made}", [*sum_up(one, words), *_play(one, words)]
+        sections = list_sections(one, words)
+        reports.append(Report(f"recording-{number}", one.name, about, sections, head, seconds=one.facts.seconds))
+    return write_page(render_document(reports, language), path)
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
     """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
     values = tabulate_all(scores, words)
-    values += [
-        Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes
-    ]
+    values += [Text(words.note(name, note), words.metric(name)) for name, of in scores.notes.items() for note in of]
     reasons = {name: one["unscored"] for name, one in scores.unscored.items()}
-    if not scores.advice:
-        reasons |= scores.left_out
-    missing = [Entry(words.reason(why), words.metric(name)) for name, why in reasons.items()]
-    missing += [
-        Entry(words["with"], ", ".join(map(words.metric, names)), words["advice"].get(what, what))
-        for what, names in scores.advice.items()
-    ]
-    sources = _list_sources(scores, words)
+    reasons |= {} if scores.advice else scores.left_out
+    missing = [Text(words.reason(why), words.metric(name)) for name, why in reasons.items()]
+    for what, names in scores.advice.items():
+        missing.append(Text(words["with"], ", ".join(map(words.metric, names)), words["advice"].get(what, what)))
+    materials = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
+    sources = [Text(translate(material, words.language).replace("`", "")) for material in materials]
+    protocols = [(words.metric(name), content) for name, content in scores.protocols.items()]
     return [
         Section(words["values"], values),
         Section(words["not_scored"], [Listing(missing)] if missing else []),
         Section(words["transcript"], list(_transcribe(scores, words))),
         Section(words["over_time"], list(_draw(scores, words))),
-        Section(
-            words["protocols"],
-            [Protocols([describe_protocol(words.metric(name), one) for name, one in scores.protocols.items()])],
-        ),
+        Section(words["protocols"], [list_protocols(protocols)]),
         Section(words["sources"], [Listing(sources)] if sources else []),
     ]
 
 
+def render_html(scores: RecordingResults | ResultsTable) -> str:
+    """Render the table of one or many recordings for a notebook, with the plots of one."""
+    words = ReportWords()
+    if isinstance(scores, ResultsTable):
+        parts: list[Part] = [tabulate_means(scores, words), *map(Text, scores.notes)]
+    else:
+        heading = Text(f"{scores.name} · {describe_facts(scores, words)}")
+        parts = [heading, *sum_up(scores, words), *tabulate_all(scores, words), *map(Text, write_notes(scores))]
+        plots = plot_results(scores).pictures.values() if scores.timelines else ()
+        parts += [Pictures([("", Markup(plot)) for plot in plots], summary=words["over_time"])] if plots else []
+    return f'{STYLE}<div class="podeval">{render_parts(parts)}</div>'
+
+
 def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make a player for the recording, or a sentence that says why there is none."""
+    """Make a player whose waveform has marks at the defects, or a sentence that says why there is none."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
-        marks = [(one.start, one.end) for one in scores.defects]
-        yield make_player(recording, marks, words["waveform"], words["play_from"])
+        from podeval.recording.playback import measure_peaks
+
+        seconds = max(len(recording.samples) / recording.rate, 1e-3)
+        marks = [(one.start / seconds, one.end / seconds) for one in scores.defects]
+        waveform = draw_waveform(measure_peaks(recording.samples, _PEAKS), marks, words["waveform"])
+        yield Player(encode_sound(recording), Markup(waveform), words["play_from"])
     elif scores.facts.seconds:
         yield Text(words["no_sound"])
-
-
-def render_html(scores: RecordingResults) -> str:
-    """Render the table of one recording with its plots, for a notebook."""
-    words = ReportWords()
-    parts: list[Part] = [
-        Text(write_heading(scores, words)),
-        *sum_up(scores, words),
-        *tabulate_all(scores, words),
-    ]
-    plots = plot_results(scores).to_html() if scores.timelines else ""
-    over_time = f"<details><summary>{words['over_time']}</summary>{plots}</details>" if plots else ""
-    return render_for_notebook([*parts, *map(Text, write_notes(scores))], over_time)
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
@@ -145,9 +136,11 @@ def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
         return
     if turns:
         yield Text(words["transcript_about"])
-        of_turns = [[(round(word.start, 2), word.text.strip()) for word in turn.words] for turn in turns]
-        starts = [(turn.speaker, round(turn.start, 2), format_clock(turn.start)) for turn in turns]
-        yield Transcription(words["transcript"], [(*start, of) for start, of in zip(starts, of_turns, strict=True)])
+        rows = []
+        for turn in turns:
+            timed = [(round(word.start, 2), word.text.strip()) for word in turn.words]
+            rows.append((turn.speaker, round(turn.start, 2), format_clock(turn.start), timed))
+        yield Transcription(words["transcript"], rows)
 
 
 def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
@@ -156,30 +149,6 @@ def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
     if pictures:
         yield Text(words["over_time_about"])
         yield Pictures([("", Markup(picture)) for picture in pictures.values()], "", "track plot")
-
-
-def _list_sources(scores: RecordingResults, words: ReportWords) -> list[Entry]:
-    """List the sources of the values of people and systems."""
-    sources = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
-    return [Entry(translate(source, words.language).replace("`", "")) for source in sources]
-
-
-def _list_failures(table: ResultsTable, words: ReportWords) -> list[str]:
-    failures = [
-        words["not_scored_in"].format(count, len(table.scores), name, words.reason(reason))
-        for (name, reason), count in table.failures.items()
-    ]
-    return [*failures, *([words["more_values"].format(table.hidden_values)] if table.hidden_values else [])]
-
-
-def make_player(recording: Recording, marks: Sequence[tuple[float, float]], label: str, hint: str) -> Player:
-    """Make a player for a recording; `marks` are stretches, in seconds, that are marked in its waveform."""
-    seconds = max(len(recording.samples) / recording.rate, 1e-3)
-    from podeval.recording.playback import measure_peaks
-
-    heights = measure_peaks(recording.samples, _PEAKS)
-    waveform = draw_waveform(heights, [(start / seconds, end / seconds) for start, end in marks], label)
-    return Player(encode_sound(recording), Markup(waveform), hint)
 
 
 def encode_sound(recording: Recording) -> str:
@@ -302,17 +271,8 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
         CannotScore: the recording's rate is too low for recognising words.
         ModelMissing: the transcriber is not installed.
     """
-    heard = {
-        "wer",
-        "content_errors",
-        "speaker_attribution",
-        "sptd",
-        "timbre_consistency",
-        "sim",
-        "wsim",
-        "timbre_similarity",
-    } & set(scores.results)
-    if scores.source is None or not ({"wer", "content_errors"} & heard or (heard and scores.script)):
+    transcribed, scored = {"wer", "content_errors"} & set(scores.results), _OF_VOICES & set(scores.results)
+    if scores.source is None or not (transcribed or (scored and scores.script)):
         return ()
     recording = scores.source.recording
     track = recording.speech_track()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -15,7 +15,6 @@ from podeval.measuring.verdict import ReportWords, group_rows
 from podeval.metrics.score import format_clock
 from podeval.metrics.standing import format_span, format_value, translate
 from podeval.reports.page import (
-    Entry,
     Listing,
     Part,
     RowOfCells,
@@ -23,31 +22,17 @@ from podeval.reports.page import (
     TableCell,
     Text,
     make_row,
-    render_parts,
     tabulate,
+    write_lines,
 )
 from podeval.text.terminal_safe import make_printable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
 """Width of a table in characters if no width is given."""
-STYLE = """<style>
-.podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
-.podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
-.podeval .good{color:#1a7f37}.podeval .poor{color:#9a6700}
-.podeval .conclusion{font-size:1.1em}.podeval .group th{padding-top:.6em}
-.podeval svg{max-width:44em;height:auto}
-</style>"""
-
-
 MOST_DEFECTS = 8
 """Maximum number of defects that a terminal lists, and that a report shows without collapsing them; files
 contain all."""
-
-
-def write_heading(scores: RecordingResults, words: ReportWords) -> str:
-    """Format the name of a recording with its basic facts."""
-    return f"{scores.name} · {describe_facts(scores, words)}"
 
 
 def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
@@ -74,21 +59,19 @@ def write_notes(scores: RecordingResults) -> list[str]:
     return lines
 
 
-def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
-    """List the defects with their times; clicking a time starts a player. A long list is collapsed."""
+def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
+    """Describe a recording and list its defects with their times, a long list collapsed; every form begins with this.
+
+    Clicking a time starts a player.
+    """
     entries = []
     for one in scores.defects:
-        kind, detail = words.defect(one)
-        text = f"{words['until']} {format_clock(one.end, 1)}, {kind}" + (f": {detail}" if detail else "")
-        entries.append(Entry(text, format_clock(one.start, 1), start=one.start))
+        text = f"{words['until']} {format_clock(one.end, 1)}, {': '.join(filter(None, words.defect(one)))}"
+        entries.append(Text(text, format_clock(one.start, 1), start=one.start))
     first, more = entries[:MOST_DEFECTS], entries[MOST_DEFECTS:]
-    folded = [Listing(more, words["more_defects"].format(len(more)))] if more else []
-    return [Listing(first), *folded] if first else []
-
-
-def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Describe a recording and list its defects; every form of the result begins with this."""
-    return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
+    lists = [(first, ""), (more, words["more_defects"].format(len(more)))]
+    verdict = Text(scores.write_verdict(words), css="conclusion")
+    return [verdict, *(Listing(some, summary) for some, summary in lists if some)]
 
 
 def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
@@ -109,13 +92,8 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:
     """Make the tables of a recording: the chosen lines and, if there are more, all others, collapsed."""
-    tables: list[Part] = [tabulate_values(scores, words)]
-    return [*tables, tabulate_values(scores, words, whole=True)] if count_hidden(scores) else tables
-
-
-def count_hidden(scores: RecordingResults) -> int:
-    """Count the values that are not among the chosen lines."""
-    return len(scores.shown_rows) - len(scores.lines)
+    has_more = len(scores.shown_rows) > len(scores.lines)
+    return [tabulate_values(scores, words, whole=whole) for whole in (False, True) if has_more or not whole]
 
 
 def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
@@ -146,31 +124,41 @@ def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False)
     """Render the result of one or many recordings for a rich console; `whole` shows every value of one recording."""
     words = ReportWords()
     if isinstance(scores, ResultsTable):
-        table = tabulate_means(scores, words)
-        errors = [Line(make_printable(str(row.cells[0])), style="red") for row in table.rows if row.span]
-        return Group(_convert(table), *errors, *(Line(make_printable(line)) for line in scores.notes))
-    parts: list[RenderableType] = [
-        Line(make_printable(write_heading(scores, words)), style="bold"),
-        Line(""),
+        return Group(*_render([tabulate_means(scores, words), *map(Text, scores.notes)]))
+    verdict, *defects = sum_up(scores, words)
+    blank = Text("")
+    parts = [
+        Text(f"{scores.name} · {describe_facts(scores, words)}", css="conclusion"),
+        blank,
+        verdict,
+        blank,
+        *defects,
     ]
-    parts += [Line(make_printable(scores.write_verdict(words)), style="bold"), Line("")]
-    listed = list_defects(scores, words)
-    for entries in listed:
-        lines = [entries.summary] if entries.summary else [f"{one.lead} {one.text}" for one in entries.entries]
-        parts += [Line(make_printable(f"  {line}")) for line in lines]
     if scores.rows:
-        parts += [Line("")] * bool(listed) + [_convert(tabulate_values(scores, words, whole=whole), named=False)]
-    hidden = 0 if whole else count_hidden(scores)
+        parts += [*([blank] if defects else []), tabulate_values(scores, words, whole=whole)]
+    hidden = 0 if whole else len(scores.shown_rows) - len(scores.lines)
     notes = [*([words["hidden"].format(hidden)] if hidden else []), *write_notes(scores)]
-    return Group(*parts, Line(""), *(Line(make_printable(line)) for line in notes))
+    return Group(*_render([*parts, blank, *map(Text, notes)]))
 
 
-def _convert(table: Table, *, named: bool = True) -> RenderableType:
-    """Convert a table of a report; `named` states whether all its columns have headers, not only the last."""
+def _render(parts: Iterable[Part]) -> Iterator[RenderableType]:
+    """Render the parts of a report for a rich console; rows that span a table follow it."""
+    for part in parts:
+        if isinstance(part, Table):
+            yield _convert(part)
+            yield from (Line(make_printable(str(row.cells[0])), "red") for row in part.rows if row.span == "why")
+        else:
+            style, indent = "bold" if getattr(part, "css", "") == "conclusion" else "", "  " * isinstance(part, Listing)
+            yield from (Line(make_printable(indent + line), style) for line in write_lines(part))
+
+
+def _convert(table: Table) -> RenderableType:
+    """Convert a table of a report; the columns of a recording's values need no headers, except the last."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, head in enumerate(table.headers):
         # In a narrow terminal, names are wrapped, so numbers are not cut off.
-        text = "\n".join(filter(None, (head.text, head.note))) if named or number == len(table.headers) - 1 else ""
+        is_named = table.css != "values" or number == len(table.headers) - 1
+        text = "\n".join(filter(None, (head.text, head.note))) if is_named else ""
         justify: Any = "right" if head.css else "left"
         grid.add_column(Line(text), justify=justify, vertical="bottom", overflow="fold", no_wrap=number > 0)
     for row in table.rows:
@@ -188,16 +176,6 @@ def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False)
     console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     console.print(build_table(scores, whole=whole), soft_wrap=True)
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().split("\n"))
-
-
-def render_summary_html(table: ResultsTable) -> str:
-    """Return the table of many recordings, for a notebook."""
-    return render_for_notebook([tabulate_means(table, ReportWords()), *map(Text, table.notes)])
-
-
-def render_for_notebook(parts: Sequence[Part], more: str = "") -> str:
-    """Render parts with the style of a notebook's table."""
-    return f'{STYLE}<div class="podeval">{render_parts(parts)}{more}</div>'
 
 
 def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

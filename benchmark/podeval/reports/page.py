@@ -96,24 +96,15 @@ def make_row(*cells: Any) -> RowOfCells:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, muted unless another class is given; `lead` is bold text before it, `sample` is code after it."""
+    """A paragraph or an entry of a list: a bold lead, a text, and code.
 
-    text: str
-    css: str = "quiet"
-    lead: str = ""
-    sample: str = ""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A line of a list: bold text, plain text, code; with a `start`, a button that plays from that second.
-
-    A line with a `sound`, a data URL that contains an excerpt, has its own player.
+    With a `start`, the lead is a button that plays from that second; a `sound`, a data URL, has its own player.
     """
 
     text: str
     lead: str = ""
     code: str = ""
+    css: str = "quiet"
     start: float | None = None
     sound: str = ""
 
@@ -122,15 +113,15 @@ class Entry:
 class Listing:
     """A list; a list with a `summary` is collapsed under it."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[Text]
     summary: str = ""
 
 
 @dataclass(frozen=True)
 class FactList:
-    """A list of facts, each with its name, its value, and whether the value is a link."""
+    """A list of facts, each with its name and its value: a text, an address, or named lines."""
 
-    rows: Sequence[tuple[str, str, bool]]
+    rows: Sequence[tuple[str, str | Sequence[tuple[str, str]]]]
     css: str = "facts"
 
 
@@ -142,6 +133,7 @@ class Pictures:
     css: str = "courses"
     of_each: str = "small"
     legend: Sequence[tuple[str, str]] = ()
+    summary: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,14 +153,7 @@ class Transcription:
     turns: Sequence[tuple[str, float, str, Sequence[tuple[float, str]]]]
 
 
-@dataclass(frozen=True)
-class Protocols:
-    """The protocols behind the values: the metric, the protocol's id, and its content line by line."""
-
-    entries: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]
-
-
-Part = Table | Text | Listing | FactList | Pictures | Player | Transcription | Protocols
+Part = Table | Text | Listing | FactList | Pictures | Player | Transcription
 
 
 @dataclass(frozen=True)
@@ -265,7 +250,7 @@ def write_lines(part: Part) -> list[str]:
     if isinstance(part, Text):
         return [part.text]
     if isinstance(part, Listing):
-        return [part.summary] if part.summary else [f"{entry.lead} {entry.text}".strip() for entry in part.entries]
+        return [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
     lines = []
     for row in part.rows if isinstance(part, Table) else ():
         first, *texts = (cell if isinstance(cell, str) else cell.text for cell in row.cells)
@@ -289,25 +274,25 @@ def write_page(page: str, path: Path) -> Path:
     return path
 
 
-def describe_protocol(title: str, content: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return the title of the metric, the id of its protocol, and the protocol's content as named lines."""
-    lines = []
-    for name, value in content.items():
-        if name in ("id", "metric") or value in ({}, [], None, ""):
-            continue
-        if name == "models" and isinstance(value, dict):
-            lines += [(job, _model(model)) for job, model in value.items()]
-        else:
-            lines.append((name, _plain(value)))
-    return title, str(content.get("id", "")), lines
+def list_protocols(protocols: Iterable[tuple[str, Mapping[str, Any]]]) -> FactList:
+    """List the protocols behind the values, each with the title of the metric, its id, and its content line by line."""
+    rows = []
+    for title, content in protocols:
+        lines: list[tuple[str, str]] = []
+        for name, value in content.items():
+            if name == "models" and isinstance(value, dict):
+                lines += [(job, _describe_model(model)) for job, model in value.items()]
+            elif name not in ("id", "metric") and value not in ({}, [], None, ""):
+                lines.append((name, _plain(value)))
+        rows.append((f"{title} {content.get('id', '')}".strip(), lines))
+    return FactList(rows, "protocols")
 
 
-def _model(model: Any) -> str:
+def _describe_model(model: Any) -> str:
     if not isinstance(model, dict):
         return _plain(model)
-    options = model.get("options")
-    name_text = " @ ".join(str(model[name]) for name in ("id", "revision") if model.get(name))
-    return f"{name_text} ({_plain(options)})" if options else name_text
+    options = f" ({_plain(model['options'])})" if model.get("options") else ""
+    return " @ ".join(str(model[name]) for name in ("id", "revision") if model.get(name)) + options
 
 
 def _plain(value: Any) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from podeval.reports.page import (
     MISSING,
-    Entry,
     Listing,
     Part,
     Section,
@@ -91,11 +90,11 @@ def describe_judge(audited: AuditFindings, words: Texts) -> Section:
     served = (str(facts.get("backend") or ""), str(facts.get("revision") or "")[:16])
     verdict, css = ("unfit", "state-refused") if audited.unfit else ("fit", "state-published")
     parts: list[Part] = [
-        Text(words[verdict], f"state {css}"),
-        Text("".join(f"{fact} · " for fact in served if fact), sample=str(facts.get("id"))),
+        Text(words[verdict], css=f"state {css}"),
+        Text("".join(f"{fact} · " for fact in served if fact), code=str(facts.get("id"))),
     ]
     if audited.unfit:
-        parts.append(Listing([Entry(reason) for reason in audited.unfit]))
+        parts.append(Listing([Text(reason) for reason in audited.unfit]))
     parts.append(tabulate_checks(audited, title, words))
     parts.append(Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]))
     rows = []

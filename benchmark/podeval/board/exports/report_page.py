@@ -28,19 +28,17 @@ from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes,
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
 from podeval.plots.svg import SHAPES, Axis, Frame
 from podeval.reports.page import (
-    Entry,
     FactList,
     Listing,
     Part,
     Pictures,
-    Protocols,
     Report,
     RowOfCells,
     Section,
     Table,
     TableCell,
     Text,
-    describe_protocol,
+    list_protocols,
     make_row,
     read_report_texts,
     render_document,
@@ -71,7 +69,7 @@ def build_report(report: SystemReport, texts: Texts) -> Report:
     """Build the report of one system from its data and the texts of the pages, in one language."""
     about, words = report.about, texts["report"]
     chapters = [ChapterPage(about.title, chapter, texts) for chapter in report.chapters]
-    head: list[Part] = [Text(about.stated["description"], "words")] if about.stated.get("description") else []
+    head: list[Part] = [Text(about.stated["description"], css="words")] if about.stated.get("description") else []
     for first in chapters[:1]:
         head += [*first.list_key_figures(), *first.draw_radar(), *first.count()]
     head += [build_facts(about, words)] if chapters else [build_facts(about, words), Text(words["no_figures"])]
@@ -109,8 +107,8 @@ def build_facts(about: About, texts: Texts) -> FactList:
         "updated": lambda time: time[:10],
     }
     names = texts["facts"] | {name: texts[name] for name in ("provenance", "from", "updated")}
-    lines = [(names[name], formats.get(name, str)(about.stated[name]), False) for name in names if name in about.stated]
-    return FactList([*lines, *((texts["links"].get(name, name), link, True) for name, link in about.links.items())])
+    lines = [(names[name], formats.get(name, str)(about.stated[name])) for name in names if name in about.stated]
+    return FactList([*lines, *((texts["links"].get(name, name), link) for name, link in about.links.items())])
 
 
 def explain_method(report: SystemReport, words: Texts) -> list[Part]:
@@ -119,11 +117,11 @@ def explain_method(report: SystemReport, words: Texts) -> list[Part]:
     records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
     citations = dict.fromkeys((record.paper, record.citation) for record in records)
     return [
-        Listing([Entry(rule) for rule in words["rules"]]),
-        *([Text(f"{words['metrics_of']} {'; '.join(papers)}.", "")] if papers else []),
-        Text(words["cite_about"], "", words["cite"]),
-        FactList([("", paper, True) for paper, _ in citations]),
-        *(Text(citation, "citation") for _, citation in citations),
+        Listing([Text(rule) for rule in words["rules"]]),
+        *([Text(f"{words['metrics_of']} {'; '.join(papers)}.", css="")] if papers else []),
+        Text(words["cite_about"], words["cite"], css=""),
+        FactList([("", paper) for paper, _ in citations]),
+        *(Text(citation, css="citation") for _, citation in citations),
     ]
 
 
@@ -174,7 +172,7 @@ class ChapterPage:
             if figure.value is not None:
                 dimension, header = self.name(figure.column)
                 cell = self.format_cell(figure, figure.column.choose_decimals([figure.value]))
-                rows.append((dimension, f"{header} {cell}", False))
+                rows.append((dimension, f"{header} {cell}"))
         return [FactList(rows[:KEY_FIGURES], "key-figures screen")] if rows else []
 
     def _compare(self) -> Iterator[tuple[str, dict[str, list[str]]]]:
@@ -195,13 +193,13 @@ class ChapterPage:
             better, worse = (len(dimensions.get(word, ())) for word in ("better", "worse"))
             unclear = sum(len(dimensions.get(word, ())) for word in ("unclear", "equal", "in range"))
             numbers = {"better": better, "worse": worse, "unclear": unclear, "all": sum(map(len, dimensions.values()))}
-            sentences.append(Text(self.words["counts"][name].format(**numbers, reference=self.chapter.reference), ""))
+            sentences.append(Text(self.words["counts"][name].format(**numbers, reference=self.chapter.reference), css=""))
         return sentences
 
     def name_verdicts(self) -> list[Part]:
         """Name the dimensions in which the system is clearly better or worse than the others and than people."""
         rows = [
-            (self.words["than"][f"{name}_{word}"], ", ".join(dimensions[word]), False)
+            (self.words["than"][f"{name}_{word}"], ", ".join(dimensions[word]))
             for name, dimensions in self._compare()
             for word in ("better", "worse")
             if word in dimensions
@@ -216,7 +214,7 @@ class ChapterPage:
     def list_details(self) -> list[tuple[str, list[Part]]]:
         """List all other parts under their titles."""
         words, chapter = self.words, self.chapter
-        protocols = [describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]
+        protocols = [(get_title(metric), content) for metric, content in chapter.protocols.items()]
         return [
             (words["distributions" if chapter.reference else "distributions_alone"], self._draw_distributions()),
             (words["drift"], self._describe_drift()),
@@ -225,7 +223,7 @@ class ChapterPage:
             *self._tabulate_groups(),
             (words["by_item"], self._tabulate_items()),
             (words["missing"] + (f" ({len(chapter.missing)})" if chapter.missing else ""), self._tabulate_missing()),
-            (words["protocols"], [Text(words["protocols_about"]), Protocols(protocols)]),
+            (words["protocols"], [Text(words["protocols_about"]), list_protocols(protocols)]),
         ]
 
     def _tabulate(self, figures: Sequence[ReportFigure], *, grouped: bool = False) -> Table:
