@@ -86,15 +86,6 @@ class ReportFigure:
 
 
 @dataclass(frozen=True)
-class ItemGroup:
-    """The headline figures of one group of items, such as `category` and `Arts`."""
-
-    breakdown: str
-    name: str
-    figures: tuple[ReportFigure, ...]
-
-
-@dataclass(frozen=True)
 class DriftFigure:
     """The drift of a windowed key over the recordings of a system.
 
@@ -125,28 +116,22 @@ class SystemFigures:
     """All figures of one system at one place.
 
     Attributes:
-        system: its id.
-        where: `benchmark/split/profile`.
         reference: id of the recordings of people for the comparison; "" if there are none.
         protocols: protocol id by metric.
         figures: figures over all items (or the requested slice), in board order.
-        groups: figures by breakdown.
-        slices: every slice that has figures, under its name on the board.
+        slices: the headline figures of every slice, by the name of the slice on the board; "" for all items.
     """
 
-    system: str
-    where: str
     reference: str
     protocols: Mapping[str, str]
     figures: tuple[ReportFigure, ...]
-    groups: tuple[ItemGroup, ...]
-    slices: tuple[str, ...]
+    slices: Mapping[str, tuple[ReportFigure, ...]]
 
     @property
     def headlines(self) -> tuple[ReportFigure, ...]:
         """One figure for each dimension."""
-        ids = {headline.id for headline in choose_headlines(figure.column for figure in self.figures)}
-        return tuple(figure for figure in self.figures if figure.column.id in ids)
+        columns = choose_headlines(figure.column for figure in self.figures)
+        return tuple(figure for figure in self.figures if figure.column in columns)
 
 
 def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
@@ -164,7 +149,7 @@ def build_figures(
         folder: the folder of runs.
         system: its id.
         where: `benchmark/split/profile`.
-        slice_: "" for all items, or the board's name for one slice; it does not affect `groups`.
+        slice_: "" for all items, or the board's name for one slice of them.
         wishes: protocols to show if a metric has several, each as a protocol id or the name of a preset.
     """
     here = select_rows(folder.board(), where)
@@ -172,42 +157,32 @@ def build_figures(
     protocols = choose_protocols(own_rows, wishes)
     here = here[here["protocol"] == here["metric"].map(protocols)]
     reference = _reference(here, system)
-    slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
-    fields = _fields(here)
+    fields: defaultdict[str, dict[Column, list[Row]]] = defaultdict(dict)
+    for row in here.to_dict("records"):
+        of = get_column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
+        fields[str(row["slice"])].setdefault(of, []).append(row)
 
     def beside(of: Column, other: str) -> Paired | None:
-        if not other:
-            return None
-        a, b = (read_scores(folder, one, where) for one in (system, other))
-        return pair_systems(a, b, of, protocols[of.metric])
+        scores = [read_scores(folder, one, where) for one in (system, other) if one]
+        return pair_systems(scores[0], scores[1], of, protocols[of.metric]) if other else None
 
-    def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
-        rows_by_column: dict[Column, list[Row]] = {}
-        for (of_slice, metric, key, dimension), rows in fields.items():
-            of = get_column(metric, key, dimension)
-            mine = of_slice == wished and any(row["system"] == system for row in rows)
-            if mine and (only is None or of.id in only):
-                rows_by_column[of] = rows
-        return tuple(
-            _figure(of, rows_by_column[of], system, reference, None if wished else beside)
-            for of in order_columns(rows_by_column)
-        )
+    def figures(wished: str) -> tuple[ReportFigure, ...]:
+        pair, rows = None if wished else beside, fields[wished]
+        own = [of for of in rows if any(row["system"] == system for row in rows[of])]
+        return tuple(_figure(of, rows[of], system, reference, pair) for of in order_columns(own))
 
     whole = figures("")
-    headline_ids = {headline.id for headline in choose_headlines(figure.column for figure in whole)}
-    parts = [(*name.partition("="), name) for name in slices if "=" in name]
-    groups = tuple(ItemGroup(breakdown, group, figures(name, headline_ids)) for breakdown, _, group, name in parts)
-    chosen = slice_ if slice_ in slices else ""
-    return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
+    headlines = choose_headlines(figure.column for figure in whole)
+    names = sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name))
+    figures_by_slice = {name: figures(name) if name else whole for name in names}
+    slices = {name: tuple(one for one in of if one.column in headlines) for name, of in figures_by_slice.items()}
+    return SystemFigures(reference, protocols, figures_by_slice.get(slice_, whole), slices)
 
 
 def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
-    """Return how every windowed key of a system changes over its recordings.
+    """Return how every windowed key of a system changes over its recordings, in the order of the board's columns.
 
-    Args:
-        scores: scores of the system.
-        protocols: protocol id by metric.
-        columns: the columns of the board; a windowed key that is not among them is listed next to its metric's columns.
+    A key that is not among these columns is listed next to its metric's columns.
     """
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
@@ -235,15 +210,7 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
 def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
-    """Compare a value with another.
-
-    Args:
-        value: value of the system.
-        other: the value to compare it with.
-        of: the column, with its direction.
-        low: lower bound of the value's interval; None if there is no interval.
-        high: upper bound of the interval. If `other` is within the bounds, the comparison is unclear.
-    """
+    """Compare a value with another; it is unclear which is better if the other is within the value's interval."""
     if value is None or other is None:
         return ReferenceFigure()
     alike = None if low is None or high is None else low <= other <= high
@@ -278,13 +245,9 @@ def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> P
 def _verdict(
     of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
 ) -> ReferenceFigure:
-    """Compare two values, by the same rule on every page.
+    """Compare two values by their badness (for means over items, the mean badness), by the same rule on every page.
 
-    Args:
-        of: the column.
-        values: the two values.
-        badness: the badness of each value, which determines the better one; for means over items, the mean badness.
-        alike: whether the interval leaves open which value is better; None if there is no interval.
+    `alike` states whether the interval leaves open which value is better; it is None if there is no interval.
     """
     sure = alike is not None
     if _has_ideal_range(of) and not any(badness):
@@ -313,14 +276,6 @@ def _reference(rows: pd.DataFrame, system: str) -> str:
     people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
     counts = people["system"].value_counts()
     return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""
-
-
-def _fields(rows: pd.DataFrame) -> dict[tuple[str, str, str, str], list[Row]]:
-    """Group rows by slice, metric, key and dimension."""
-    by_field: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
-    for row in rows.to_dict("records"):
-        by_field[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
-    return by_field
 
 
 def _figure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,7 @@ from podeval.reports.page import (
     render_parts,
     write_page,
 )
+from podeval.text.dialogue_segments import Utterance, attribute_to_speakers
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
 """Sample rates of MP3 in Hz; the audio is resampled to the next lower one."""
@@ -173,11 +174,7 @@ WIDTH, HEIGHT = 720, 130
 
 @dataclass(frozen=True)
 class TimelinePlot:
-    """Plots of values over time; a notebook shows them.
-
-    Attributes:
-        pictures: an SVG for each value, by `metric.key`.
-    """
+    """Plots of values over time, an SVG for each value by `metric.key`; a notebook shows them."""
 
     pictures: Mapping[str, str]
 
@@ -187,11 +184,9 @@ class TimelinePlot:
         target.write_text(stack_pictures(list(self.pictures.values()), ", ".join(self.pictures)), encoding="utf-8")
         return target
 
-    def to_html(self) -> str:
+    def _repr_html_(self) -> str:
         """Return the plots as HTML, one below the other, for a notebook."""
         return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
-
-    _repr_html_ = to_html
 
 
 def plot_results(
@@ -274,42 +269,33 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
     transcribed, scored = {"wer", "content_errors"} & set(scores.results), _OF_VOICES & set(scores.results)
     if scores.source is None or not (transcribed or (scored and scores.script)):
         return ()
-    recording = scores.source.recording
-    track = recording.speech_track()
-    language = getattr(scores.results.get("wer"), "notes", {}).get("language")
-    words = track.transcript(language if language in ("en", "zh") else None).words
+    track, notes = scores.source.recording.speech_track(), getattr(scores.results.get("wer"), "notes", {})
+    words = track.transcript(notes["language"] if notes.get("language") in ("en", "zh") else None).words
     script = scores.script if scores.script and len(scores.script.speakers) > 1 else None
     speakers: tuple[SpeakerTurn, ...] = ()
     if script or "sptd" in scores.results:
+        # The speakers were diarised with the expected number if more were found.
+        notes = getattr(scores.results.get("sptd"), "notes", {})
+        asked = int(notes["speakers_asked"]) if "voices_heard" in notes else 0
         with suppress(CannotScore, ModelMissing):
-            speakers = find_speaker_turns(track, script, _count_asked(scores))[0]
+            speakers = find_speaker_turns(track, script, asked)[0]
     return join_turns(words, speakers)
 
 
-def _count_asked(scores: RecordingResults) -> int:
-    """Return the expected number of speakers if more were found; otherwise 0."""
-    notes = getattr(scores.results.get("sptd"), "notes", {})
-    return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
+def join_turns(words: Sequence[Word], speakers: Iterable[SpeakerTurn]) -> tuple[TranscribedTurn, ...]:
+    """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second.
 
-
-def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
-    """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second."""
+    A word during which nobody speaks belongs to the preceding speaker.
+    """
+    spoken = [Utterance(word.text, word.start, word.end) for word in words]
+    said, _ = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in speakers))
+    speaker_at = {segment.start: segment.speaker for segment in said}
     turns: list[TranscribedTurn] = []
     for word in words:
-        who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")
+        who = speaker_at.get(word.start, turns[-1].speaker if turns else "")
         if turns and turns[-1].speaker == who and (who or word.start - turns[-1].end < 1.0):
-            last = turns[-1]
-            turns[-1] = TranscribedTurn(who, last.start, max(last.end, word.end), (*last.words, word))
+            last = turns.pop()
+            turns.append(TranscribedTurn(who, last.start, max(last.end, word.end), (*last.words, word)))
         else:
             turns.append(TranscribedTurn(who, word.start, word.end, (word,)))
     return tuple(turns)
-
-
-def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
-    """Return the speaker who says the largest part of a word, or the previous speaker if nobody speaks during it."""
-    shares = {
-        turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
-        for turn in speakers
-        if turn.end > word.start and turn.start < word.end
-    }
-    return max(shares, key=lambda who: shares[who]) if shares else before

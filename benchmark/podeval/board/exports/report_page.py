@@ -193,7 +193,9 @@ class ChapterPage:
             better, worse = (len(dimensions.get(word, ())) for word in ("better", "worse"))
             unclear = sum(len(dimensions.get(word, ())) for word in ("unclear", "equal", "in range"))
             numbers = {"better": better, "worse": worse, "unclear": unclear, "all": sum(map(len, dimensions.values()))}
-            sentences.append(Text(self.words["counts"][name].format(**numbers, reference=self.chapter.reference), css=""))
+            sentences.append(
+                Text(self.words["counts"][name].format(**numbers, reference=self.chapter.reference), css="")
+            )
         return sentences
 
     def name_verdicts(self) -> list[Part]:
@@ -266,16 +268,17 @@ class ChapterPage:
 
     def _tabulate_groups(self) -> list[tuple[str, list[Part]]]:
         """Build tables for each breakdown, with a row for each group and a column for each headline."""
-        record, board, groups = self.chapter.benchmark, self.texts["board"], self.chapter.standing.groups
+        record, board = self.chapter.benchmark, self.texts["board"]
         titles = {part.name: part.title for part in record.breakdowns} if record else {}
         titles |= board["breakdowns"]
-        valued = {figure.column.id for group in groups for figure in group.figures if figure.value is not None}
-        columns = [figure.column for figure in self.chapter.standing.headlines if figure.column.id in valued]
+        groups = {tuple(name.split("=", 1)): of for name, of in self.chapter.standing.slices.items() if "=" in name}
+        valued = {figure.column for of in groups.values() for figure in of if figure.value is not None}
+        columns = [figure.column for figure in self.chapter.standing.headlines if figure.column in valued]
         by_breakdown: dict[str, list[list[Any]]] = {}
-        for group in groups:
-            cells = {figure.column.id: self._describe_group(figure) for figure in group.figures}
-            row = [name_group(group.name, board), *(cells.get(column.id) for column in columns)]
-            by_breakdown.setdefault(titles.get(group.breakdown, group.breakdown), []).append(row)
+        for (breakdown, group), figures in groups.items():
+            cells = {figure.column: self._describe_group(figure) for figure in figures}
+            row = [name_group(group, board), *map(cells.get, columns)]
+            by_breakdown.setdefault(titles.get(breakdown, breakdown), []).append(row)
         return [
             (self.words["by"].format(title), self._split(title, columns, rows, GROUPS))
             for title, rows in by_breakdown.items()
