@@ -20,7 +20,6 @@ from podeval.board.columns import find_declaration, order_columns
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
-    ReportFigure,
     SystemFigures,
     build_figures,
     compute_drifts,
@@ -32,9 +31,6 @@ from podeval.metrics import catalogue
 from podeval.runs.board_tables import BOARD, ITEMS, read_object
 from podeval.runs.latency import Latency, list_latencies
 from podeval.runs.run_folder import RunFolder, open_run
-
-KEPT = 24
-"""Number of chapters kept in memory."""
 
 
 class UnknownReport(BadInput):
@@ -88,12 +84,10 @@ class Chapter:
         standing: the figures compared with the median of the others and with people.
         reference: the display name of the recordings of people; "" if there are none.
         scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
-        drifts: the drift of every windowed key.
-        people_drifts: drifts of the recordings of people, by column id.
+        drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
         items: every item.
         missing: unscored metrics with their reasons, most items first.
-        latencies: speed of the system's server under each load, smallest load first; empty if the speed was not
-            measured.
+        latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
         protocols: the content of every protocol, by metric.
         papers: the papers of the metrics.
     """
@@ -113,15 +107,10 @@ class Chapter:
     papers: tuple[str, ...]
 
     @property
-    def others(self) -> int:
-        """The number of other systems to compare with."""
-        return max((len(figure.others) for figure in self.standing.figures), default=0)
-
-    @property
-    def by_dimension(self) -> list[ReportFigure]:
-        """The figures in board order, grouped by dimension."""
-        dimensions = list(dict.fromkeys(figure.column.dimension for figure in self.standing.figures))
-        return sorted(self.standing.figures, key=lambda figure: dimensions.index(figure.column.dimension))
+    def others(self) -> str:
+        """What the others are: `median` of several, `other` for a single system, empty if there are none."""
+        most = max((len(figure.others) for figure in self.standing.figures), default=0)
+        return "" if not most else "other" if most == 1 else "median"
 
 
 @dataclass(frozen=True)
@@ -133,12 +122,7 @@ class SystemReport:
 
 
 def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
-    """Return the facts about a system.
-
-    Args:
-        board: the table of `BoardRow`.
-        systems: the table of `SystemRow`.
-        system: id of the system.
+    """Return the facts about a system, from the tables of `BoardRow` and of `SystemRow`.
 
     Raises:
         UnknownReport: the board does not have this system.
@@ -190,7 +174,7 @@ def read_chapter(
 ) -> Chapter:
     """Return the chapter on a system at `benchmark/split/profile`, with the figures for one slice of the items."""
     key, tables = (system, where, slice_, wishes), (BOARD, ITEMS)
-    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, *key), most=KEPT)
+    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, *key), most=24)
 
 
 def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wishes: tuple[str, ...]) -> Chapter:
@@ -246,8 +230,7 @@ def report_runs(
         BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.
     """
     by_folder: dict[Path, list[RunFolder]] = {}
-    for path in folders:
-        run = open_run(path)
+    for run in map(open_run, folders):
         by_folder.setdefault(run.runs, []).append(run)
     return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile, wishes)]
 

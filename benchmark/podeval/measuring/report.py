@@ -14,7 +14,7 @@ from markupsafe import Markup
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.measuring.score_tables import describe_facts, sum_up, tabulate_all, tabulate_means, write_notes
-from podeval.measuring.verdict import ReportWords
+from podeval.measuring.verdict import ReportWords, ScoreRow
 from podeval.metrics import catalogue
 from podeval.metrics.score import format_clock
 from podeval.metrics.standing import find_usual, translate
@@ -23,20 +23,7 @@ from podeval.plots.lines import LEFT, RIGHT, Highlight, Line, draw_lines, draw_w
 from podeval.plots.svg import Axis, Frame, stack_pictures
 from podeval.recording import Recording
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.reports.page import (
-    Listing,
-    Part,
-    Pictures,
-    Player,
-    Report,
-    Section,
-    Text,
-    Transcription,
-    list_protocols,
-    render_document,
-    render_parts,
-    write_page,
-)
+from podeval.reports import page
 from podeval.text.dialogue_segments import Utterance, attribute_to_speakers
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
@@ -68,37 +55,39 @@ def write_report(scores: RecordingResults | ResultsTable, path: Path, language: 
     words, reports = ReportWords(language), []
     if isinstance(scores, ResultsTable):
         total, title = len(scores.scores), words["all"]
-        head: list[Part] = [tabulate_means(scores, words)]
+        head: list[page.Part] = [tabulate_means(scores, words)]
         for (name, reason), count in scores.failures.items():
-            head.append(Text(words["not_scored_in"].format(count, total, name, words.reason(reason))))
-        head += [Text(words["more_values"].format(scores.hidden_values))] if scores.hidden_values else []
-        reports.append(Report("all", words["count"].format(total), words.made, [Section(title, head)]))
+            head.append(page.Text(words["not_scored_in"].format(count, total, name, words.reason(reason))))
+        head += [page.Text(words["more_values"].format(scores.hidden_values))] if scores.hidden_values else []
+        reports.append(page.Report("all", words["count"].format(total), words.made, [page.Section(title, head)]))
     for number, one in enumerate(scores.scores if isinstance(scores, ResultsTable) else [scores]):
         about, head = f"{describe_facts(one, words)}. {words.made}", [*sum_up(one, words), *_play(one, words)]
         sections = list_sections(one, words)
-        reports.append(Report(f"recording-{number}", one.name, about, sections, head, seconds=one.facts.seconds))
-    return write_page(render_document(reports, language), path)
+        reports.append(page.Report(f"recording-{number}", one.name, about, sections, head, seconds=one.facts.seconds))
+    return page.write_page(page.render_document(reports, language), path)
 
 
-def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
+def list_sections(scores: RecordingResults, words: ReportWords) -> list[page.Section]:
     """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
     values = tabulate_all(scores, words)
-    values += [Text(words.note(name, note), words.metric(name)) for name, of in scores.notes.items() for note in of]
+    values += [
+        page.Text(words.note(name, note), words.metric(name)) for name, of in scores.notes.items() for note in of
+    ]
     reasons = {name: one["unscored"] for name, one in scores.unscored.items()}
     reasons |= {} if scores.advice else scores.left_out
-    missing = [Text(words.reason(why), words.metric(name)) for name, why in reasons.items()]
+    missing = [page.Text(words.reason(why), words.metric(name)) for name, why in reasons.items()]
     for what, names in scores.advice.items():
-        missing.append(Text(words["with"], ", ".join(map(words.metric, names)), words["advice"].get(what, what)))
+        missing.append(page.Text(words["with"], ", ".join(map(words.metric, names)), words["advice"].get(what, what)))
     materials = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
-    sources = [Text(translate(material, words.language).replace("`", "")) for material in materials]
+    sources = [page.Text(translate(material, words.language).replace("`", "")) for material in materials]
     protocols = [(words.metric(name), content) for name, content in scores.protocols.items()]
     return [
-        Section(words["values"], values),
-        Section(words["not_scored"], [Listing(missing)] if missing else []),
-        Section(words["transcript"], list(_transcribe(scores, words))),
-        Section(words["over_time"], list(_draw(scores, words))),
-        Section(words["protocols"], [list_protocols(protocols)]),
-        Section(words["sources"], [Listing(sources)] if sources else []),
+        page.Section(words["values"], values),
+        page.Section(words["not_scored"], [page.Listing(missing)] if missing else []),
+        page.Section(words["transcript"], list(_transcribe(scores, words))),
+        page.Section(words["over_time"], list(_draw(scores, words))),
+        page.Section(words["protocols"], [page.list_protocols(protocols)]),
+        page.Section(words["sources"], [page.Listing(sources)] if sources else []),
     ]
 
 
@@ -106,16 +95,16 @@ def render_html(scores: RecordingResults | ResultsTable) -> str:
     """Render the table of one or many recordings for a notebook, with the plots of one."""
     words = ReportWords()
     if isinstance(scores, ResultsTable):
-        parts: list[Part] = [tabulate_means(scores, words), *map(Text, scores.notes)]
+        parts: list[page.Part] = [tabulate_means(scores, words), *map(page.Text, scores.notes)]
     else:
-        heading = Text(f"{scores.name} · {describe_facts(scores, words)}")
-        parts = [heading, *sum_up(scores, words), *tabulate_all(scores, words), *map(Text, write_notes(scores))]
+        heading = page.Text(f"{scores.name} · {describe_facts(scores, words)}")
+        parts = [heading, *sum_up(scores, words), *tabulate_all(scores, words), *map(page.Text, write_notes(scores))]
         plots = plot_results(scores).pictures.values() if scores.timelines else ()
-        parts += [Pictures([("", Markup(plot)) for plot in plots], summary=words["over_time"])] if plots else []
-    return f'{STYLE}<div class="podeval">{render_parts(parts)}</div>'
+        parts += [page.Pictures([("", Markup(plot)) for plot in plots], summary=words["over_time"])] if plots else []
+    return f'{STYLE}<div class="podeval">{page.render_parts(parts)}</div>'
 
 
-def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+def _play(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
     """Make a player whose waveform has marks at the defects, or a sentence that says why there is none."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
@@ -124,32 +113,32 @@ def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
         seconds = max(len(recording.samples) / recording.rate, 1e-3)
         marks = [(one.start / seconds, one.end / seconds) for one in scores.defects]
         waveform = draw_waveform(measure_peaks(recording.samples, _PEAKS), marks, words["waveform"])
-        yield Player(encode_sound(recording), Markup(waveform), words["play_from"])
+        yield page.Player(encode_sound(recording), Markup(waveform), words["play_from"])
     elif scores.facts.seconds:
-        yield Text(words["no_sound"])
+        yield page.Text(words["no_sound"])
 
 
-def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
     """Make the transcript from existing words; return an empty one if no metric transcribed the recording."""
     try:
         turns = read_turns(scores)
     except PodevalError:
         return
     if turns:
-        yield Text(words["transcript_about"])
+        yield page.Text(words["transcript_about"])
         rows = []
         for turn in turns:
             timed = [(round(word.start, 2), word.text.strip()) for word in turn.words]
             rows.append((turn.speaker, round(turn.start, 2), format_clock(turn.start), timed))
-        yield Transcription(words["transcript"], rows)
+        yield page.Transcription(words["transcript"], rows)
 
 
-def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
     """Draw the values over time, if there are any."""
     pictures = plot_results(scores, words=words, css_class="drawn wide").pictures if scores.timelines else {}
     if pictures:
-        yield Text(words["over_time_about"])
-        yield Pictures([("", Markup(picture)) for picture in pictures.values()], "", "track plot")
+        yield page.Text(words["over_time_about"])
+        yield page.Pictures([("", Markup(picture)) for picture in pictures.values()], "", "track plot")
 
 
 def encode_sound(recording: Recording) -> str:
@@ -215,7 +204,7 @@ def plot_results(
         for column, values in timeline.values.items():
             if column not in keys or column != (wanted or column) or all(value is None for value in values):
                 continue
-            title, unit = words.title(catalogue.get(one), keys[column]), keys[column].unit
+            title, unit = words.name(ScoreRow(catalogue.get(one), keys[column], None)), keys[column].unit
             in_time = timeline.unit == "s"
             length = max(results.facts.seconds if in_time else 0.0, timeline.starts[-1] + timeline.window)
             # A value is drawn at the middle of its window.

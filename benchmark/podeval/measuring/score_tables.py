@@ -14,17 +14,7 @@ from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.measuring.verdict import ReportWords, group_rows
 from podeval.metrics.score import format_clock
 from podeval.metrics.standing import format_span, format_value, translate
-from podeval.reports.page import (
-    Listing,
-    Part,
-    RowOfCells,
-    Table,
-    TableCell,
-    Text,
-    make_row,
-    tabulate,
-    write_lines,
-)
+from podeval.reports import page
 from podeval.text.terminal_safe import make_printable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
@@ -59,7 +49,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
     return lines
 
 
-def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
+def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
     """Describe a recording and list its defects with their times, a long list collapsed; every form begins with this.
 
     Clicking a time starts a player.
@@ -67,68 +57,72 @@ def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
     entries = []
     for one in scores.defects:
         text = f"{words['until']} {format_clock(one.end, 1)}, {': '.join(filter(None, words.defect(one)))}"
-        entries.append(Text(text, format_clock(one.start, 1), start=one.start))
+        entries.append(page.Text(text, format_clock(one.start, 1), start=one.start))
     first, more = entries[:MOST_DEFECTS], entries[MOST_DEFECTS:]
     lists = [(first, ""), (more, words["more_defects"].format(len(more)))]
-    verdict = Text(scores.write_verdict(words), css="conclusion")
-    return [verdict, *(Listing(some, summary) for some, summary in lists if some)]
+    verdict = page.Text(scores.write_verdict(words), css="conclusion")
+    return [verdict, *(page.Listing(some, summary) for some, summary in lists if some)]
 
 
-def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
+def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> page.Table:
     """Make the table of a recording's values in groups: the chosen lines, or the whole table, collapsed."""
-    rows: list[RowOfCells] = []
+    rows: list[page.RowOfCells] = []
     rows_of_scores = scores.shown_rows if whole else scores.lines
     for group, members in group_rows(rows_of_scores).items():
-        rows.append(RowOfCells([str(words["groups"][group])], span="group"))
+        rows.append(page.RowOfCells([str(words["groups"][group])], span="group"))
         for row in members:
             about = translate(row.key.about or row.metric.purpose, words.language).replace("`", "")
-            name = TableCell(words.name(row), hint=f"{row.name}: {about}")
-            value = TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
-            word = TableCell(str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row))
-            rows.append(make_row(name, value, words.unit(row), word, words.usual(row)))
+            name = page.TableCell(words.name(row), hint=f"{row.name}: {about}")
+            value = page.TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
+            word = page.TableCell(
+                str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row)
+            )
+            rows.append(page.make_row(name, value, words.unit(row), word, words.usual(row)))
     summary = str(words["every_value"]).format(len(rows_of_scores)) if whole else ""
-    return tabulate(words["values"], words.texts, "metric #value unit compared usual_range", rows, "values", summary)
+    return page.tabulate(
+        words["values"], words.texts, "metric #value unit compared usual_range", rows, "values", summary
+    )
 
 
-def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:
+def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
     """Make the tables of a recording: the chosen lines and, if there are more, all others, collapsed."""
     has_more = len(scores.shown_rows) > len(scores.lines)
     return [tabulate_values(scores, words, whole=whole) for whole in (False, True) if has_more or not whole]
 
 
-def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
+def tabulate_means(table: ResultsTable, words: ReportWords) -> page.Table:
     """Make the table of many recordings, with the mean and the interval of each value."""
     headline_rows = table.headlines
-    heads = [TableCell(words["recording"])]
-    heads += [TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in headline_rows]
+    heads = [page.TableCell(words["recording"])]
+    heads += [page.TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in headline_rows]
     rows = []
     for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True)):
         rows_by_name = {row.name: row for row in scores.rows}
         of_shown = ((row.key, rows_by_name.get(row.name)) for row in headline_rows)
         cells = [
-            TableCell(format_value(key, row.value if row else None), css=row.word if row else "")
+            page.TableCell(format_value(key, row.value if row else None), css=row.word if row else "")
             for key, row in of_shown
         ]
-        rows.append(RowOfCells([TableCell(name, link=f"#recording-{number}"), *cells]))
+        rows.append(page.RowOfCells([page.TableCell(name, link=f"#recording-{number}"), *cells]))
     for name, sentence in table.errors.items():
-        rows.append(RowOfCells([f"{name}: {words['error']} {sentence}"], span="why"))
+        rows.append(page.RowOfCells([f"{name}: {words['error']} {sentence}"], span="why"))
     means = [(row.key, table.intervals.get(row.name)) for row in headline_rows]
     mean_of = words["mean_of"].format(len(table.scores))
-    rows.append(RowOfCells([mean_of, *(format_value(key, m.mean if m else None) for key, m in means)]))
+    rows.append(page.RowOfCells([mean_of, *(format_value(key, m.mean if m else None) for key, m in means)]))
     bounds = (format_span(key, (m.low, m.high)) if m and m.low is not None else "" for key, m in means)
-    rows.append(RowOfCells([words["interval"], *bounds]))
-    return Table(words["all"], heads, rows, "means")
+    rows.append(page.RowOfCells([words["interval"], *bounds]))
+    return page.Table(words["all"], heads, rows, "means")
 
 
 def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> RenderableType:
     """Render the result of one or many recordings for a rich console; `whole` shows every value of one recording."""
     words = ReportWords()
     if isinstance(scores, ResultsTable):
-        return Group(*_render([tabulate_means(scores, words), *map(Text, scores.notes)]))
+        return Group(*_render([tabulate_means(scores, words), *map(page.Text, scores.notes)]))
     verdict, *defects = sum_up(scores, words)
-    blank = Text("")
+    blank = page.Text("")
     parts = [
-        Text(f"{scores.name} · {describe_facts(scores, words)}", css="conclusion"),
+        page.Text(f"{scores.name} · {describe_facts(scores, words)}", css="conclusion"),
         blank,
         verdict,
         blank,
@@ -138,21 +132,24 @@ def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False)
         parts += [*([blank] if defects else []), tabulate_values(scores, words, whole=whole)]
     hidden = 0 if whole else len(scores.shown_rows) - len(scores.lines)
     notes = [*([words["hidden"].format(hidden)] if hidden else []), *write_notes(scores)]
-    return Group(*_render([*parts, blank, *map(Text, notes)]))
+    return Group(*_render([*parts, blank, *map(page.Text, notes)]))
 
 
-def _render(parts: Iterable[Part]) -> Iterator[RenderableType]:
+def _render(parts: Iterable[page.Part]) -> Iterator[RenderableType]:
     """Render the parts of a report for a rich console; rows that span a table follow it."""
     for part in parts:
-        if isinstance(part, Table):
+        if isinstance(part, page.Table):
             yield _convert(part)
             yield from (Line(make_printable(str(row.cells[0])), "red") for row in part.rows if row.span == "why")
         else:
-            style, indent = "bold" if getattr(part, "css", "") == "conclusion" else "", "  " * isinstance(part, Listing)
-            yield from (Line(make_printable(indent + line), style) for line in write_lines(part))
+            style, indent = (
+                "bold" if getattr(part, "css", "") == "conclusion" else "",
+                "  " * isinstance(part, page.Listing),
+            )
+            yield from (Line(make_printable(indent + line), style) for line in page.write_lines(part))
 
 
-def _convert(table: Table) -> RenderableType:
+def _convert(table: page.Table) -> RenderableType:
     """Convert a table of a report; the columns of a recording's values need no headers, except the last."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, head in enumerate(table.headers):
@@ -162,7 +159,7 @@ def _convert(table: Table) -> RenderableType:
         justify: Any = "right" if head.css else "left"
         grid.add_column(Line(text), justify=justify, vertical="bottom", overflow="fold", no_wrap=number > 0)
     for row in table.rows:
-        cells = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row.cells]
+        cells = [cell if isinstance(cell, page.TableCell) else page.TableCell(cell) for cell in row.cells]
         if row.span == "group":
             grid.add_row(Line(cells[0].text, "bold"))
         elif not row.span:

@@ -170,13 +170,8 @@ class Section:
 class Report:
     """A report on recordings, a system or a judge.
 
-    Attributes:
-        id: name of the report in addresses.
-        title: the heading.
-        about: the muted line below the heading; `kicker` is the line above it.
-        sections: the sections.
-        head: the parts above the contents.
-        seconds: length of the recording that its player plays.
+    `id` is its name in addresses, `kicker` and `about` are the muted lines above and below its title, `head` contains
+    the parts above the contents, and `seconds` is the length of the recording that its player plays.
     """
 
     id: str
@@ -210,11 +205,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
 
 
 def render_document(reports: Sequence[Report], language: str = "en") -> str:
-    """Render reports as one self-contained HTML file.
-
-    Args:
-        reports: the reports, in order.
-        language: `en` or `zh`.
+    """Render reports as one self-contained HTML file in a language, `en` or `zh`.
 
     Raises:
         BadInput: the language does not exist.

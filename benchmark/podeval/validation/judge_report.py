@@ -3,18 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from podeval.reports.page import (
-    MISSING,
-    Listing,
-    Part,
-    Section,
-    Table,
-    TableCell,
-    Text,
-    read_report_texts,
-    tabulate,
-    write_lines,
-)
+from podeval.reports import page
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import Agreement
@@ -24,7 +13,7 @@ Texts = Mapping[str, Any]
 """The texts of the page `judges`, in one language."""
 
 
-def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> Table:
+def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> page.Table:
     """Build the table of an audit: the figures, in order, next to the papers' corresponding figures."""
 
     def describe(name: str, estimate: Estimate, p: float | None = None, measure: str = "", unit: str = "") -> list[Any]:
@@ -40,16 +29,16 @@ def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> Table:
         if lengths := orders.lengths:
             rows.append(describe("longer", lengths.longer.share, lengths.longer.p, "LPR"))
             rows.append(describe("excess", lengths.excess, lengths.p_excess, unit=orders.unit))
-    return tabulate(f"{title}: {words['what']}", words, "what #figure #of papers_print", rows)
+    return page.tabulate(f"{title}: {words['what']}", words, "what #figure #of papers_print", rows)
 
 
-def tabulate_people(people: Agreement, name: str, words: Texts) -> Table:
+def tabulate_people(people: Agreement, name: str, words: Texts) -> page.Table:
     """Build the table of a judge's agreement with people; `name` is that of the judge's records."""
     rows = [
         (measure, format_estimate(figure, 3), figure.count, quote_papers(measure, "scores"))
         for measure, figure in people.figures.items()
     ]
-    return tabulate(f"{name}: {words['people']}", words, "measure #figure #item_count papers_print", rows)
+    return page.tabulate(f"{name}: {words['people']}", words, "measure #figure #item_count papers_print", rows)
 
 
 def describe_likeness(likeness: Likeness) -> str:
@@ -58,7 +47,7 @@ def describe_likeness(likeness: Likeness) -> str:
     return f"{figures}; n {likeness.figures['identical'].count}"
 
 
-def quote_papers(measure: str, kind: str) -> TableCell:
+def quote_papers(measure: str, kind: str) -> page.TableCell:
     """Quote the papers' figures for a measure of a kind, such as `TPR` of `bias`, as shares between 0 and 1."""
     scale = 100.0 if kind == "bias" else 1.0
     tables: dict[str, list[str]] = {}
@@ -68,7 +57,7 @@ def quote_papers(measure: str, kind: str) -> TableCell:
             figure = f"{row['judge']} {float(row['value']) / scale:.3f}{bounds}"
             tables.setdefault(f"{row['table']}, {row['about'].replace('_', ' ')}", []).append(figure)
     text = ". ".join(f"{table}: {'; '.join(figures)}" for table, figures in tables.items())
-    return TableCell(text or MISSING, css="printed")
+    return page.TableCell(text or page.MISSING, css="printed")
 
 
 def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
@@ -76,38 +65,38 @@ def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
     if audited.probes:
         yield from (one.sentence for one in audited.probes)
         return
-    verdict, _, *parts = describe_judge(audited, read_report_texts("en")["judges"]).parts
-    yield f"{name}: {', '.join(write_lines(verdict))}"
-    yield from (f"  {line}" for part in parts for line in write_lines(part))
+    verdict, _, *parts = describe_judge(audited, page.read_report_texts("en")["judges"]).parts
+    yield f"{name}: {', '.join(page.write_lines(verdict))}"
+    yield from (f"  {line}" for part in parts for line in page.write_lines(part))
     calls = f"  {audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"
     yield f"{calls}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered"
 
 
-def describe_judge(audited: AuditFindings, words: Texts) -> Section:
+def describe_judge(audited: AuditFindings, words: Texts) -> page.Section:
     """Build the section on one judge."""
     facts, orders = audited.judge, audited.orders
     title = str(facts.get("model") or facts.get("id"))
     served = (str(facts.get("backend") or ""), str(facts.get("revision") or "")[:16])
     verdict, css = ("unfit", "state-refused") if audited.unfit else ("fit", "state-published")
-    parts: list[Part] = [
-        Text(words[verdict], css=f"state {css}"),
-        Text("".join(f"{fact} · " for fact in served if fact), code=str(facts.get("id"))),
+    parts: list[page.Part] = [
+        page.Text(words[verdict], css=f"state {css}"),
+        page.Text("".join(f"{fact} · " for fact in served if fact), code=str(facts.get("id"))),
     ]
     if audited.unfit:
-        parts.append(Listing([Text(reason) for reason in audited.unfit]))
+        parts.append(page.Listing([page.Text(reason) for reason in audited.unfit]))
     parts.append(tabulate_checks(audited, title, words))
-    parts.append(Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]))
+    parts.append(page.Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]))
     rows = []
     for repeat in audited.steadiness:
         identical, alpha = format_estimate(repeat.identical, 3), repeat.alpha and format_estimate(repeat.alpha, 3)
         rows.append([repeat.prompt, repeat.measure, identical, repeat.identical.count, alpha])
     if rows:
         label, columns = f"{title}: {words['repeats']}", "prompt measure #identical #of #alpha"
-        parts.append(tabulate(label, words, columns, rows, summary=words["repeats"]))
-    return Section(title, parts)
+        parts.append(page.tabulate(label, words, columns, rows, summary=words["repeats"]))
+    return page.Section(title, parts)
 
 
-def tabulate_papers(words: Texts, method: Texts) -> Iterator[Table]:
+def tabulate_papers(words: Texts, method: Texts) -> Iterator[page.Table]:
     """Build a collapsed table for each table of the papers; measures have the names of the page `method`."""
     rows_by_table: dict[str, list[tuple[str, ...]]] = {}
     for row in read_printed_audits():
@@ -118,4 +107,4 @@ def tabulate_papers(words: Texts, method: Texts) -> Iterator[Table]:
         cells = (row["judge"], about, measure, figure, interval)
         rows_by_table.setdefault(row["table"].replace(", table ", method["table"]), []).append(cells)
     for table, rows in rows_by_table.items():
-        yield tabulate(table, words, "judge about measure #figure #interval", rows, summary=table)
+        yield page.tabulate(table, words, "judge about measure #figure #interval", rows, summary=table)

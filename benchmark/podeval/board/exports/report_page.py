@@ -27,23 +27,7 @@ from podeval.metrics.description import name_source
 from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes, draw_radar
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
 from podeval.plots.svg import SHAPES, Axis, Frame
-from podeval.reports.page import (
-    FactList,
-    Listing,
-    Part,
-    Pictures,
-    Report,
-    RowOfCells,
-    Section,
-    Table,
-    TableCell,
-    Text,
-    list_protocols,
-    make_row,
-    read_report_texts,
-    render_document,
-    tabulate,
-)
+from podeval.reports import page
 from podeval.stats.intervals import Interval
 from podeval.texts import translate_reason
 
@@ -61,41 +45,36 @@ def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str
     Raises:
         BadInput: the language does not exist.
     """
-    texts = read_report_texts(language)
-    return render_document([build_report(report, texts) for report in reports], language)
+    texts = page.read_report_texts(language)
+    return page.render_document([build_report(report, texts) for report in reports], language)
 
 
-def build_report(report: SystemReport, texts: Texts) -> Report:
+def build_report(report: SystemReport, texts: Texts) -> page.Report:
     """Build the report of one system from its data and the texts of the pages, in one language."""
     about, words = report.about, texts["report"]
     chapters = [ChapterPage(about.title, chapter, texts) for chapter in report.chapters]
-    head: list[Part] = [Text(about.stated["description"], css="words")] if about.stated.get("description") else []
-    for first in chapters[:1]:
-        head += [*first.list_key_figures(), *first.draw_radar(), *first.count()]
-    head += [build_facts(about, words)] if chapters else [build_facts(about, words), Text(words["no_figures"])]
+    key_figures, radar, counts = chapters[0].list_key_figures(), chapters[0].draw_radar(), chapters[0].count()
+    described = [page.Text(about.stated["description"], css="words")] if "description" in about.stated else []
     sections = []
-    for number, page in enumerate(chapters):
-        opening, radar = (page.count(), page.draw_radar()) if number else ([], [])
-        if record := page.chapter.benchmark:
-            opening.append(Text(texts["board"]["benchmarks"].get(record.name, {}).get("about", record.description)))
+    for number, one in enumerate(chapters):
+        opening, drawn = (one.count(), one.draw_radar()) if number else ([], [])
+        if record := one.chapter.benchmark:
+            description = texts["board"]["benchmarks"].get(record.name, {}).get("about", record.description)
+            opening.append(page.Text(description))
         sections += [
-            Section(write_board_name(page.chapter.where), opening, 2),
-            Section(words["summary"], [*radar, *page.sum_up()], folded=number > 1),
-            Section(words["verdicts"], page.name_verdicts(), folded=number > 1),
-            *(Section(title, parts, folded=True) for title, parts in page.list_details()),
+            page.Section(write_board_name(one.chapter.where), opening, 2),
+            page.Section(words["summary"], [*drawn, *one.sum_up()], folded=number > 1),
+            page.Section(words["verdicts"], one.name_verdicts(), folded=number > 1),
+            *(page.Section(title, parts, folded=True) for title, parts in one.list_details()),
         ]
-    return Report(
-        id=about.system,
-        title=about.title,
-        about=f"{words['kinds'].get(about.kind, about.kind)} · {about.system} · {words['made']} "
-        f"{datetime.now(UTC):%Y-%m-%d}",
-        sections=[*sections, Section(words["method"], explain_method(report, words), 2)],
-        head=head,
-        kicker=words["title"],
-    )
+    sections.append(page.Section(words["method"], explain_method(report, words), 2))
+    kind, today = words["kinds"].get(about.kind, about.kind), f"{datetime.now(UTC):%Y-%m-%d}"
+    line = f"{kind} · {about.system} · {words['made']} {today}"
+    head = [*described, *key_figures, *radar, *counts, build_facts(about, words)]
+    return page.Report(about.system, about.title, line, sections, head, words["title"])
 
 
-def build_facts(about: About, texts: Texts) -> FactList:
+def build_facts(about: About, texts: Texts) -> page.FactList:
     """List the facts about a system as named lines, and its links."""
     formats: dict[str, Callable[[Any], str]] = {
         "open": lambda is_open: texts["open"]["yes" if is_open else "no"],
@@ -108,20 +87,20 @@ def build_facts(about: About, texts: Texts) -> FactList:
     }
     names = texts["facts"] | {name: texts[name] for name in ("provenance", "from", "updated")}
     lines = [(names[name], formats.get(name, str)(about.stated[name])) for name in names if name in about.stated]
-    return FactList([*lines, *((texts["links"].get(name, name), link) for name, link in about.links.items())])
+    return page.FactList([*lines, *((texts["links"].get(name, name), link) for name, link in about.links.items())])
 
 
-def explain_method(report: SystemReport, words: Texts) -> list[Part]:
+def explain_method(report: SystemReport, words: Texts) -> list[page.Part]:
     """Describe the rules of comparison, list the metrics' papers, and say how to cite the report."""
     papers = dict.fromkeys(paper for chapter in report.chapters for paper in chapter.papers)
     records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
     citations = dict.fromkeys((record.paper, record.citation) for record in records)
     return [
-        Listing([Text(rule) for rule in words["rules"]]),
-        *([Text(f"{words['metrics_of']} {'; '.join(papers)}.", css="")] if papers else []),
-        Text(words["cite_about"], words["cite"], css=""),
-        FactList([("", paper) for paper, _ in citations]),
-        *(Text(citation, css="citation") for _, citation in citations),
+        page.Listing([page.Text(rule) for rule in words["rules"]]),
+        *([page.Text(f"{words['metrics_of']} {'; '.join(papers)}.", css="")] if papers else []),
+        page.Text(words["cite_about"], words["cite"], css=""),
+        page.FactList([("", paper) for paper, _ in citations]),
+        *(page.Text(citation, css="citation") for _, citation in citations),
     ]
 
 
@@ -151,11 +130,6 @@ class ChapterPage:
         """The texts of the page `report`."""
         return self.texts["report"]
 
-    @cached_property
-    def others(self) -> str:
-        """The name of the text for the other systems: `median`, `other` for a single one, "" if there are none."""
-        return "" if not self.chapter.others else "other" if self.chapter.others == 1 else "median"
-
     def name(self, column: Column) -> tuple[str, str]:
         """Return the title of a column's dimension, and the header of the column."""
         language = self.words["language"]
@@ -165,7 +139,7 @@ class ChapterPage:
         """Format the value of a figure with its interval and rank."""
         return str(build_cell(figure.row, places).translate(self.texts["board"]))
 
-    def list_key_figures(self) -> list[Part]:
+    def list_key_figures(self) -> list[page.Part]:
         """List the first values of the dimensions, for the top of the page."""
         rows = []
         for figure in self.chapter.standing.headlines:
@@ -173,11 +147,11 @@ class ChapterPage:
                 dimension, header = self.name(figure.column)
                 cell = self.format_cell(figure, figure.column.choose_decimals([figure.value]))
                 rows.append((dimension, f"{header} {cell}"))
-        return [FactList(rows[:KEY_FIGURES], "key-figures screen")] if rows else []
+        return [page.FactList(rows[:KEY_FIGURES], "key-figures screen")] if rows else []
 
     def _compare(self) -> Iterator[tuple[str, dict[str, list[str]]]]:
         """Yield the dimensions by the word that an interval supports, for the other systems and for people."""
-        for name, attribute in ((self.others, "to_median"), ("people", "to_person")):
+        for name, attribute in ((self.chapter.others, "to_median"), ("people", "to_person")):
             dimensions: dict[str, list[str]] = {}
             for figure in self.chapter.standing.headlines:
                 against = getattr(figure, attribute)
@@ -186,19 +160,19 @@ class ChapterPage:
             if dimensions:
                 yield name, dimensions
 
-    def count(self) -> list[Part]:
+    def count(self) -> list[page.Part]:
         """Count the dimensions in which the system differs from the other systems and from people."""
-        sentences: list[Part] = []
+        sentences: list[page.Part] = []
         for name, dimensions in self._compare():
             better, worse = (len(dimensions.get(word, ())) for word in ("better", "worse"))
             unclear = sum(len(dimensions.get(word, ())) for word in ("unclear", "equal", "in range"))
             numbers = {"better": better, "worse": worse, "unclear": unclear, "all": sum(map(len, dimensions.values()))}
             sentences.append(
-                Text(self.words["counts"][name].format(**numbers, reference=self.chapter.reference), css="")
+                page.Text(self.words["counts"][name].format(**numbers, reference=self.chapter.reference), css="")
             )
         return sentences
 
-    def name_verdicts(self) -> list[Part]:
+    def name_verdicts(self) -> list[page.Part]:
         """Name the dimensions in which the system is clearly better or worse than the others and than people."""
         rows = [
             (self.words["than"][f"{name}_{word}"], ", ".join(dimensions[word]))
@@ -206,44 +180,49 @@ class ChapterPage:
             for word in ("better", "worse")
             if word in dimensions
         ]
-        return [FactList(rows, "keys")] if rows else []
+        return [page.FactList(rows, "keys")] if rows else []
 
-    def sum_up(self) -> list[Part]:
+    def sum_up(self) -> list[page.Part]:
         """Build the table of the headline figures."""
         headlines = self.chapter.standing.headlines
-        return [self._tabulate(headlines)] if headlines else [Text(self.words["no_figures"])]
+        return [self._tabulate(headlines)] if headlines else [page.Text(self.words["no_figures"])]
 
-    def list_details(self) -> list[tuple[str, list[Part]]]:
+    def list_details(self) -> list[tuple[str, list[page.Part]]]:
         """List all other parts under their titles."""
         words, chapter = self.words, self.chapter
         protocols = [(get_title(metric), content) for metric, content in chapter.protocols.items()]
+        dimensions = list(dict.fromkeys(figure.column.dimension for figure in chapter.standing.figures))
+        figures = sorted(chapter.standing.figures, key=lambda figure: dimensions.index(figure.column.dimension))
         return [
             (words["distributions" if chapter.reference else "distributions_alone"], self._draw_distributions()),
             (words["drift"], self._describe_drift()),
             (words["latency"], self._tabulate_latencies()),
-            (words["figures"], [self._tabulate(chapter.by_dimension, grouped=True)]),
+            (words["figures"], [self._tabulate(figures, grouped=True)]),
             *self._tabulate_groups(),
             (words["by_item"], self._tabulate_items()),
             (words["missing"] + (f" ({len(chapter.missing)})" if chapter.missing else ""), self._tabulate_missing()),
-            (words["protocols"], [Text(words["protocols_about"]), list_protocols(protocols)]),
+            (words["protocols"], [page.Text(words["protocols_about"]), page.list_protocols(protocols)]),
         ]
 
-    def _tabulate(self, figures: Sequence[ReportFigure], *, grouped: bool = False) -> Table:
+    def _tabulate(self, figures: Sequence[ReportFigure], *, grouped: bool = False) -> page.Table:
         """Build a table of figures, by dimension or by metric; the reason for missing items appears once per metric."""
         compare, reference = self.texts["compare"], self.chapter.reference
         first = "metric" if grouped else "dimension"
-        names = f"{first} #value {f'#{self.others} to_median' if self.others else ''}"
+        names = f"{first} #value {f'#{self.chapter.others} to_median' if self.chapter.others else ''}"
         names += f"{' #people #difference to_people' if reference else ''} #scored"
         rows: list[Any] = []
         before, explained = "", set()
         for figure in figures:
             dimension, header = self.name(figure.column)
             if grouped and dimension != before:
-                rows.append(RowOfCells([dimension], "group"))
+                rows.append(page.RowOfCells([dimension], "group"))
                 before = dimension
             places = figure.column.choose_decimals([figure.value, figure.median, figure.person])
-            cells: list[Any] = [header if grouped else TableCell(dimension, header), self.format_cell(figure, places)]
-            if self.others:
+            cells: list[Any] = [
+                header if grouped else page.TableCell(dimension, header),
+                self.format_cell(figure, places),
+            ]
+            if self.chapter.others:
                 cells += [format_value(figure.median, None, None, places), figure.to_median.describe(compare)]
             if reference:
                 difference = format_difference(figure.beside.difference, places) if figure.beside else ""
@@ -252,21 +231,23 @@ class ChapterPage:
             rows.append([*cells, "/".join(map(str, figure.scored)) if figure.scored else None])
             reasons = describe_reasons([figure.row], self.texts["board"]["causes"])
             if grouped and reasons and figure.column.metric not in explained:
-                rows.append(RowOfCells([reasons], "why"))
+                rows.append(page.RowOfCells([reasons], "why"))
             explained.add(figure.column.metric)
-        return tabulate(self.words[first], self.words, names, rows, "figures")
+        return page.tabulate(self.words[first], self.words, names, rows, "figures")
 
-    def _split(self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]], most: int) -> list[Part]:
+    def _split(
+        self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]], most: int
+    ) -> list[page.Part]:
         """Build tables with at most this many value columns, so that no table is wider than the page."""
-        tables: list[Part] = []
+        tables: list[page.Part] = []
         for first in range(0, len(columns), most):
             names = [self.name(column)[1] for column in columns[first : first + most]]
-            heads = [TableCell(title), *(TableCell(name, css="number") for name in names)]
-            some = [make_row(row[0], *row[1 + first : 1 + first + most]) for row in rows]
-            tables.append(Table(f"{title}: {', '.join(names)}", heads, some, "items"))
+            heads = [page.TableCell(title), *(page.TableCell(name, css="number") for name in names)]
+            some = [page.make_row(row[0], *row[1 + first : 1 + first + most]) for row in rows]
+            tables.append(page.Table(f"{title}: {', '.join(names)}", heads, some, "items"))
         return tables
 
-    def _tabulate_groups(self) -> list[tuple[str, list[Part]]]:
+    def _tabulate_groups(self) -> list[tuple[str, list[page.Part]]]:
         """Build tables for each breakdown, with a row for each group and a column for each headline."""
         record, board = self.chapter.benchmark, self.texts["board"]
         titles = {part.name: part.title for part in record.breakdowns} if record else {}
@@ -291,7 +272,7 @@ class ChapterPage:
         phrase = f" ({figure.to_median.describe(self.texts['compare'])})" if is_clear else ""
         return format_value(figure.value, low, high, places) + phrase
 
-    def _tabulate_items(self) -> list[Part]:
+    def _tabulate_items(self) -> list[page.Part]:
         """Build tables of all items and their headline values, with a few columns in each table."""
         places, items = {}, self.chapter.items
         for of in (figure.column for figure in self.chapter.standing.headlines):
@@ -303,10 +284,10 @@ class ChapterPage:
             category = name_group(line.item.category, self.texts["board"]) if line.item.category else ""
             readings = [(line.readings.get(of.metric), of.key, decimals) for of, decimals in places.items()]
             cells = (format_reading(*reading, self.words["unscored"]) for reading in readings)
-            rows.append([TableCell(line.item.title, category, self.link(line.item.id)), *cells])
+            rows.append([page.TableCell(line.item.title, category, self.link(line.item.id)), *cells])
         return self._split(self.words["item"], list(places), rows, WIDE)
 
-    def _tabulate_latencies(self) -> list[Part]:
+    def _tabulate_latencies(self) -> list[page.Part]:
         """Build a table of the speed of the system's server, with a row for each number of requests in flight."""
         names = "#at_once #answers #errors #first_audio #late_first_audio #rtf #undisturbed #continuous"
         rows = []
@@ -314,28 +295,28 @@ class ChapterPage:
             seconds = (one.first_audio, one.late_first_audio, one.rtf)
             cells = [*(each if each is None else f"{each:.2f}" for each in seconds), f"{one.undisturbed:.1%}"]
             rows.append([one.at_once, one.answers, one.errors, *cells, f"{one.continuous:.1%}"])
-        table = tabulate(self.words["latency"], self.words["latencies"], names, rows)
-        return [Text(self.words["latency_about"]), table] if rows else []
+        table = page.tabulate(self.words["latency"], self.words["latencies"], names, rows)
+        return [page.Text(self.words["latency_about"]), table] if rows else []
 
-    def _tabulate_missing(self) -> list[Part]:
+    def _tabulate_missing(self) -> list[page.Part]:
         """List the unscored metrics with their reasons and numbers of items."""
         words, rows = self.words, []
         for missing in self.chapter.missing:
             items = ", ".join(item.title for item in missing.items[:6])
             items += words["more"].format(len(missing.items) - 6) if len(missing.items) > 6 else ""
-            reason = TableCell(translate_reason(missing.reason, self.texts["board"]["causes"]), items)
+            reason = page.TableCell(translate_reason(missing.reason, self.texts["board"]["causes"]), items)
             rows.append([get_title(missing.metric), len(missing.items), words["causes"][missing.cause], reason])
         if rows:
             return [
-                Text(words["missing_about"]),
-                tabulate(words["missing"], words, "metric #count cause reason", rows),
+                page.Text(words["missing_about"]),
+                page.tabulate(words["missing"], words, "metric #count cause reason", rows),
             ]
         # Papers do not report which items they left out.
-        return [] if self.chapter.where.endswith("/paper") else [Text(words["nothing_missing"])]
+        return [] if self.chapter.where.endswith("/paper") else [page.Text(words["nothing_missing"])]
 
     # Pictures.
 
-    def draw_radar(self) -> list[Part]:
+    def draw_radar(self) -> list[page.Part]:
         """Draw the system's radar, with people and the other systems' median; there is none with too few axes."""
         words, chapter = self.words, self.chapter
         axes = [(figure, axis) for figure in chapter.standing.headlines if (axis := find_axis(figure.column))]
@@ -354,11 +335,15 @@ class ChapterPage:
         # The second drawing is the only one shown on phones.
         sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
         drawn = Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
-        kinds = {"own": self.system, "people": chapter.reference, "median": self.others and words[self.others]}
+        kinds = {
+            "own": self.system,
+            "people": chapter.reference,
+            "median": self.chapter.others and words[self.chapter.others],
+        }
         legend = [(kind, name) for kind, name in kinds.items() if name]
-        return [Pictures([(words["radar"], drawn)], "glance", "", legend)]
+        return [page.Pictures([(words["radar"], drawn)], "glance", "", legend)]
 
-    def _draw_distributions(self) -> list[Part]:
+    def _draw_distributions(self) -> list[page.Part]:
         """Draw the per-item values of the system and of people, if there are any, and the other systems' means."""
         words, pictures = self.words, []
         for figure in self.chapter.standing.headlines:
@@ -378,9 +363,9 @@ class ChapterPage:
                 caption = words["distribution_title"].format(metric=of.title_in(words["language"]), items=len(own))
                 picture = Markup(draw_boxes(rows, Frame(caption, 480, 13, "drawn spread", percent=of.percent)))
                 pictures.append((": ".join(self.name(of)), picture))
-        return [Text(words["distributions_about"]), Pictures(pictures)] if pictures else []
+        return [page.Text(words["distributions_about"]), page.Pictures(pictures)] if pictures else []
 
-    def _describe_drift(self) -> list[Part]:
+    def _describe_drift(self) -> list[page.Part]:
         """Describe the trends over the recordings that an interval supports, and draw how the values change."""
         words, rows, pictures = self.words, [], []
         along = Axis(0.0, 1.0, LEFT, 480 - RIGHT, ((0.04, words["begin"]), (0.96, words["end"])))
@@ -398,9 +383,9 @@ class ChapterPage:
                 frame = Frame(caption, 480, 13, "drawn course", percent=drift.column.percent)
                 pictures.append((header, Markup(draw_lines(lines, along, frame, 216, title=drift.column.unit))))
         if not rows:
-            return [Text(words["steady"])] if self.chapter.drifts else []
-        table = tabulate(words["drift"], words, "metric #slope unit #count #rising #falling", rows)
-        return [Text(words["drift_about"]), table, Pictures(pictures)]
+            return [page.Text(words["steady"])] if self.chapter.drifts else []
+        table = page.tabulate(words["drift"], words, "metric #slope unit #count #rising #falling", rows)
+        return [page.Text(words["drift_about"]), table, page.Pictures(pictures)]
 
 
 def _build_line(kind: str, course: Sequence[Interval | None]) -> Line:
