@@ -7,7 +7,7 @@ module contains only the data; `report_page` builds the page.
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board.build import write_tables
-from podeval.board.columns import find_declaration, order_columns
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
@@ -27,7 +26,6 @@ from podeval.board.report_figures import (
 )
 from podeval.board.runs_folder import RunsFolder, choose_names
 from podeval.errors import BadInput
-from podeval.metrics import catalogue
 from podeval.runs.board_tables import BOARD, ITEMS, read_object
 from podeval.runs.latency import Latency, list_latencies
 from podeval.runs.run_folder import RunFolder, open_run
@@ -35,43 +33,6 @@ from podeval.runs.run_folder import RunFolder, open_run
 
 class UnknownReport(BadInput):
     """The system does not exist."""
-
-
-@dataclass(frozen=True)
-class About:
-    """The facts about a system: those on the board, and those in its document.
-
-    Attributes:
-        system, title, kind: name, title and kind of the system, as on the board.
-        stated: facts from the system's document, the verdict of a spot check, the origins of the numbers
-            (`provenance`: run by us, outputs supplied, or reported; `from`: folders of runs, or the papers' tables)
-            and the time of the last measurement (`updated`, ISO 8601). Missing facts are left out.
-        links: names and addresses of the links in its document.
-    """
-
-    system: str
-    title: str
-    kind: str
-    stated: Mapping[str, Any]
-    links: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class ReportItem:
-    """One item: its facts, and the system's reading for each metric."""
-
-    item: Listed
-    readings: Mapping[str, Reading]
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Items that one metric could not score, for one reason."""
-
-    metric: str
-    reason: str
-    cause: str
-    items: tuple[Listed, ...]
 
 
 @dataclass(frozen=True)
@@ -85,11 +46,11 @@ class Chapter:
         reference: the display name of the recordings of people; "" if there are none.
         scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
         drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
-        items: every item.
-        missing: unscored metrics with their reasons, most items first.
+        items: every item, by category and title.
+        readings: what was measured of each item, by metric and id of the item.
+        missing: the unscored items by metric, reason and cause, most items first.
         latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
         protocols: the content of every protocol, by metric.
-        papers: the papers of the metrics.
     """
 
     where: str
@@ -100,11 +61,11 @@ class Chapter:
     people_scores: BoardScores | None
     drifts: tuple[DriftFigure, ...]
     people_drifts: Mapping[str, DriftFigure]
-    items: tuple[ReportItem, ...]
-    missing: tuple[Missing, ...]
+    items: Sequence[Listed]
+    readings: Mapping[str, Mapping[str, Reading]]
+    missing: Mapping[tuple[str, str, str], Sequence[Listed]]
     latencies: tuple[Latency, ...]
     protocols: Mapping[str, Mapping[str, Any]]
-    papers: tuple[str, ...]
 
     @property
     def others(self) -> str:
@@ -115,14 +76,27 @@ class Chapter:
 
 @dataclass(frozen=True)
 class SystemReport:
-    """The report on one system."""
+    """The report on one system: the facts on the board and in its document, and a chapter for each place.
 
-    about: About
-    chapters: tuple[Chapter, ...]
+    Attributes:
+        system, title, kind: name, title and kind of the system, as on the board.
+        stated: facts from the system's document, the verdict of a spot check, the origins of the numbers
+            (`provenance`: run by us, outputs supplied, or reported; `from`: folders of runs, or the papers' tables)
+            and the time of the last measurement (`updated`, ISO 8601). Missing facts are left out.
+        links: names and addresses of the links in its document.
+        chapters: the chapters.
+    """
+
+    system: str
+    title: str
+    kind: str
+    stated: Mapping[str, Any]
+    links: Mapping[str, str]
+    chapters: tuple[Chapter, ...] = ()
 
 
-def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
-    """Return the facts about a system, from the tables of `BoardRow` and of `SystemRow`.
+def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> SystemReport:
+    """Return a report with the facts about a system, from the tables of `BoardRow` and of `SystemRow`.
 
     Raises:
         UnknownReport: the board does not have this system.
@@ -139,7 +113,7 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
     stated["provenance"] = tuple(dict.fromkeys(rows["provenance"].astype(str)))
     stated["from"] = tuple(dict.fromkeys(filter(None, rows["source"].astype(str))))
     stated["updated"] = str(rows["created"].max())
-    return About(
+    return SystemReport(
         system=system,
         title=str(rows.sort_values("created", ascending=False, kind="stable")["system_title"].iloc[0]),
         kind=str(rows["system_kind"].iloc[0]),
@@ -164,9 +138,10 @@ def report_system(
         UnknownReport: the board does not have this system.
     """
     board = folder.board()
-    about = describe_system(board, folder.systems(), system)
+    described = describe_system(board, folder.systems(), system)
     everywhere = places or list_places(board, system)
-    return SystemReport(about, tuple(read_chapter(folder, system, at, wishes=wishes) for at in everywhere))
+    chapters = tuple(read_chapter(folder, system, at, wishes=wishes) for at in everywhere)
+    return replace(described, chapters=chapters)
 
 
 def read_chapter(
@@ -186,16 +161,14 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
     columns = [figure.column for figure in figures.figures]
     drifts, people_drifts = (compute_drifts(of, figures.protocols, columns) if of else [] for of in (scores, people))
     rows = here[here["system"] == system].drop_duplicates("metric")
-    declared = [find_declaration(column.metric) for column in order_columns(columns)]
     benchmark, split, _ = where.split("/")
     readings = {place[0]: scores.results.get(place, {}) for place in figures.protocols.items()}
     items = sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold()))
-    items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
+    missing: dict[tuple[str, str, str], list[Listed]] = {}
     for metric, of_items in readings.items():
         for item, reading in of_items.items():
             if reading.reason:
-                items_by_reason.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
-    missing = [Missing(*why, tuple(without)) for why, without in items_by_reason.items()]
+                missing.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
     return Chapter(
         where=where,
         benchmark=benchmarks.find_all().get(benchmark),
@@ -205,14 +178,11 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
         people_scores=people,
         drifts=tuple(drifts),
         people_drifts={drift.column.id: drift for drift in people_drifts},
-        items=tuple(
-            ReportItem(item, {metric: of[item.id] for metric, of in readings.items() if item.id in of})
-            for item in items
-        ),
-        missing=tuple(sorted(missing, key=lambda one: (-len(one.items), one.metric))),
+        items=items,
+        readings=readings,
+        missing=dict(sorted(missing.items(), key=lambda one: (-len(one[1]), one[0][0]))),
         latencies=tuple(list_latencies(RunFolder(folder.runs, benchmark, split, system))),
         protocols={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
-        papers=tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES)),
     )
 
 

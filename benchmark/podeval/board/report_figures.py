@@ -9,10 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 
 from podeval.board.columns import Column, Row, choose_headlines, count_unscored, get_column, order_columns, to_number
-from podeval.board.item_results import PARTS, BoardScores, Reading, read_scores, select_rows
+from podeval.board.item_results import PARTS, BoardScores, read_scores, select_rows
 from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
+Values = Mapping[str, float]
+Pairing = Callable[[Column, str], "Paired | None"]
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
 """Position of one value relative to another: `higher` or `lower` if neither direction is better, `in range` if both
 values are in the ideal range, `unclear` if the interval covers both, empty if one value is missing."""
@@ -35,12 +37,9 @@ class ReferenceFigure:
 
 @dataclass(frozen=True)
 class Paired:
-    """One key of two systems over the items on which both were scored.
+    """The means of two systems a and b over the items on which both were scored, and the difference a minus b.
 
-    Attributes:
-        a, b: means of the two systems.
-        difference: a minus b, with its interval.
-        to_b: comparison of a with b. If the key has an ideal range, the distances from that range are compared.
+    `to_b` compares a with b; if the key has an ideal range, it compares the distances from that range.
     """
 
     a: float
@@ -184,6 +183,10 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
 
     A key that is not among these columns is listed next to its metric's columns.
     """
+
+    def mean(values: Values) -> Interval:
+        return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
+
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
     by_column = {}
@@ -191,18 +194,20 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
         readings = scores.results.get((metric, protocol), {})
         for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
             slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
+            courses = {item: r.course[key] for item, r in readings.items() if key in r.course}
+            tenths = [
+                {item: part for item in courses if (part := courses[item][number]) is not None}
+                for number in range(PARTS)
+            ]
             if slopes:
                 of = by_id.get(f"{metric}.{key}") or get_column(metric, key, dimensions.get(metric, metric))
                 by_column[of] = DriftFigure(
                     column=of,
                     per=next(iter(slopes.values())).per,
-                    slope=_mean({item: slope.slope for item, slope in slopes.items()}, scores),
+                    slope=mean({item: slope.slope for item, slope in slopes.items()}),
                     rising=sum(slope.low > 0 for slope in slopes.values()),
                     falling=sum(slope.high < 0 for slope in slopes.values()),
-                    course=tuple(
-                        _mean(part, scores) if (part := _part(readings, key, number)) else None
-                        for number in range(PARTS)
-                    ),
+                    course=tuple(mean(tenth) if tenth else None for tenth in tenths),
                 )
     return [by_column[of] for of in order_columns(by_column)]
 
@@ -219,27 +224,28 @@ def set_against(
 
 def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
     """Compare one key of two systems at the same place; return None if they share no item."""
-    protocol_key = (of.metric, protocol)
-    mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
-    common = sorted(mine.keys() & theirs.keys())
+    by_system = [scores.values((of.metric, protocol), of.key) for scores in (a, b)]
+    given = [scores.weights((of.metric, protocol), of.key) for scores in (a, b)]
+    common = sorted(by_system[0].keys() & by_system[1].keys())
     if not common:
         return None
-    weights = tuple(scores.weights(protocol_key, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
-    weighted = any(scores.weights(protocol_key, of.key) is not None for scores in (a, b))
-    both = (weights[0], weights[1]) if weighted else None
-    clusters = b.clusters | a.clusters
-    difference = paired_difference(mine, theirs, clusters, both)
-    means = [
-        _mean_of({item: values[item] for item in common}, weight)
-        for values, weight in zip((mine, theirs), weights, strict=True)
-    ]
-    telling, worse = difference, (of.badness(means[0]), of.badness(means[1]))
+    weights = [weight or dict.fromkeys(common, 1.0) for weight in given]
+    both = (weights[0], weights[1]) if any(weight is not None for weight in given) else None
+
+    def compare_means(mine: Values, theirs: Values) -> tuple[Interval, tuple[float, float]]:
+        first, second = (
+            sum(weight[item] * values[item] for item in common) / sum(weight[item] for item in common)
+            for values, weight in zip((mine, theirs), weights, strict=True)
+        )
+        return paired_difference(mine, theirs, b.clusters | a.clusters, both), (first, second)
+
+    difference, means = compare_means(by_system[0], by_system[1])
+    telling, badness = difference, (of.badness(means[0]), of.badness(means[1]))
     if _has_ideal_range(of):
-        badness = [{item: of.badness(values[item]) for item in common} for values in (mine, theirs)]
-        telling = paired_difference(badness[0], badness[1], clusters, both)
-        worse = (_mean_of(badness[0], weights[0]), _mean_of(badness[1], weights[1]))
+        distances = [{item: of.badness(values[item]) for item in common} for values in by_system]
+        telling, badness = compare_means(distances[0], distances[1])
     alike = None if telling.low is None or telling.high is None else telling.low <= 0 <= telling.high
-    return Paired(means[0], means[1], difference, _verdict(of, (means[0], means[1]), worse, alike))
+    return Paired(*means, difference, _verdict(of, means, badness, alike))
 
 
 def _verdict(
@@ -267,10 +273,6 @@ def _has_ideal_range(of: Column) -> bool:
     return of.better == "in range" and of.ideal is not None
 
 
-def _mean_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    return sum(weights[item] * value for item, value in values.items()) / sum(weights[item] for item in values)
-
-
 def _reference(rows: pd.DataFrame, system: str) -> str:
     """Return the id of the recordings of people that have the most figures here, excluding the system itself."""
     people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
@@ -278,13 +280,7 @@ def _reference(rows: pd.DataFrame, system: str) -> str:
     return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""
 
 
-def _figure(
-    of: Column,
-    rows: Sequence[Row],
-    system: str,
-    reference: str,
-    pair: Callable[[Column, str], Paired | None] | None,
-) -> ReportFigure:
+def _figure(of: Column, rows: Sequence[Row], system: str, reference: str, pair: Pairing | None) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
     others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
     valued = {str(other["system"]): value for other in others if (value := to_number(other["value"])) is not None}
@@ -292,19 +288,9 @@ def _figure(
     median = statistics.median(values) if values else None
     person = next((to_number(other["value"]) for other in others if other["system"] == reference), None)
     value, low, high = (to_number(row[name]) for name in ("value", "low", "high"))
-
     beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
     # With only one other system, there is no median, so the two systems are compared directly.
     alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)
-
-
-def _mean(values: Mapping[str, float], scores: BoardScores) -> Interval:
-    return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
-
-
-def _part(readings: Mapping[str, Reading], key: str, number: int) -> dict[str, float]:
-    values = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
-    return {item: value for item, value in values.items() if value is not None}

@@ -12,17 +12,18 @@ from podeval.board.columns import (
     Column,
     build_cell,
     describe_reasons,
+    find_declaration,
     format_difference,
     format_value,
     to_number,
     write_dimension_title,
 )
 from podeval.board.item_results import format_reading
-from podeval.board.report import About, Chapter, SystemReport
+from podeval.board.report import Chapter, SystemReport
 from podeval.board.report_figures import ReportFigure
 from podeval.board.scene import FEWEST_AXES, find_axis
 from podeval.board.words import write_board_name
-from podeval.metrics.catalogue import get_title
+from podeval.metrics.catalogue import NAMES, get_title
 from podeval.metrics.description import name_source
 from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes, draw_radar
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
@@ -51,10 +52,10 @@ def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str
 
 def build_report(report: SystemReport, texts: Texts) -> page.Report:
     """Build the report of one system from its data and the texts of the pages, in one language."""
-    about, words = report.about, texts["report"]
-    chapters = [ChapterPage(about.title, chapter, texts) for chapter in report.chapters]
+    words = texts["report"]
+    chapters = [ChapterPage(report.title, chapter, texts) for chapter in report.chapters]
     key_figures, radar, counts = chapters[0].list_key_figures(), chapters[0].draw_radar(), chapters[0].count()
-    described = [page.Text(about.stated["description"], css="words")] if "description" in about.stated else []
+    described = [page.Text(report.stated["description"], css="words")] if "description" in report.stated else []
     sections = []
     for number, one in enumerate(chapters):
         opening, drawn = (one.count(), one.draw_radar()) if number else ([], [])
@@ -68,13 +69,13 @@ def build_report(report: SystemReport, texts: Texts) -> page.Report:
             *(page.Section(title, parts, folded=True) for title, parts in one.list_details()),
         ]
     sections.append(page.Section(words["method"], explain_method(report, words), 2))
-    kind, today = words["kinds"].get(about.kind, about.kind), f"{datetime.now(UTC):%Y-%m-%d}"
-    line = f"{kind} · {about.system} · {words['made']} {today}"
-    head = [*described, *key_figures, *radar, *counts, build_facts(about, words)]
-    return page.Report(about.system, about.title, line, sections, head, words["title"])
+    kind, today = words["kinds"].get(report.kind, report.kind), f"{datetime.now(UTC):%Y-%m-%d}"
+    about = f"{kind} · {report.system} · {words['made']} {today}"
+    head = [*described, *key_figures, *radar, *counts, build_facts(report, words)]
+    return page.Report(report.system, report.title, about, sections, head, words["title"])
 
 
-def build_facts(about: About, texts: Texts) -> page.FactList:
+def build_facts(report: SystemReport, texts: Texts) -> page.FactList:
     """List the facts about a system as named lines, and its links."""
     formats: dict[str, Callable[[Any], str]] = {
         "open": lambda is_open: texts["open"]["yes" if is_open else "no"],
@@ -86,13 +87,15 @@ def build_facts(about: About, texts: Texts) -> page.FactList:
         "updated": lambda time: time[:10],
     }
     names = texts["facts"] | {name: texts[name] for name in ("provenance", "from", "updated")}
-    lines = [(names[name], formats.get(name, str)(about.stated[name])) for name in names if name in about.stated]
-    return page.FactList([*lines, *((texts["links"].get(name, name), link) for name, link in about.links.items())])
+    lines = [(names[name], formats.get(name, str)(report.stated[name])) for name in names if name in report.stated]
+    return page.FactList([*lines, *((texts["links"].get(name, name), link) for name, link in report.links.items())])
 
 
 def explain_method(report: SystemReport, words: Texts) -> list[page.Part]:
     """Describe the rules of comparison, list the metrics' papers, and say how to cite the report."""
-    papers = dict.fromkeys(paper for chapter in report.chapters for paper in chapter.papers)
+    figures = (figure for chapter in report.chapters for figure in chapter.standing.figures)
+    metrics = (find_declaration(figure.column.metric) for figure in figures)
+    papers = dict.fromkeys(one.paper for one in metrics if one and one.name in NAMES)
     records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
     citations = dict.fromkeys((record.paper, record.citation) for record in records)
     return [
@@ -274,17 +277,17 @@ class ChapterPage:
 
     def _tabulate_items(self) -> list[page.Part]:
         """Build tables of all items and their headline values, with a few columns in each table."""
-        places, items = {}, self.chapter.items
+        places, items, readings = {}, self.chapter.items, self.chapter.readings
         for of in (figure.column for figure in self.chapter.standing.headlines):
-            values = [line.readings[of.metric].values.get(of.key) for line in items if of.metric in line.readings]
+            values = [reading.values.get(of.key) for reading in readings.get(of.metric, {}).values()]
             if any(value is not None for value in values):
                 places[of] = of.choose_decimals(values)
         rows = []
-        for line in items:
-            category = name_group(line.item.category, self.texts["board"]) if line.item.category else ""
-            readings = [(line.readings.get(of.metric), of.key, decimals) for of, decimals in places.items()]
-            cells = (format_reading(*reading, self.words["unscored"]) for reading in readings)
-            rows.append([page.TableCell(line.item.title, category, self.link(line.item.id)), *cells])
+        for item in items:
+            category = name_group(item.category, self.texts["board"]) if item.category else ""
+            read = [(readings[of.metric].get(item.id), of.key, decimals) for of, decimals in places.items()]
+            cells = (format_reading(*reading, self.words["unscored"]) for reading in read)
+            rows.append([page.TableCell(item.title, category, self.link(item.id)), *cells])
         return self._split(self.words["item"], list(places), rows, WIDE)
 
     def _tabulate_latencies(self) -> list[page.Part]:
@@ -301,11 +304,11 @@ class ChapterPage:
     def _tabulate_missing(self) -> list[page.Part]:
         """List the unscored metrics with their reasons and numbers of items."""
         words, rows = self.words, []
-        for missing in self.chapter.missing:
-            items = ", ".join(item.title for item in missing.items[:6])
-            items += words["more"].format(len(missing.items) - 6) if len(missing.items) > 6 else ""
-            reason = page.TableCell(translate_reason(missing.reason, self.texts["board"]["causes"]), items)
-            rows.append([get_title(missing.metric), len(missing.items), words["causes"][missing.cause], reason])
+        for (metric, why, cause), items in self.chapter.missing.items():
+            titles = ", ".join(item.title for item in items[:6])
+            titles += words["more"].format(len(items) - 6) if len(items) > 6 else ""
+            reason = page.TableCell(translate_reason(why, self.texts["board"]["causes"]), titles)
+            rows.append([get_title(metric), len(items), words["causes"][cause], reason])
         if rows:
             return [
                 page.Text(words["missing_about"]),
