@@ -35,8 +35,6 @@ MOST_SECONDS = 2 * 3600.0
 _PEAKS = 900
 _OF_VOICES = {"speaker_attribution", "sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"}
 """Metrics that transcribe a recording with a script."""
-
-
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
 .podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
@@ -62,8 +60,7 @@ def write_report(scores: RecordingResults | ResultsTable, path: Path, language: 
         reports.append(page.Report("all", words["count"].format(total), words.made, [page.Section(title, head)]))
     for number, one in enumerate(scores.scores if isinstance(scores, ResultsTable) else [scores]):
         about, head = f"{describe_facts(one, words)}. {words.made}", [*sum_up(one, words), *_play(one, words)]
-        sections = list_sections(one, words)
-        reports.append(page.Report(f"recording-{number}", one.name, about, sections, head, seconds=one.facts.seconds))
+        reports.append(page.Report(f"recording-{number}", one.name, about, list_sections(one, words), head))
     return page.write_page(page.render_document(reports, language), path)
 
 
@@ -113,7 +110,7 @@ def _play(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
         seconds = max(len(recording.samples) / recording.rate, 1e-3)
         marks = [(one.start / seconds, one.end / seconds) for one in scores.defects]
         waveform = draw_waveform(measure_peaks(recording.samples, _PEAKS), marks, words["waveform"])
-        yield page.Player(encode_sound(recording), Markup(waveform), words["play_from"])
+        yield page.Player(encode_sound(recording), Markup(waveform), words["play_from"], scores.facts.seconds)
     elif scores.facts.seconds:
         yield page.Text(words["no_sound"])
 
@@ -198,7 +195,8 @@ def plot_results(
     if not timelines or (wanted and wanted not in timelines[metric].values):
         choices = ", ".join(results.timelines) or "none here"
         raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have them: {choices}")
-    pictures = {}
+    pictures, defects = {}, results.defects
+    highlights = [Highlight(one.start, one.end, ": ".join(filter(None, words.defect(one)))) for one in defects]
     for one, timeline in timelines.items():
         keys = {key.name: key for key in (*catalogue.get(one).keys, *catalogue.get(one).courses)}
         for column, values in timeline.values.items():
@@ -218,11 +216,7 @@ def plot_results(
                 unit="" if in_time else timeline.unit,
                 usual=find_usual(catalogue.get(one), keys[column], results.profile),
                 usual_text=str(words["usual"]),
-                highlights=[
-                    Highlight(one.start, one.end, ": ".join(filter(None, words.defect(one))))
-                    for one in results.defects
-                    if in_time
-                ],
+                highlights=highlights if in_time else [],
                 data_length=length if in_time else None,
             )
     return TimelinePlot(pictures)

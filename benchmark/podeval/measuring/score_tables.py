@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -37,16 +37,20 @@ def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
 
 def write_notes(scores: RecordingResults) -> list[str]:
     """Write the text below the table: notes for readers, unscored metrics with reasons, and how to get more."""
-    lines = []
-    noted = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
-    for sentence, names in _group(noted).items():
-        lines.append(f"Note ({', '.join(names)}): {sentence}")
-    for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
-        lines.append(f"Not scored: {', '.join(names)}: {reason}")
-    if scores.advice:
-        advice = [f"{what} for {', '.join(names)}" for what, names in scores.advice.items()]
-        lines.append(f"More with {'; '.join(advice)}")
-    return lines
+    noted, unscored = _group(scores.notes), _group({name: [one["unscored"]] for name, one in scores.unscored.items()})
+    lines = [f"Note ({names}): {sentence}" for sentence, names in noted.items()]
+    lines += [f"Not scored: {names}: {reason}" for reason, names in unscored.items()]
+    advice = "; ".join(f"{what} for {', '.join(names)}" for what, names in scores.advice.items())
+    return [*lines, f"More with {advice}"] if advice else lines
+
+
+def _group(sentences: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the names that have each sentence."""
+    names: dict[str, list[str]] = {}
+    for name, of_name in sentences.items():
+        for sentence in of_name:
+            names.setdefault(sentence, []).append(name)
+    return {sentence: ", ".join(of) for sentence, of in names.items()}
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
@@ -69,7 +73,7 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
     rows: list[page.RowOfCells] = []
     rows_of_scores = scores.shown_rows if whole else scores.lines
     for group, members in group_rows(rows_of_scores).items():
-        rows.append(page.RowOfCells([str(words["groups"][group])], span="group"))
+        rows.append(page.make_row(str(words["groups"][group]), span="group"))
         for row in members:
             about = translate(row.key.about or row.metric.purpose, words.language).replace("`", "")
             name = page.TableCell(words.name(row), hint=f"{row.name}: {about}")
@@ -92,25 +96,20 @@ def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[page.Part
 
 def tabulate_means(table: ResultsTable, words: ReportWords) -> page.Table:
     """Make the table of many recordings, with the mean and the interval of each value."""
-    headline_rows = table.headlines
+    chosen, rows = table.headlines, []
     heads = [page.TableCell(words["recording"])]
-    heads += [page.TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in headline_rows]
-    rows = []
+    heads += [page.TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in chosen]
     for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True)):
-        rows_by_name = {row.name: row for row in scores.rows}
-        of_shown = ((row.key, rows_by_name.get(row.name)) for row in headline_rows)
-        cells = [
-            page.TableCell(format_value(key, row.value if row else None), css=row.word if row else "")
-            for key, row in of_shown
-        ]
-        rows.append(page.RowOfCells([page.TableCell(name, link=f"#recording-{number}"), *cells]))
+        by_name = {row.name: page.TableCell(format_value(row.key, row.value), css=row.word) for row in scores.rows}
+        link = page.TableCell(name, link=f"#recording-{number}")
+        rows.append(page.make_row(link, *(by_name.get(row.name) for row in chosen)))
     for name, sentence in table.errors.items():
-        rows.append(page.RowOfCells([f"{name}: {words['error']} {sentence}"], span="why"))
-    means = [(row.key, table.intervals.get(row.name)) for row in headline_rows]
+        rows.append(page.make_row(f"{name}: {words['error']} {sentence}", span="why"))
+    means = [(row.key, table.intervals.get(row.name)) for row in chosen]
+    spans = ((key, (m.low, m.high) if m and m.low is not None else None) for key, m in means)
     mean_of = words["mean_of"].format(len(table.scores))
-    rows.append(page.RowOfCells([mean_of, *(format_value(key, m.mean if m else None) for key, m in means)]))
-    bounds = (format_span(key, (m.low, m.high)) if m and m.low is not None else "" for key, m in means)
-    rows.append(page.RowOfCells([words["interval"], *bounds]))
+    rows.append(page.make_row(mean_of, *(format_value(key, m.mean if m else None) for key, m in means)))
+    rows.append(page.make_row(words["interval"], *(format_span(*span) for span in spans)))
     return page.Table(words["all"], heads, rows, "means")
 
 
@@ -140,7 +139,7 @@ def _render(parts: Iterable[page.Part]) -> Iterator[RenderableType]:
     for part in parts:
         if isinstance(part, page.Table):
             yield _convert(part)
-            yield from (Line(make_printable(str(row.cells[0])), "red") for row in part.rows if row.span == "why")
+            yield from (Line(make_printable(row.cells[0].text), "red") for row in part.rows if row.span == "why")
         else:
             style, indent = (
                 "bold" if getattr(part, "css", "") == "conclusion" else "",
@@ -159,11 +158,10 @@ def _convert(table: page.Table) -> RenderableType:
         justify: Any = "right" if head.css else "left"
         grid.add_column(Line(text), justify=justify, vertical="bottom", overflow="fold", no_wrap=number > 0)
     for row in table.rows:
-        cells = [cell if isinstance(cell, page.TableCell) else page.TableCell(cell) for cell in row.cells]
         if row.span == "group":
-            grid.add_row(Line(cells[0].text, "bold"))
+            grid.add_row(Line(row.cells[0].text, "bold"))
         elif not row.span:
-            grid.add_row(*(Line(make_printable(cell.text), _COLOURS.get(cell.css, "")) for cell in cells))
+            grid.add_row(*(Line(make_printable(cell.text), _COLOURS.get(cell.css, "")) for cell in row.cells))
     return grid
 
 
@@ -173,10 +171,3 @@ def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False)
     console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     console.print(build_table(scores, whole=whole), soft_wrap=True)
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().split("\n"))
-
-
-def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for reason, name in pairs:
-        grouped.setdefault(reason, []).append(name)
-    return grouped

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,7 @@ class TableCell:
 class RowOfCells:
     """A table row whose first cell is the heading; with a `span` (`group` or `why`), one cell spans the table."""
 
-    cells: Sequence[str | TableCell]
+    cells: Sequence[TableCell]
     span: str = ""
 
 
@@ -73,25 +72,19 @@ class Table:
 def tabulate(
     label: str, texts: Mapping[str, Any], columns: str, rows: Iterable[Any], css: str = "", summary: str = ""
 ) -> Table:
-    """Build a table from the names of its columns and the contents of its rows.
+    """Build a table from the names of its columns, separated by spaces, and from its rows, each made or as its cells.
 
-    Args:
-        label: name of the table for screen readers.
-        texts: the texts of headers, by name.
-        columns: the names of the columns, separated by spaces; `#` before a name declares a column of numbers.
-        rows: for each row its cells (texts, numbers, `TableCell`, None for a missing value), or a `RowOfCells`.
-        css: class of the table.
-        summary: text under which the table is collapsed.
+    The texts of the headers have these names; `#` before a name declares a column of numbers.
     """
     names = columns.split()
     heads = [TableCell(str(texts[name.strip("#")]), css="number" if "#" in name else "") for name in names]
     return Table(label, heads, [row if isinstance(row, RowOfCells) else make_row(*row) for row in rows], css, summary)
 
 
-def make_row(*cells: Any) -> RowOfCells:
-    """Make a table row of texts, numbers, cells and missing values."""
-    known = (MISSING if cell is None else cell for cell in cells)
-    return RowOfCells([cell if isinstance(cell, TableCell) else str(cell) for cell in known])
+def make_row(*cells: Any, span: str = "") -> RowOfCells:
+    """Make a table row of cells, texts, numbers and, for missing values, None."""
+    texts = (MISSING if cell is None else cell for cell in cells)
+    return RowOfCells([cell if isinstance(cell, TableCell) else TableCell(str(cell)) for cell in texts], span)
 
 
 @dataclass(frozen=True)
@@ -138,11 +131,12 @@ class Pictures:
 
 @dataclass(frozen=True)
 class Player:
-    """A recording embedded in the report, with a clickable waveform."""
+    """A recording embedded in the report, with a clickable waveform and its length in seconds."""
 
     sound: str
     waveform: Markup
     hint: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -170,8 +164,8 @@ class Section:
 class Report:
     """A report on recordings, a system or a judge.
 
-    `id` is its name in addresses, `kicker` and `about` are the muted lines above and below its title, `head` contains
-    the parts above the contents, and `seconds` is the length of the recording that its player plays.
+    `id` is its name in addresses, `kicker` and `about` are the muted lines above and below its title, and `head`
+    contains the parts above the contents.
     """
 
     id: str
@@ -180,7 +174,6 @@ class Report:
     sections: Sequence[Section]
     head: Sequence[Part] = ()
     kicker: str = ""
-    seconds: float = 0.0
 
 
 def keep_together(page: str) -> str:
@@ -224,7 +217,6 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             version=__version__,
-            made=datetime.now(UTC).isoformat(timespec="minutes"),
             reports=reports,
         )
     )
@@ -244,11 +236,9 @@ def write_lines(part: Part) -> list[str]:
         return [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
     lines = []
     for row in part.rows if isinstance(part, Table) else ():
-        first, *texts = (cell if isinstance(cell, str) else cell.text for cell in row.cells)
-        named = zip(part.headers[1:], texts, strict=False)
-        lines.append(
-            f"{first}: {'; '.join(f'{head.text} {text}' for head, text in named if text not in ('', MISSING))}"
-        )
+        cells = zip(part.headers[1:], row.cells[1:], strict=False)
+        texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
+        lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
     return lines
 
 

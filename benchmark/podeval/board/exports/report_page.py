@@ -167,12 +167,12 @@ class ChapterPage:
         """Count the dimensions in which the system differs from the other systems and from people."""
         sentences: list[page.Part] = []
         for name, dimensions in self._compare():
-            better, worse = (len(dimensions.get(word, ())) for word in ("better", "worse"))
-            unclear = sum(len(dimensions.get(word, ())) for word in ("unclear", "equal", "in range"))
-            numbers = {"better": better, "worse": worse, "unclear": unclear, "all": sum(map(len, dimensions.values()))}
-            sentences.append(
-                page.Text(self.words["counts"][name].format(**numbers, reference=self.chapter.reference), css="")
-            )
+            words = ("better", "worse", "unclear", "equal", "in range")
+            better, worse, *unclear = (len(dimensions.get(word, ())) for word in words)
+            numbers = {"better": better, "worse": worse, "unclear": sum(unclear)}
+            numbers["all"] = sum(map(len, dimensions.values()))
+            text = self.words["counts"][name].format(**numbers, reference=self.chapter.reference)
+            sentences.append(page.Text(text, css=""))
         return sentences
 
     def name_verdicts(self) -> list[page.Part]:
@@ -218,13 +218,11 @@ class ChapterPage:
         for figure in figures:
             dimension, header = self.name(figure.column)
             if grouped and dimension != before:
-                rows.append(page.RowOfCells([dimension], "group"))
+                rows.append(page.make_row(dimension, span="group"))
                 before = dimension
             places = figure.column.choose_decimals([figure.value, figure.median, figure.person])
-            cells: list[Any] = [
-                header if grouped else page.TableCell(dimension, header),
-                self.format_cell(figure, places),
-            ]
+            cells: list[Any] = [header] if grouped else [page.TableCell(dimension, header)]
+            cells.append(self.format_cell(figure, places))
             if self.chapter.others:
                 cells += [format_value(figure.median, None, None, places), figure.to_median.describe(compare)]
             if reference:
@@ -234,13 +232,11 @@ class ChapterPage:
             rows.append([*cells, "/".join(map(str, figure.scored)) if figure.scored else None])
             reasons = describe_reasons([figure.row], self.texts["board"]["causes"])
             if grouped and reasons and figure.column.metric not in explained:
-                rows.append(page.RowOfCells([reasons], "why"))
+                rows.append(page.make_row(reasons, span="why"))
             explained.add(figure.column.metric)
         return page.tabulate(self.words[first], self.words, names, rows, "figures")
 
-    def _split(
-        self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]], most: int
-    ) -> list[page.Part]:
+    def _split(self, title: str, columns: Sequence[Column], rows: list[list[Any]], most: int) -> list[page.Part]:
         """Build tables with at most this many value columns, so that no table is wider than the page."""
         tables: list[page.Part] = []
         for first in range(0, len(columns), most):
@@ -310,10 +306,8 @@ class ChapterPage:
             reason = page.TableCell(translate_reason(why, self.texts["board"]["causes"]), titles)
             rows.append([get_title(metric), len(items), words["causes"][cause], reason])
         if rows:
-            return [
-                page.Text(words["missing_about"]),
-                page.tabulate(words["missing"], words, "metric #count cause reason", rows),
-            ]
+            table = page.tabulate(words["missing"], words, "metric #count cause reason", rows)
+            return [page.Text(words["missing_about"]), table]
         # Papers do not report which items they left out.
         return [] if self.chapter.where.endswith("/paper") else [page.Text(words["nothing_missing"])]
 
@@ -338,12 +332,9 @@ class ChapterPage:
         # The second drawing is the only one shown on phones.
         sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
         drawn = Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
-        kinds = {
-            "own": self.system,
-            "people": chapter.reference,
-            "median": self.chapter.others and words[self.chapter.others],
-        }
-        legend = [(kind, name) for kind, name in kinds.items() if name]
+        others = chapter.others and words[chapter.others]
+        named = (("own", self.system), ("people", chapter.reference), ("median", others))
+        legend = [(kind, name) for kind, name in named if name]
         return [page.Pictures([(words["radar"], drawn)], "glance", "", legend)]
 
     def _draw_distributions(self) -> list[page.Part]:
@@ -355,12 +346,11 @@ class ChapterPage:
                 list(scores.values((of.metric, protocols[of.metric]), of.key).values()) if scores else []
                 for scores in (self.chapter.scores, self.chapter.people_scores)
             )
-            values = {(self.system, "own"): own, (self.chapter.reference, "people"): people}
-            values[words["others"], "median"] = list(figure.others)
+            kinds = [(self.system, "own", own), (self.chapter.reference, "people", people)]
             rows = [
-                BoxRow(name, some, f"n = {len(some)}", f"mark {kind}", SHAPES[kind])
-                for (name, kind), some in values.items()
-                if some
+                BoxRow(name, values, f"n = {len(values)}", f"mark {kind}", SHAPES[kind])
+                for name, kind, values in (*kinds, (words["others"], "median", figure.others))
+                if values
             ]
             if own:
                 caption = words["distribution_title"].format(metric=of.title_in(words["language"]), items=len(own))
@@ -377,10 +367,8 @@ class ChapterPage:
             text = format_difference(slope, drift.column.choose_decimals([slope.mean]))
             rows.append([header, text, words["per"].get(drift.per, drift.per), slope.n, drift.rising, drift.falling])
             if sum(part is not None for part in drift.course) >= 3:
-                people, title = (
-                    self.chapter.people_drifts.get(drift.column.id),
-                    drift.column.title_in(words["language"]),
-                )
+                people = self.chapter.people_drifts.get(drift.column.id)
+                title = drift.column.title_in(words["language"])
                 caption = words["course_title"].format(metric=title, system=self.system)
                 lines = [_build_line("people", people.course if people else ()), _build_line("own", drift.course)]
                 frame = Frame(caption, 480, 13, "drawn course", percent=drift.column.percent)
