@@ -21,7 +21,8 @@ from podeval.board.columns import choose_decimals, format_signed, get_column
 from podeval.board.compare import list_sides
 from podeval.board.exports import report_page
 from podeval.board.item_results import MOST_KEYS, draw_timeline
-from podeval.board.report import Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
+from podeval.board.report import Chapter, SystemReport, describe_system, list_places, read_chapter
+from podeval.errors import BadInput
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
 from podeval.text.subtitles import format_moment
@@ -100,7 +101,7 @@ def _read_chapter(
     """Return a system's description, the places of its results, and the chapter on one of them."""
     try:
         description = describe_system(board, site.results.systems(), system)
-    except UnknownReport as error:
+    except BadInput as error:
         raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
     places = list_places(board, system)
     position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)

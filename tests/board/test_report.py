@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from podeval.board.exports.report_page import render_reports
-from podeval.board.report import UnknownReport, describe_system, list_places, report_system
+from podeval.board.report import describe_system, list_places, report_system
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.scene import find_axis
+from podeval.errors import BadInput
 from podeval.plots.svg import Axis
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
 from tests.space.fixture_runs import write_runs
@@ -119,7 +120,7 @@ def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
 
 
 def test_what_is_not_there_is_unknown(folder: RunsFolder) -> None:
-    with pytest.raises(UnknownReport):
+    with pytest.raises(BadInput, match="no such system"):
         report_system(folder, "nobody")
 
 

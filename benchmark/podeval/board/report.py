@@ -17,22 +17,12 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board.build import write_tables
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
-from podeval.board.report_figures import (
-    DriftFigure,
-    SystemFigures,
-    build_figures,
-    compute_drifts,
-    count_rows_by_place,
-)
+from podeval.board.report_figures import DriftFigure, SystemFigures, build_figures, compute_drifts, count_rows_by_place
 from podeval.board.runs_folder import RunsFolder, choose_names
 from podeval.errors import BadInput
 from podeval.runs.board_tables import BOARD, ITEMS, read_object
 from podeval.runs.latency import Latency, list_latencies
 from podeval.runs.run_folder import RunFolder, open_run
-
-
-class UnknownReport(BadInput):
-    """The system does not exist."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +89,11 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
     """Return a report with the facts about a system, from the tables of `BoardRow` and of `SystemRow`.
 
     Raises:
-        UnknownReport: the board does not have this system.
+        BadInput: the board does not have this system.
     """
     rows = board[board["system"] == system]
     if rows.empty:
-        raise UnknownReport("there is no such system on this board")
+        raise BadInput("there is no such system on this board")
     documents = systems[systems["system"] == system].to_dict("records")
     row = {str(name): value for name, value in documents[0].items()} if documents else {}
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
@@ -135,7 +125,7 @@ def report_system(
     """Return the report on a system at some places (all by default), under the requested protocols (see `choose`).
 
     Raises:
-        UnknownReport: the board does not have this system.
+        BadInput: the board does not have this system.
     """
     board = folder.board()
     described = describe_system(board, folder.systems(), system)
@@ -191,10 +181,7 @@ def report_runs(
 ) -> list[SystemReport]:
     """Return a report on each system of some runs, compared with other runs, with a chapter for each run and profile.
 
-    Args:
-        folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
-        profile: the only profile to report.
-        wishes: protocols to show if a metric has several, each as a protocol id or the name of a preset.
+    The folders of runs are `<runs>/<benchmark>/<split>/<system>`; with a `profile`, there is no other.
 
     Raises:
         BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.

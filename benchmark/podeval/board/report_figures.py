@@ -142,14 +142,10 @@ def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
 def build_figures(
     folder: RunsFolder, system: str, where: str, slice_: str = "", wishes: Sequence[str] = ()
 ) -> SystemFigures:
-    """Compute a system's figures at one place, and compare them with the median of the others and with people.
+    """Compute a system's figures at `benchmark/split/profile`, compared with the others' median and with people.
 
-    Args:
-        folder: the folder of runs.
-        system: its id.
-        where: `benchmark/split/profile`.
-        slice_: "" for all items, or the board's name for one slice of them.
-        wishes: protocols to show if a metric has several, each as a protocol id or the name of a preset.
+    With the board's name for a slice of the items, they are figures over that slice. If a metric has several protocols,
+    the one in `wishes` is used, each as a protocol id or the name of a preset.
     """
     here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]

@@ -178,13 +178,9 @@ class TimelinePlot:
 def plot_results(
     results: RecordingResults, name: str = "", words: ReportWords | None = None, css_class: str = ""
 ) -> TimelinePlot:
-    """Draw the timelines of a recording.
+    """Draw the timelines of a recording, of a metric or of one value of it (`dnsmos.ovrl`) if there is a name.
 
-    Args:
-        results: the scores of the recording.
-        name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric with a timeline.
-        words: the texts of a report in the language of the reader; by default English.
-        css_class: the CSS class of plots on a page that has a style for them; empty for plots on their own.
+    With a CSS class, the plots are for a page that has a style for them; without one, they are plots on their own.
 
     Raises:
         BadInput: there are no values over time; the message lists the metrics that have them.

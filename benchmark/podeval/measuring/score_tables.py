@@ -118,20 +118,13 @@ def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False)
     words = ReportWords()
     if isinstance(scores, ResultsTable):
         return Group(*_render([tabulate_means(scores, words), *map(page.Text, scores.notes)]))
+    heading = page.Text(f"{scores.name} · {describe_facts(scores, words)}", css="conclusion")
     verdict, *defects = sum_up(scores, words)
-    blank = page.Text("")
-    parts = [
-        page.Text(f"{scores.name} · {describe_facts(scores, words)}", css="conclusion"),
-        blank,
-        verdict,
-        blank,
-        *defects,
-    ]
-    if scores.rows:
-        parts += [*([blank] if defects else []), tabulate_values(scores, words, whole=whole)]
-    hidden = 0 if whole else len(scores.shown_rows) - len(scores.lines)
+    values = [tabulate_values(scores, words, whole=whole)] if scores.rows else []
+    hidden, blank = 0 if whole else len(scores.shown_rows) - len(scores.lines), page.Text("")
     notes = [*([words["hidden"].format(hidden)] if hidden else []), *write_notes(scores)]
-    return Group(*_render([*parts, blank, *map(page.Text, notes)]))
+    defects += [blank] if defects and values else []
+    return Group(*_render([heading, blank, verdict, blank, *defects, *values, blank, *map(page.Text, notes)]))
 
 
 def _render(parts: Iterable[page.Part]) -> Iterator[RenderableType]:
@@ -141,11 +134,8 @@ def _render(parts: Iterable[page.Part]) -> Iterator[RenderableType]:
             yield _convert(part)
             yield from (Line(make_printable(row.cells[0].text), "red") for row in part.rows if row.span == "why")
         else:
-            style, indent = (
-                "bold" if getattr(part, "css", "") == "conclusion" else "",
-                "  " * isinstance(part, page.Listing),
-            )
-            yield from (Line(make_printable(indent + line), style) for line in page.write_lines(part))
+            style = "bold" if isinstance(part, page.Text) and part.css == "conclusion" else ""
+            yield from (Line(make_printable(line), style) for line in page.write_lines(part))
 
 
 def _convert(table: page.Table) -> RenderableType:

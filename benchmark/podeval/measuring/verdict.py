@@ -6,19 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from podeval.metrics import standing
 from podeval.metrics.catalogue import NAMES, get, get_title
 from podeval.metrics.declaration import ARROWS, Key, Metric
 from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
-from podeval.metrics.standing import (
-    AT_LEAST,
-    TARGET,
-    Word,
-    choose_word,
-    describe_band,
-    format_span,
-    format_value,
-    translate,
-)
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.texts import translate_reason
 from podeval.version import __version__
@@ -45,7 +36,6 @@ LINES = (
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
 """The part of a recording that a metric checks for defects."""
-
 _FEW = 3
 _LEVEL = "loudness.integrated"
 """The value that is called too quiet or too loud, with the middle of its ideal range."""
@@ -70,15 +60,15 @@ class ScoreRow:
     censored: bool = False
 
     @property
-    def word(self) -> Word:
+    def word(self) -> standing.Word:
         """Whether the value is good, usual or poor; empty if unknown, or if it is not ranked."""
-        word = "" if self.unranked else choose_word(self.metric, self.key, self.value, self.profile)
+        word = "" if self.unranked else standing.choose_word(self.metric, self.key, self.value, self.profile)
         return "" if word == "good" and self.faulty and not self.key.ideal else word
 
     @property
     def band(self) -> dict[str, Any]:
         """The basis of the word: its bounds, the material and the number of recordings; empty if there is no word."""
-        return describe_band(self.metric, self.key, self.profile) if self.word else {}
+        return standing.describe_band(self.metric, self.key, self.profile) if self.word else {}
 
     @property
     def name(self) -> str:
@@ -88,9 +78,7 @@ class ScoreRow:
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 """The phrases around the words or the name in the detail of a metric's defect."""
-
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
-
 UNUSABLE = "unusable"
 """The kind of defect that affects the whole recording; its detail begins with a verb."""
 
@@ -137,7 +125,7 @@ class ReportWords:
 
     def unit_alone(self, row: ScoreRow) -> str:
         """Return the unit of a value if its text does not contain one yet."""
-        return "" if row.counted else translate(row.key.unit, self.language)
+        return "" if row.counted else standing.translate(row.key.unit, self.language)
 
     def quote(self, row: ScoreRow) -> str:
         """Format a value with its unit."""
@@ -145,12 +133,12 @@ class ReportWords:
 
     def name(self, row: ScoreRow) -> str:
         """Return the title of a row's value."""
-        return translate(row.metric.title_of(row.key), self.language)
+        return standing.translate(row.metric.title_of(row.key), self.language)
 
     def value(self, row: ScoreRow) -> str:
         """Format a value for readers: as a percentage, or as a count if it is a rate."""
         if not row.counted or row.value is None:
-            return AT_LEAST * row.censored + format_value(row.key, row.value)
+            return standing.AT_LEAST * row.censored + standing.format_value(row.key, row.value)
         in_hours = row.key.unit == "per hour"
         length = self.length(3600 * row.counted) if in_hours else str(round(1000 * row.counted))
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
@@ -160,17 +148,19 @@ class ReportWords:
         band = row.band
         if not band:
             return ""
-        span = format_span(row.key, (band["low"], band["high"]))
-        if band["material"] == TARGET:
+        span = standing.format_span(row.key, (band["low"], band["high"]))
+        if band["material"] == standing.TARGET:
             return str(self["best"]).format(span)
-        return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
+        return f"{span} {standing.translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
 
     def basis(self, row: ScoreRow) -> str:
         """Return the basis on which a value is called good, usual or poor, for its tooltip."""
         band = row.band
         if not band.get("n"):
             return self.usual(row)
-        return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
+        return str(self["basis"]).format(
+            self.usual(row), standing.translate(band["material"], self.language), band["n"]
+        )
 
     def defect(self, defect: Defect) -> tuple[str, str]:
         """Describe the kind of a defect, and the expected words."""
@@ -196,7 +186,7 @@ class ReportWords:
 
     def metric(self, name: str) -> str:
         """Return the title of a metric, or the topic of a note without a metric."""
-        return str(self["noted"].get(name) or translate(get_title(name), self.language))
+        return str(self["noted"].get(name) or standing.translate(get_title(name), self.language))
 
 
 def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
@@ -235,7 +225,9 @@ def write_verdict(
         if row.name == _LEVEL:
             low, high = row.key.ideal or (0.0, 0.0)
             side = "quiet" if row.value is not None and row.value < low else "loud"
-            sentences.append(texts[side].format(words.quote(row), format_span(row.key, ((low + high) / 2,) * 2)))
+            sentences.append(
+                texts[side].format(words.quote(row), standing.format_span(row.key, ((low + high) / 2,) * 2))
+            )
         # The number of faults would repeat the defects.
         elif not (row.counted and defects):
             usual = texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row)

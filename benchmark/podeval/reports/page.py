@@ -233,7 +233,8 @@ def write_lines(part: Part) -> list[str]:
     if isinstance(part, Text):
         return [part.text]
     if isinstance(part, Listing):
-        return [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
+        lines = [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
+        return [f"  {line}" for line in lines]
     lines = []
     for row in part.rows if isinstance(part, Table) else ():
         cells = zip(part.headers[1:], row.cells[1:], strict=False)
