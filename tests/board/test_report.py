@@ -142,7 +142,7 @@ def test_an_axis_has_round_marks_that_hold_all_values() -> None:
 
 def test_the_report_stands_on_the_boards_radar(folder: RunsFolder, page: str) -> None:
     (chapter,) = report_system(folder, "hibari", [WHERE]).chapters
-    figures = {figure.column.id: figure for figure in chapter.standing.headlines}
+    figures = {figure.column.id: figure for figure in chapter.headlines}
     drawn = page[page.index("drawn radar") : page.index("drawn small-radar")]
     marks = {kind: len(re.findall(f'class="mark {kind}"', drawn)) for kind in ("own", "people", "median")}
     assert marks == {"own": 5, "people": 5, "median": 5}, "nobody has a value of PAM"

@@ -15,8 +15,8 @@ def test_a_run_is_set_against_the_other_runs_beside_it(runs: Path) -> None:
     (found,) = report_runs([runs / "real_pod" / "demo" / "robot"])
     assert {path: path.stat().st_mtime_ns for path in runs.rglob("*")} == before, "the runs are left as they are"
     (chapter,) = found.chapters
-    assert (found.title, chapter.where, chapter.reference) == ("Robot", "real_pod/demo/embedded", "Person")
-    ovrl = next(figure for figure in chapter.standing.figures if figure.column.id == "dnsmos.ovrl")
+    assert (found.title, chapter.where, chapter.people) == ("Robot", "real_pod/demo/embedded", "Person")
+    ovrl = next(figure for figure in chapter.figures if figure.column.id == "dnsmos.ovrl")
     assert ovrl.beside.difference.mean == pytest.approx(-0.5)
     assert (ovrl.to_person.word, ovrl.median) == ("worse", ovrl.person)
     drift = next(drift for drift in chapter.drifts if drift.column.id == "dnsmos.ovrl")

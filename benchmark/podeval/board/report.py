@@ -26,27 +26,25 @@ from podeval.runs.run_folder import RunFolder, open_run
 
 
 @dataclass(frozen=True)
-class Chapter:
+class Chapter(SystemFigures):
     """The report on a system at one place.
 
     Attributes:
         where: `benchmark/split/profile`.
         benchmark: the benchmark's record; None if this version lacks the benchmark.
-        standing: the figures compared with the median of the others and with people.
-        reference: the display name of the recordings of people; "" if there are none.
+        people: the display name of the recordings of people; "" if there are none.
         scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
         drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
         items: every item, by category and title.
         readings: what was measured of each item, by metric and id of the item.
         missing: the unscored items by metric, reason and cause, most items first.
         latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
-        protocols: the content of every protocol, by metric.
+        contents: the content of every protocol, by metric.
     """
 
     where: str
     benchmark: Benchmark | None
-    standing: SystemFigures
-    reference: str
+    people: str
     scores: BoardScores
     people_scores: BoardScores | None
     drifts: tuple[DriftFigure, ...]
@@ -55,12 +53,12 @@ class Chapter:
     readings: Mapping[str, Mapping[str, Reading]]
     missing: Mapping[tuple[str, str, str], Sequence[Listed]]
     latencies: tuple[Latency, ...]
-    protocols: Mapping[str, Mapping[str, Any]]
+    contents: Mapping[str, Mapping[str, Any]]
 
     @property
     def others(self) -> str:
         """What the others are: `median` of several, `other` for a single system, empty if there are none."""
-        most = max((len(figure.others) for figure in self.standing.figures), default=0)
+        most = max((len(figure.others) for figure in self.figures), default=0)
         return "" if not most else "other" if most == 1 else "median"
 
 
@@ -160,10 +158,10 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
             if reading.reason:
                 missing.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
     return Chapter(
+        **vars(figures),
         where=where,
         benchmark=benchmarks.find_all().get(benchmark),
-        standing=figures,
-        reference=choose_names(here).get(figures.reference, "").removesuffix(" (human)"),
+        people=choose_names(here).get(figures.reference, "").removesuffix(" (human)"),
         scores=scores,
         people_scores=people,
         drifts=tuple(drifts),
@@ -172,7 +170,7 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
         readings=readings,
         missing=dict(sorted(missing.items(), key=lambda one: (-len(one[1]), one[0][0]))),
         latencies=tuple(list_latencies(RunFolder(folder.runs, benchmark, split, system))),
-        protocols={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
+        contents={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
     )
 
 

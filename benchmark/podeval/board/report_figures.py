@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from podeval.board.columns import Column, Row, choose_headlines, count_unscored, get_column, order_columns, to_number
-from podeval.board.item_results import PARTS, BoardScores, read_scores, select_rows
+from podeval.board.item_results import BoardScores, read_scores, select_rows
 from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
@@ -180,8 +180,9 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
     A key that is not among these columns is listed next to its metric's columns.
     """
 
-    def mean(values: Values) -> Interval:
-        return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
+    def mean(values: Iterable[tuple[str, float | None]]) -> Interval | None:
+        known = {item: value for item, value in values if value is not None}
+        return mean_ci(list(known.values()), [scores.clusters[item] for item in known]) if known else None
 
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
@@ -191,19 +192,17 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
         for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
             slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
             courses = {item: r.course[key] for item, r in readings.items() if key in r.course}
-            tenths = [
-                {item: part for item in courses if (part := courses[item][number]) is not None}
-                for number in range(PARTS)
-            ]
-            if slopes:
+            tenths = zip(*courses.values(), strict=True)
+            slope = mean((item, slope.slope) for item, slope in slopes.items())
+            if slope:
                 of = by_id.get(f"{metric}.{key}") or get_column(metric, key, dimensions.get(metric, metric))
                 by_column[of] = DriftFigure(
                     column=of,
                     per=next(iter(slopes.values())).per,
-                    slope=mean({item: slope.slope for item, slope in slopes.items()}),
+                    slope=slope,
                     rising=sum(slope.low > 0 for slope in slopes.values()),
                     falling=sum(slope.high < 0 for slope in slopes.values()),
-                    course=tuple(mean(tenth) if tenth else None for tenth in tenths),
+                    course=tuple(mean(zip(courses, tenth, strict=True)) for tenth in tenths),
                 )
     return [by_column[of] for of in order_columns(by_column)]
 

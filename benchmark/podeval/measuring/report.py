@@ -117,16 +117,13 @@ def _play(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
     """Make the transcript from existing words; return an empty one if no metric transcribed the recording."""
-    try:
-        turns = read_turns(scores)
-    except PodevalError:
-        return
-    if turns:
-        yield page.Text(words["transcript_about"])
-        rows = []
-        for turn in turns:
+    rows = []
+    with suppress(PodevalError):
+        for turn in read_turns(scores):
             timed = [(round(word.start, 2), word.text.strip()) for word in turn.words]
             rows.append((turn.speaker, round(turn.start, 2), format_clock(turn.start), timed))
+    if rows:
+        yield page.Text(words["transcript_about"])
         yield page.Transcription(words["transcript"], rows)
 
 
@@ -218,9 +215,7 @@ def plot_results(
     return TimelinePlot(pictures)
 
 
-# The recognised words of a recording, with their times and speakers, for reports and labels.
-#
-# Nothing is transcribed again after scoring, because the transcript and the speakers are in the cache.
+# The recognised words of a recording, for reports and labels. The cache has them, so nothing is transcribed again.
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
 """Width of a table in characters if no width is given."""
 MOST_DEFECTS = 8
-"""Maximum number of defects that a terminal lists, and that a report shows without collapsing them; files
-contain all."""
+"""Maximum number of defects that a terminal lists and a report shows without collapsing them; files contain all."""
 
 
 def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
@@ -54,10 +53,7 @@ def _group(sentences: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
-    """Describe a recording and list its defects with their times, a long list collapsed; every form begins with this.
-
-    Clicking a time starts a player.
-    """
+    """Give the verdict and list the defects, a long list collapsed; their times start a player. All forms begin so."""
     entries = []
     for one in scores.defects:
         text = f"{words['until']} {format_clock(one.end, 1)}, {': '.join(filter(None, words.defect(one)))}"

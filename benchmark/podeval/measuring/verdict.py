@@ -158,9 +158,8 @@ class ReportWords:
         band = row.band
         if not band.get("n"):
             return self.usual(row)
-        return str(self["basis"]).format(
-            self.usual(row), standing.translate(band["material"], self.language), band["n"]
-        )
+        material = standing.translate(band["material"], self.language)
+        return str(self["basis"]).format(self.usual(row), material, band["n"])
 
     def defect(self, defect: Defect) -> tuple[str, str]:
         """Describe the kind of a defect, and the expected words."""
@@ -225,9 +224,8 @@ def write_verdict(
         if row.name == _LEVEL:
             low, high = row.key.ideal or (0.0, 0.0)
             side = "quiet" if row.value is not None and row.value < low else "loud"
-            sentences.append(
-                texts[side].format(words.quote(row), standing.format_span(row.key, ((low + high) / 2,) * 2))
-            )
+            target = standing.format_span(row.key, ((low + high) / 2,) * 2)
+            sentences.append(texts[side].format(words.quote(row), target))
         # The number of faults would repeat the defects.
         elif not (row.counted and defects):
             usual = texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row)

@@ -162,11 +162,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A report on recordings, a system or a judge.
-
-    `id` is its name in addresses, `kicker` and `about` are the muted lines above and below its title, and `head`
-    contains the parts above the contents.
-    """
+    """A report: its name in addresses, its title with muted lines above (`kicker`) and below, and its parts."""
 
     id: str
     title: str

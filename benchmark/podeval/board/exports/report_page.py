@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 from markupsafe import Markup
@@ -93,7 +92,7 @@ def build_facts(report: SystemReport, texts: Texts) -> page.FactList:
 
 def explain_method(report: SystemReport, words: Texts) -> list[page.Part]:
     """Describe the rules of comparison, list the metrics' papers, and say how to cite the report."""
-    figures = (figure for chapter in report.chapters for figure in chapter.standing.figures)
+    figures = (figure for chapter in report.chapters for figure in chapter.figures)
     metrics = (find_declaration(figure.column.metric) for figure in figures)
     papers = dict.fromkeys(one.paper for one in metrics if one and one.name in NAMES)
     records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
@@ -114,13 +113,10 @@ def name_group(name: str, board: Texts) -> str:
 
 @dataclass(frozen=True)
 class ChapterPage:
-    """The parts of a chapter, by topic; topics without data are empty.
+    """The parts of a system's chapter, by topic; topics without data are empty.
 
-    Attributes:
-        system: the title of the system.
-        chapter: the data of the chapter.
-        texts: texts of the pages `compare`, `report` and `board`, in one language.
-        link: function that returns the address of an item's page; "" if there is none.
+    The texts are those of the pages `compare`, `report` and `board`, in one language. `link` returns the address of an
+    item's page; "" if there is none.
     """
 
     system: str
@@ -128,14 +124,9 @@ class ChapterPage:
     texts: Texts
     link: Callable[[str], str] = lambda item: ""
 
-    @cached_property
-    def words(self) -> Any:
-        """The texts of the page `report`."""
-        return self.texts["report"]
-
     def name(self, column: Column) -> tuple[str, str]:
         """Return the title of a column's dimension, and the header of the column."""
-        language = self.words["language"]
+        language = self.texts["report"]["language"]
         return write_dimension_title(column.dimension, language), column.header_in(language)
 
     def format_cell(self, figure: ReportFigure, places: int) -> str:
@@ -145,7 +136,7 @@ class ChapterPage:
     def list_key_figures(self) -> list[page.Part]:
         """List the first values of the dimensions, for the top of the page."""
         rows = []
-        for figure in self.chapter.standing.headlines:
+        for figure in self.chapter.headlines:
             if figure.value is not None:
                 dimension, header = self.name(figure.column)
                 cell = self.format_cell(figure, figure.column.choose_decimals([figure.value]))
@@ -156,7 +147,7 @@ class ChapterPage:
         """Yield the dimensions by the word that an interval supports, for the other systems and for people."""
         for name, attribute in ((self.chapter.others, "to_median"), ("people", "to_person")):
             dimensions: dict[str, list[str]] = {}
-            for figure in self.chapter.standing.headlines:
+            for figure in self.chapter.headlines:
                 against = getattr(figure, attribute)
                 if against.sure and against.word:
                     dimensions.setdefault(against.word, []).append(self.name(figure.column)[0])
@@ -171,14 +162,14 @@ class ChapterPage:
             better, worse, *unclear = (len(dimensions.get(word, ())) for word in words)
             numbers = {"better": better, "worse": worse, "unclear": sum(unclear)}
             numbers["all"] = sum(map(len, dimensions.values()))
-            text = self.words["counts"][name].format(**numbers, reference=self.chapter.reference)
+            text = self.texts["report"]["counts"][name].format(**numbers, reference=self.chapter.people)
             sentences.append(page.Text(text, css=""))
         return sentences
 
     def name_verdicts(self) -> list[page.Part]:
         """Name the dimensions in which the system is clearly better or worse than the others and than people."""
         rows = [
-            (self.words["than"][f"{name}_{word}"], ", ".join(dimensions[word]))
+            (self.texts["report"]["than"][f"{name}_{word}"], ", ".join(dimensions[word]))
             for name, dimensions in self._compare()
             for word in ("better", "worse")
             if word in dimensions
@@ -187,17 +178,17 @@ class ChapterPage:
 
     def sum_up(self) -> list[page.Part]:
         """Build the table of the headline figures."""
-        headlines = self.chapter.standing.headlines
-        return [self._tabulate(headlines)] if headlines else [page.Text(self.words["no_figures"])]
+        headlines = self.chapter.headlines
+        return [self._tabulate(headlines)] if headlines else [page.Text(self.texts["report"]["no_figures"])]
 
     def list_details(self) -> list[tuple[str, list[page.Part]]]:
         """List all other parts under their titles."""
-        words, chapter = self.words, self.chapter
-        protocols = [(get_title(metric), content) for metric, content in chapter.protocols.items()]
-        dimensions = list(dict.fromkeys(figure.column.dimension for figure in chapter.standing.figures))
-        figures = sorted(chapter.standing.figures, key=lambda figure: dimensions.index(figure.column.dimension))
+        words, chapter = self.texts["report"], self.chapter
+        protocols = [(get_title(metric), content) for metric, content in chapter.contents.items()]
+        dimensions = list(dict.fromkeys(figure.column.dimension for figure in chapter.figures))
+        figures = sorted(chapter.figures, key=lambda figure: dimensions.index(figure.column.dimension))
         return [
-            (words["distributions" if chapter.reference else "distributions_alone"], self._draw_distributions()),
+            (words["distributions" if chapter.people else "distributions_alone"], self._draw_distributions()),
             (words["drift"], self._describe_drift()),
             (words["latency"], self._tabulate_latencies()),
             (words["figures"], [self._tabulate(figures, grouped=True)]),
@@ -209,10 +200,10 @@ class ChapterPage:
 
     def _tabulate(self, figures: Sequence[ReportFigure], *, grouped: bool = False) -> page.Table:
         """Build a table of figures, by dimension or by metric; the reason for missing items appears once per metric."""
-        compare, reference = self.texts["compare"], self.chapter.reference
+        compare, people = self.texts["compare"], self.chapter.people
         first = "metric" if grouped else "dimension"
         names = f"{first} #value {f'#{self.chapter.others} to_median' if self.chapter.others else ''}"
-        names += f"{' #people #difference to_people' if reference else ''} #scored"
+        names += f"{' #people #difference to_people' if people else ''} #scored"
         rows: list[Any] = []
         before, explained = "", set()
         for figure in figures:
@@ -225,7 +216,7 @@ class ChapterPage:
             cells.append(self.format_cell(figure, places))
             if self.chapter.others:
                 cells += [format_value(figure.median, None, None, places), figure.to_median.describe(compare)]
-            if reference:
+            if people:
                 difference = format_difference(figure.beside.difference, places) if figure.beside else ""
                 cells += [format_value(figure.person, None, None, places), difference]
                 cells.append(figure.to_person.describe(compare))
@@ -234,7 +225,7 @@ class ChapterPage:
             if grouped and reasons and figure.column.metric not in explained:
                 rows.append(page.make_row(reasons, span="why"))
             explained.add(figure.column.metric)
-        return page.tabulate(self.words[first], self.words, names, rows, "figures")
+        return page.tabulate(self.texts["report"][first], self.texts["report"], names, rows, "figures")
 
     def _split(self, title: str, columns: Sequence[Column], rows: list[list[Any]], most: int) -> list[page.Part]:
         """Build tables with at most this many value columns, so that no table is wider than the page."""
@@ -251,16 +242,16 @@ class ChapterPage:
         record, board = self.chapter.benchmark, self.texts["board"]
         titles = {part.name: part.title for part in record.breakdowns} if record else {}
         titles |= board["breakdowns"]
-        groups = {tuple(name.split("=", 1)): of for name, of in self.chapter.standing.slices.items() if "=" in name}
+        groups = {tuple(name.split("=", 1)): of for name, of in self.chapter.slices.items() if "=" in name}
         valued = {figure.column for of in groups.values() for figure in of if figure.value is not None}
-        columns = [figure.column for figure in self.chapter.standing.headlines if figure.column in valued]
+        columns = [figure.column for figure in self.chapter.headlines if figure.column in valued]
         by_breakdown: dict[str, list[list[Any]]] = {}
         for (breakdown, group), figures in groups.items():
             cells = {figure.column: self._describe_group(figure) for figure in figures}
             row = [name_group(group, board), *map(cells.get, columns)]
             by_breakdown.setdefault(titles.get(breakdown, breakdown), []).append(row)
         return [
-            (self.words["by"].format(title), self._split(title, columns, rows, GROUPS))
+            (self.texts["report"]["by"].format(title), self._split(title, columns, rows, GROUPS))
             for title, rows in by_breakdown.items()
         ]
 
@@ -274,7 +265,7 @@ class ChapterPage:
     def _tabulate_items(self) -> list[page.Part]:
         """Build tables of all items and their headline values, with a few columns in each table."""
         places, items, readings = {}, self.chapter.items, self.chapter.readings
-        for of in (figure.column for figure in self.chapter.standing.headlines):
+        for of in (figure.column for figure in self.chapter.headlines):
             values = [reading.values.get(of.key) for reading in readings.get(of.metric, {}).values()]
             if any(value is not None for value in values):
                 places[of] = of.choose_decimals(values)
@@ -282,9 +273,9 @@ class ChapterPage:
         for item in items:
             category = name_group(item.category, self.texts["board"]) if item.category else ""
             read = [(readings[of.metric].get(item.id), of.key, decimals) for of, decimals in places.items()]
-            cells = (format_reading(*reading, self.words["unscored"]) for reading in read)
+            cells = (format_reading(*reading, self.texts["report"]["unscored"]) for reading in read)
             rows.append([page.TableCell(item.title, category, self.link(item.id)), *cells])
-        return self._split(self.words["item"], list(places), rows, WIDE)
+        return self._split(self.texts["report"]["item"], list(places), rows, WIDE)
 
     def _tabulate_latencies(self) -> list[page.Part]:
         """Build a table of the speed of the system's server, with a row for each number of requests in flight."""
@@ -294,12 +285,12 @@ class ChapterPage:
             seconds = (one.first_audio, one.late_first_audio, one.rtf)
             cells = [*(each if each is None else f"{each:.2f}" for each in seconds), f"{one.undisturbed:.1%}"]
             rows.append([one.at_once, one.answers, one.errors, *cells, f"{one.continuous:.1%}"])
-        table = page.tabulate(self.words["latency"], self.words["latencies"], names, rows)
-        return [page.Text(self.words["latency_about"]), table] if rows else []
+        table = page.tabulate(self.texts["report"]["latency"], self.texts["report"]["latencies"], names, rows)
+        return [page.Text(self.texts["report"]["latency_about"]), table] if rows else []
 
     def _tabulate_missing(self) -> list[page.Part]:
         """List the unscored metrics with their reasons and numbers of items."""
-        words, rows = self.words, []
+        words, rows = self.texts["report"], []
         for (metric, why, cause), items in self.chapter.missing.items():
             titles = ", ".join(item.title for item in items[:6])
             titles += words["more"].format(len(items) - 6) if len(items) > 6 else ""
@@ -315,8 +306,8 @@ class ChapterPage:
 
     def draw_radar(self) -> list[page.Part]:
         """Draw the system's radar, with people and the other systems' median; there is none with too few axes."""
-        words, chapter = self.words, self.chapter
-        axes = [(figure, axis) for figure in chapter.standing.headlines if (axis := find_axis(figure.column))]
+        words, chapter = self.texts["report"], self.chapter
+        axes = [(figure, axis) for figure in chapter.headlines if (axis := find_axis(figure.column))]
         axes = [(figure, axis) for figure, axis in axes if figure.value is not None]
         if len(axes) < FEWEST_AXES:
             return []
@@ -333,20 +324,20 @@ class ChapterPage:
         sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
         drawn = Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
         others = chapter.others and words[chapter.others]
-        named = (("own", self.system), ("people", chapter.reference), ("median", others))
+        named = (("own", self.system), ("people", chapter.people), ("median", others))
         legend = [(kind, name) for kind, name in named if name]
         return [page.Pictures([(words["radar"], drawn)], "glance", "", legend)]
 
     def _draw_distributions(self) -> list[page.Part]:
         """Draw the per-item values of the system and of people, if there are any, and the other systems' means."""
-        words, pictures = self.words, []
-        for figure in self.chapter.standing.headlines:
-            of, protocols = figure.column, self.chapter.standing.protocols
+        words, pictures = self.texts["report"], []
+        for figure in self.chapter.headlines:
+            of, protocols = figure.column, self.chapter.protocols
             own, people = (
                 list(scores.values((of.metric, protocols[of.metric]), of.key).values()) if scores else []
                 for scores in (self.chapter.scores, self.chapter.people_scores)
             )
-            kinds = [(self.system, "own", own), (self.chapter.reference, "people", people)]
+            kinds = [(self.system, "own", own), (self.chapter.people, "people", people)]
             rows = [
                 BoxRow(name, values, f"n = {len(values)}", f"mark {kind}", SHAPES[kind])
                 for name, kind, values in (*kinds, (words["others"], "median", figure.others))
@@ -360,7 +351,7 @@ class ChapterPage:
 
     def _describe_drift(self) -> list[page.Part]:
         """Describe the trends over the recordings that an interval supports, and draw how the values change."""
-        words, rows, pictures = self.words, [], []
+        words, rows, pictures = self.texts["report"], [], []
         along = Axis(0.0, 1.0, LEFT, 480 - RIGHT, ((0.04, words["begin"]), (0.96, words["end"])))
         for drift in (drift for drift in self.chapter.drifts if drift.is_clear):
             slope, header = drift.slope, self.name(drift.column)[1]
