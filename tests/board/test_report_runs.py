@@ -29,9 +29,7 @@ def test_the_command_writes_one_file_with_a_report_a_system(runs: Path, tmp_path
     folders = [runs / "real_pod" / "demo" / system for system in ("robot", "person")]
     run_command("report", "system", *folders, "--out", tmp_path / "both.html")
     text = (tmp_path / "both.html").read_text(encoding="utf-8")
-    assert text.count('<article class="report"') == 2
-    assert "<h1>Robot</h1>" in text
-    assert "<h1>Person</h1>" in text
+    assert [part.partition("</h1>")[0] for part in text.split("<h1>")[1:]] == ["Robot", "Person"]
 
 
 @pytest.mark.parametrize(("place", "sentence"), [("real_pod/demo", "there is no run"), ("nowhere", "there is no run")])

@@ -232,10 +232,11 @@ def write_lines(part: Part) -> list[str]:
         lines = [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
         return [f"  {line}" for line in lines]
     lines = []
-    for row in part.rows if isinstance(part, Table) else ():
-        cells = zip(part.headers[1:], row.cells[1:], strict=False)
-        texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
-        lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
+    if isinstance(part, Table):
+        for row in part.rows:
+            cells = zip(part.headers[1:], row.cells[1:], strict=False)
+            texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
+            lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
     return lines
 
 
