@@ -103,7 +103,7 @@ def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> 
     """Build the report on all judges with records: each judge next to the papers' figures, then the papers' tables."""
     words, sections = texts["judges"], []
     for audited in audits:
-        problem = [Text(f"{words['unreadable']} {audited.problem}", "notice")] if audited.problem else []
+        problem = [Text(f"{words['unreadable']} {audited.problem}", css="notice")] if audited.problem else []
         judged = [replace(describe_judge(judge, words), folded=len(audits) > MOST_OPEN) for judge in audited.judges]
         sections += [Section(audited.name, problem, 2), *judged]
         if audited.people:
@@ -111,11 +111,11 @@ def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> 
             sections.append(Section(words["people"], [table], folded=len(audits) > MOST_OPEN))
         elif audited.judges:
             sections.append(Section(words["people"], [Text(words["no_people"])]))
-    printed = Text(f"{words['papers_about']} {texts['method']['measures_about']}", "")
+    printed = Text(f"{words['papers_about']} {texts['method']['measures_about']}", css="")
     sections.append(Section(words["papers"], [printed, *tabulate_papers(words, texts["method"])], 2))
-    head = [Text(words["intro"], ""), Text(words["rule"].format(PAIRS), "")]
+    head = [Text(words["intro"], css=""), Text(words["rule"].format(PAIRS), css="")]
     if not audits:
-        head.append(Text(words["none"], "card", sample="podeval run … --judge … --records runs/judges/NAME"))
+        head.append(Text(words["none"], css="card", code="podeval run … --judge … --records runs/judges/NAME"))
     return Report("judges", words["title"], "", sections, head)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -20,7 +21,8 @@ from podeval.board.columns import choose_decimals, format_signed, get_column
 from podeval.board.compare import list_sides
 from podeval.board.exports import report_page
 from podeval.board.item_results import MOST_KEYS, draw_timeline
-from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
+from podeval.board.report import Chapter, SystemReport, describe_system, list_places, read_chapter
+from podeval.errors import BadInput
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
 from podeval.text.subtitles import format_moment
@@ -61,38 +63,33 @@ def page(
     if not (systems and system):
         return site.render(request, "system.html", systems=systems, one=None, deck=None)
     description, places, chapter = _read_chapter(site, board, system, where, slice, texts["no_place"])
-    lines = {line.item.id: line for line in chapter.items}
-    if item and item not in lines:
+    items = {item.id: item for item in chapter.items}
+    if item and item not in items:
         raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
-    chosen = lines[item] if item else _first(chapter)
+    chosen = items[item] if item else _first(chapter)
     query = {"system": system, "where": chapter.where, "slice": slice}
-    deck, reasons = None, all_texts["board"]["causes"]
+    deck, reasons, readings = None, all_texts["board"]["causes"], list(chapter.readings.values())
     if chosen:
-        players = [PlayerSide(system, description.title, chosen.item.output)]
-        deck = player_data.build_deck(site.results, players, chapter.where, chosen.item.id, all_texts["compare"], part)
-    report = SystemReport(description, (chapter,))
-    parts = report_page.build_chapter(
-        description.title, chapter, all_texts, lambda item: change_address("/system", query, item=item) + "#listen"
-    )
+        players = [PlayerSide(system, description.title, chosen.output)]
+        deck = player_data.build_deck(site.results, players, chapter.where, chosen.id, all_texts["compare"], part)
     return site.render(
         request,
         "system.html",
         systems=systems,
         one=description,
         kind=texts["kinds"].get(description.kind, description.kind),
-        facts=report_page.build_facts(report, texts),
-        method=report_page.explain_method(report, texts),
-        chapter=parts,
-        breakdowns=[(texts["by"].format(title), tables) for title, tables in parts["breakdowns"]],
+        facts=report_page.build_facts(description, texts),
+        method=report_page.explain_method(replace(description, chapters=(chapter,)), texts),
+        chapter=report_page.ChapterPage(
+            description.title, chapter, all_texts, lambda item: change_address("/system", query, item=item) + "#listen"
+        ),
         where=chapter.where,
         places=places,
-        slices=chapter.standing.slices,
-        slice=slice if slice in chapter.standing.slices else "",
-        lines=[(line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()],
-        item=chosen.item if chosen else None,
-        of_item=_item(site.results.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
-        if chosen
-        else None,
+        slices=chapter.slices,
+        slice=slice if slice in chapter.slices else "",
+        lines=[(one, sum(one.id in of and bool(of[one.id].reason) for of in readings)) for one in chapter.items],
+        item=chosen,
+        of_item=_item(site.results.items(), system, chapter.where, chosen.id, deck, texts, reasons) if chosen else None,
         deck=deck,
         script_data=Markup(to_script_data(player_data.build_script_data(deck, all_texts["compare"]))),
     )
@@ -100,11 +97,11 @@ def page(
 
 def _read_chapter(
     site: Site, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
-) -> tuple[About, list[str], Chapter]:
+) -> tuple[SystemReport, list[str], Chapter]:
     """Return a system's description, the places of its results, and the chapter on one of them."""
     try:
         description = describe_system(board, site.results.systems(), system)
-    except UnknownReport as error:
+    except BadInput as error:
         raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
     places = list_places(board, system)
     position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
@@ -115,7 +112,7 @@ def _read_chapter(
 
 def _first(chapter: Chapter) -> Any:
     """Return the first item with an output, otherwise the first item."""
-    return next((line for line in chapter.items if line.item.output), next(iter(chapter.items), None))
+    return next((item for item in chapter.items if item.output), next(iter(chapter.items), None))
 
 
 def _item(

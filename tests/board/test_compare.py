@@ -222,7 +222,7 @@ def test_a_system_stands_against_people_by_the_paired_difference(folder: RunsFol
     means = board[(board["key"] == "wer") & (board["slice"] == "")].set_index("system")["value"]
     assert wer.median == pytest.approx((means["piper"] + means["real-episodes"]) / 2), "the others', without controls"
     assert wer.to_person == report_figures.ReferenceFigure("better", True)
-    assert {group.name for group in found.groups} == {"Arts", "News"}
+    assert set(found.slices) == {"", "category=Arts", "category=News"}
     assert report_figures.build_figures(folder, "real-episodes", WHERE).reference == "", (
         "people are not set against people"
     )

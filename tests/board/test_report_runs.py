@@ -15,24 +15,21 @@ def test_a_run_is_set_against_the_other_runs_beside_it(runs: Path) -> None:
     (found,) = report_runs([runs / "real_pod" / "demo" / "robot"])
     assert {path: path.stat().st_mtime_ns for path in runs.rglob("*")} == before, "the runs are left as they are"
     (chapter,) = found.chapters
-    assert (found.about.title, chapter.where, chapter.reference) == ("Robot", "real_pod/demo/embedded", "Person")
-    ovrl = next(figure for figure in chapter.standing.figures if figure.column.id == "dnsmos.ovrl")
+    assert (found.title, chapter.where, chapter.people) == ("Robot", "real_pod/demo/embedded", "Person")
+    ovrl = next(figure for figure in chapter.figures if figure.column.id == "dnsmos.ovrl")
     assert ovrl.beside.difference.mean == pytest.approx(-0.5)
     assert (ovrl.to_person.word, ovrl.median) == ("worse", ovrl.person)
     drift = next(drift for drift in chapter.drifts if drift.column.id == "dnsmos.ovrl")
     assert drift.slope.mean == pytest.approx(-0.3), "0.005 a second"
     assert drift.falling == len(ITEMS)
-    wer = next(missing for missing in chapter.missing if missing.metric == "wer")
-    assert (wer.reason, wer.cause, len(wer.items)) == ("nothing to hear", "system", len(ITEMS))
+    assert len(chapter.missing["wer", "nothing to hear", "system"]) == len(ITEMS)
 
 
 def test_the_command_writes_one_file_with_a_report_a_system(runs: Path, tmp_path: Path) -> None:
     folders = [runs / "real_pod" / "demo" / system for system in ("robot", "person")]
     run_command("report", "system", *folders, "--out", tmp_path / "both.html")
     text = (tmp_path / "both.html").read_text(encoding="utf-8")
-    assert text.count('<article class="report"') == 2
-    assert "<h1>Robot</h1>" in text
-    assert "<h1>Person</h1>" in text
+    assert [part.partition("</h1>")[0] for part in text.split("<h1>")[1:]] == ["Robot", "Person"]
 
 
 @pytest.mark.parametrize(("place", "sentence"), [("real_pod/demo", "there is no run"), ("nowhere", "there is no run")])

@@ -11,7 +11,8 @@ import soundfile
 
 import podeval
 from podeval.errors import BadInput
-from podeval.measuring.report import encode_sound
+from podeval.measuring.report import encode_sound, join_turns
+from podeval.models.interfaces import SpeakerTurn, Word
 
 RATE = 16_000
 HOSTILE = "<img src=x onerror=alert(1)>'\"&.wav"
@@ -67,6 +68,12 @@ def test_many_recordings_are_one_file_with_the_means_first(two_voices: Path, tmp
     assert page.index("mean of 2") < page.index('<article class="report" id="recording-0"')
     assert page.count("<article") == 1 + 2
     assert 'href="#recording-1"' in page
+
+
+def test_a_word_is_said_by_whoever_says_most_of_it_or_spoke_before() -> None:
+    speakers = [SpeakerTurn("A", 0.0, 0.3), SpeakerTurn("B", 0.3, 0.7), SpeakerTurn("A", 0.7, 1.0)]
+    (turn,) = join_turns([Word("well", 0.0, 1.0), Word("yes", 1.1, 1.3)], speakers)
+    assert (turn.speaker, turn.text, turn.end) == ("A", "well yes", 1.3)
 
 
 def test_a_language_without_texts_is_refused(voice: Path, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_the_board_shows_the_usual_protocol_and_the_other_by_its_id(
     folder = tmp_path / "runs/tiny/demo/singer"
     for wishes, protocol in (((), shown.protocols["loudness"]), (("podeval",), labels[label])):
         (report,) = report_runs([folder], wishes=wishes)
-        assert report.chapters[0].protocols["loudness"]["id"] == protocol
+        assert report.chapters[0].contents["loudness"]["id"] == protocol
 
 
 def test_what_is_spoken_again_leaves_no_aggregates_of_other_settings(

@@ -7,7 +7,7 @@ module contains only the data; `report_page` builds the page.
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,170 +16,99 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board.build import write_tables
-from podeval.board.columns import Column, find_declaration, order_columns
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
-from podeval.board.report_figures import (
-    DriftFigure,
-    ReportFigure,
-    SystemFigures,
-    build_figures,
-    compute_drifts,
-    count_rows_by_place,
-)
+from podeval.board.report_figures import DriftFigure, SystemFigures, build_figures, compute_drifts, count_rows_by_place
 from podeval.board.runs_folder import RunsFolder, choose_names
 from podeval.errors import BadInput
-from podeval.metrics import catalogue
 from podeval.runs.board_tables import BOARD, ITEMS, read_object
 from podeval.runs.latency import Latency, list_latencies
 from podeval.runs.run_folder import RunFolder, open_run
 
-KEPT = 24
-"""Number of chapters kept in memory."""
-
-
-class UnknownReport(BadInput):
-    """The system does not exist."""
-
 
 @dataclass(frozen=True)
-class About:
-    """The facts about a system: those on the board, and those in its document.
-
-    Attributes:
-        system, title, kind: name, title and kind of the system, as on the board.
-        provenances: the origins of the numbers: run by us, outputs supplied, or reported.
-        sources: the folders of its runs, or the papers' tables.
-        updated: time of the last measurement, ISO 8601.
-        stated: facts from the system's document (description, organisation, licence, open, size_parameters, languages,
-            revision) and the verdict of a spot check. Missing facts are left out.
-        links: names and addresses of the links in its document.
-    """
-
-    system: str
-    title: str
-    kind: str
-    provenances: tuple[str, ...]
-    sources: tuple[str, ...]
-    updated: str
-    stated: Mapping[str, Any]
-    links: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class ReportItem:
-    """One item: its facts, and the system's reading for each metric."""
-
-    item: Listed
-    readings: Mapping[str, Reading]
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Items that one metric could not score, for one reason."""
-
-    metric: str
-    reason: str
-    cause: str
-    items: tuple[Listed, ...]
-
-
-@dataclass(frozen=True)
-class Chapter:
+class Chapter(SystemFigures):
     """The report on a system at one place.
 
     Attributes:
         where: `benchmark/split/profile`.
         benchmark: the benchmark's record; None if this version lacks the benchmark.
-        standing: the figures compared with the median of the others and with people.
-        reference: the display name of the recordings of people; "" if there are none.
+        people: the display name of the recordings of people; "" if there are none.
         scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
-        drifts: the drift of every windowed key.
-        people_drifts: drifts of the recordings of people, by column id.
-        items: every item.
-        missing: unscored metrics with their reasons, most items first.
-        latencies: speed of the system's server under each load, smallest load first; empty if the speed was not
-            measured.
-        protocols: the content of every protocol, by metric.
-        papers: the papers of the metrics.
+        drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
+        items: every item, by category and title.
+        readings: what was measured of each item, by metric and id of the item.
+        missing: the unscored items by metric, reason and cause, most items first.
+        latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
+        contents: the content of every protocol, by metric.
     """
 
     where: str
     benchmark: Benchmark | None
-    standing: SystemFigures
-    reference: str
+    people: str
     scores: BoardScores
     people_scores: BoardScores | None
     drifts: tuple[DriftFigure, ...]
     people_drifts: Mapping[str, DriftFigure]
-    items: tuple[ReportItem, ...]
-    missing: tuple[Missing, ...]
+    items: Sequence[Listed]
+    readings: Mapping[str, Mapping[str, Reading]]
+    missing: Mapping[tuple[str, str, str], Sequence[Listed]]
     latencies: tuple[Latency, ...]
-    protocols: Mapping[str, Mapping[str, Any]]
-    papers: tuple[str, ...]
+    contents: Mapping[str, Mapping[str, Any]]
 
     @property
-    def parts(self) -> tuple[str, str, str]:
-        """Benchmark, split and profile."""
-        benchmark, split, profile = self.where.split("/")
-        return benchmark, split, profile
-
-    @property
-    def others(self) -> int:
-        """The number of other systems to compare with."""
-        return max((len(figure.others) for figure in self.standing.figures), default=0)
-
-    @property
-    def by_dimension(self) -> list[ReportFigure]:
-        """The figures in board order, grouped by dimension."""
-        dimensions = list(dict.fromkeys(figure.column.dimension for figure in self.standing.figures))
-        return sorted(self.standing.figures, key=lambda figure: dimensions.index(figure.column.dimension))
+    def others(self) -> str:
+        """What the others are: `median` of several, `other` for a single system, empty if there are none."""
+        most = max((len(figure.others) for figure in self.figures), default=0)
+        return "" if not most else "other" if most == 1 else "median"
 
 
 @dataclass(frozen=True)
 class SystemReport:
-    """The report on one system."""
+    """The report on one system: the facts on the board and in its document, and a chapter for each place.
 
-    about: About
-    chapters: tuple[Chapter, ...]
+    Attributes:
+        system, title, kind: name, title and kind of the system, as on the board.
+        stated: facts from the system's document, the verdict of a spot check, the origins of the numbers
+            (`provenance`: run by us, outputs supplied, or reported; `from`: folders of runs, or the papers' tables)
+            and the time of the last measurement (`updated`, ISO 8601). Missing facts are left out.
+        links: names and addresses of the links in its document.
+        chapters: the chapters.
+    """
+
+    system: str
+    title: str
+    kind: str
+    stated: Mapping[str, Any]
+    links: Mapping[str, str]
+    chapters: tuple[Chapter, ...] = ()
 
 
-def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
-    """Return the facts about a system.
-
-    Args:
-        board: the table of `BoardRow`.
-        systems: the table of `SystemRow`.
-        system: id of the system.
+def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> SystemReport:
+    """Return a report with the facts about a system, from the tables of `BoardRow` and of `SystemRow`.
 
     Raises:
-        UnknownReport: the board does not have this system.
+        BadInput: the board does not have this system.
     """
     rows = board[board["system"] == system]
     if rows.empty:
-        raise UnknownReport("there is no such system on this board")
+        raise BadInput("there is no such system on this board")
     documents = systems[systems["system"] == system].to_dict("records")
     row = {str(name): value for name, value in documents[0].items()} if documents else {}
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
-    stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name]) and row[name] != ""}
-    if checked := summarise_spot_checks(rows):
-        stated["spot_check"] = checked
-    return About(
+    stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name])}
+    verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
+    stated["spot_check"] = next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
+    stated["provenance"] = tuple(dict.fromkeys(rows["provenance"].astype(str)))
+    stated["from"] = tuple(dict.fromkeys(filter(None, rows["source"].astype(str))))
+    stated["updated"] = str(rows["created"].max())
+    return SystemReport(
         system=system,
         title=str(rows.sort_values("created", ascending=False, kind="stable")["system_title"].iloc[0]),
         kind=str(rows["system_kind"].iloc[0]),
-        provenances=tuple(dict.fromkeys(rows["provenance"].astype(str))),
-        sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
-        updated=str(rows["created"].max()),
-        stated=stated,
+        stated={name: value for name, value in stated.items() if value not in ("", ())},
         # Keep only addresses that a page may link to.
         links={name: url for name, url in read_object(row.get("links")).items() if str(url).startswith("https://")},
     )
-
-
-def summarise_spot_checks(rows: pd.DataFrame) -> str:
-    """Return the verdict of a system's spot checks: `differs` if any check does; empty if there are none."""
-    verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
-    return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
 
 def list_places(board: pd.DataFrame, system: str) -> list[str]:
@@ -194,12 +123,13 @@ def report_system(
     """Return the report on a system at some places (all by default), under the requested protocols (see `choose`).
 
     Raises:
-        UnknownReport: the board does not have this system.
+        BadInput: the board does not have this system.
     """
     board = folder.board()
-    about = describe_system(board, folder.systems(), system)
+    described = describe_system(board, folder.systems(), system)
     everywhere = places or list_places(board, system)
-    return SystemReport(about, tuple(read_chapter(folder, system, at, wishes=wishes) for at in everywhere))
+    chapters = tuple(read_chapter(folder, system, at, wishes=wishes) for at in everywhere)
+    return replace(described, chapters=chapters)
 
 
 def read_chapter(
@@ -207,7 +137,7 @@ def read_chapter(
 ) -> Chapter:
     """Return the chapter on a system at `benchmark/split/profile`, with the figures for one slice of the items."""
     key, tables = (system, where, slice_, wishes), (BOARD, ITEMS)
-    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, *key), most=KEPT)
+    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, *key), most=24)
 
 
 def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wishes: tuple[str, ...]) -> Chapter:
@@ -217,53 +147,31 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
     scores = read_scores(folder, system, where)
     people = read_scores(folder, figures.reference, where) if figures.reference else None
     columns = [figure.column for figure in figures.figures]
+    drifts, people_drifts = (compute_drifts(of, figures.protocols, columns) if of else [] for of in (scores, people))
     rows = here[here["system"] == system].drop_duplicates("metric")
-    called = choose_names(here)
     benchmark, split, _ = where.split("/")
+    readings = {place[0]: scores.results.get(place, {}) for place in figures.protocols.items()}
+    items = sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold()))
+    missing: dict[tuple[str, str, str], list[Listed]] = {}
+    for metric, of_items in readings.items():
+        for item, reading in of_items.items():
+            if reading.reason:
+                missing.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
     return Chapter(
+        **vars(figures),
         where=where,
         benchmark=benchmarks.find_all().get(benchmark),
-        standing=figures,
-        reference=called.get(figures.reference, "").removesuffix(" (human)"),
+        people=choose_names(here).get(figures.reference, "").removesuffix(" (human)"),
         scores=scores,
         people_scores=people,
-        drifts=tuple(compute_drifts(scores, figures.protocols, columns)),
-        people_drifts={drift.column.id: drift for drift in compute_drifts(people, figures.protocols, columns)}
-        if people
-        else {},
-        items=tuple(_lines(scores, figures.protocols)),
-        missing=_missing(scores, figures.protocols),
+        drifts=tuple(drifts),
+        people_drifts={drift.column.id: drift for drift in people_drifts},
+        items=items,
+        readings=readings,
+        missing=dict(sorted(missing.items(), key=lambda one: (-len(one[1]), one[0][0]))),
         latencies=tuple(list_latencies(RunFolder(folder.runs, benchmark, split, system))),
-        protocols={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
-        papers=_papers(columns),
+        contents={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
     )
-
-
-def _lines(scores: BoardScores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
-    for item in sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold())):
-        yield ReportItem(
-            item,
-            {
-                metric: reading
-                for metric, protocol in protocols.items()
-                if (reading := scores.results.get((metric, protocol), {}).get(item.id)) is not None
-            },
-        )
-
-
-def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
-    items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
-    for metric, protocol in protocols.items():
-        for item, reading in scores.results.get((metric, protocol), {}).items():
-            if reading.reason:
-                items_by_reason.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
-    missing_items = [Missing(*why, tuple(items)) for why, items in items_by_reason.items()]
-    return tuple(sorted(missing_items, key=lambda missing: (-len(missing.items), missing.metric)))
-
-
-def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
-    declared = (find_declaration(of.metric) for of in order_columns(columns))
-    return tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES))
 
 
 def report_runs(
@@ -271,17 +179,13 @@ def report_runs(
 ) -> list[SystemReport]:
     """Return a report on each system of some runs, compared with other runs, with a chapter for each run and profile.
 
-    Args:
-        folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
-        profile: the only profile to report.
-        wishes: protocols to show if a metric has several, each as a protocol id or the name of a preset.
+    The folders of runs are `<runs>/<benchmark>/<split>/<system>`; with a `profile`, there is no other.
 
     Raises:
         BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.
     """
     by_folder: dict[Path, list[RunFolder]] = {}
-    for path in folders:
-        run = open_run(path)
+    for run in map(open_run, folders):
         by_folder.setdefault(run.runs, []).append(run)
     return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile, wishes)]
 

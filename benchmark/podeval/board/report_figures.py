@@ -9,10 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 
 from podeval.board.columns import Column, Row, choose_headlines, count_unscored, get_column, order_columns, to_number
-from podeval.board.item_results import PARTS, BoardScores, Reading, read_scores, select_rows
+from podeval.board.item_results import BoardScores, read_scores, select_rows
 from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
+Values = Mapping[str, float]
+Pairing = Callable[[Column, str], "Paired | None"]
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
 """Position of one value relative to another: `higher` or `lower` if neither direction is better, `in range` if both
 values are in the ideal range, `unclear` if the interval covers both, empty if one value is missing."""
@@ -35,12 +37,9 @@ class ReferenceFigure:
 
 @dataclass(frozen=True)
 class Paired:
-    """One key of two systems over the items on which both were scored.
+    """The means of two systems a and b over the items on which both were scored, and the difference a minus b.
 
-    Attributes:
-        a, b: means of the two systems.
-        difference: a minus b, with its interval.
-        to_b: comparison of a with b. If the key has an ideal range, the distances from that range are compared.
+    `to_b` compares a with b; if the key has an ideal range, it compares the distances from that range.
     """
 
     a: float
@@ -86,15 +85,6 @@ class ReportFigure:
 
 
 @dataclass(frozen=True)
-class ItemGroup:
-    """The headline figures of one group of items, such as `category` and `Arts`."""
-
-    breakdown: str
-    name: str
-    figures: tuple[ReportFigure, ...]
-
-
-@dataclass(frozen=True)
 class DriftFigure:
     """The drift of a windowed key over the recordings of a system.
 
@@ -125,28 +115,22 @@ class SystemFigures:
     """All figures of one system at one place.
 
     Attributes:
-        system: its id.
-        where: `benchmark/split/profile`.
         reference: id of the recordings of people for the comparison; "" if there are none.
         protocols: protocol id by metric.
         figures: figures over all items (or the requested slice), in board order.
-        groups: figures by breakdown.
-        slices: every slice that has figures, under its name on the board.
+        slices: the headline figures of every slice, by the name of the slice on the board; "" for all items.
     """
 
-    system: str
-    where: str
     reference: str
     protocols: Mapping[str, str]
     figures: tuple[ReportFigure, ...]
-    groups: tuple[ItemGroup, ...]
-    slices: tuple[str, ...]
+    slices: Mapping[str, tuple[ReportFigure, ...]]
 
     @property
     def headlines(self) -> tuple[ReportFigure, ...]:
         """One figure for each dimension."""
-        ids = {headline.id for headline in choose_headlines(figure.column for figure in self.figures)}
-        return tuple(figure for figure in self.figures if figure.column.id in ids)
+        columns = choose_headlines(figure.column for figure in self.figures)
+        return tuple(figure for figure in self.figures if figure.column in columns)
 
 
 def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
@@ -158,57 +142,48 @@ def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
 def build_figures(
     folder: RunsFolder, system: str, where: str, slice_: str = "", wishes: Sequence[str] = ()
 ) -> SystemFigures:
-    """Compute a system's figures at one place, and compare them with the median of the others and with people.
+    """Compute a system's figures at `benchmark/split/profile`, compared with the others' median and with people.
 
-    Args:
-        folder: the folder of runs.
-        system: its id.
-        where: `benchmark/split/profile`.
-        slice_: "" for all items, or the board's name for one slice; it does not affect `groups`.
-        wishes: protocols to show if a metric has several, each as a protocol id or the name of a preset.
+    With the board's name for a slice of the items, they are figures over that slice. If a metric has several protocols,
+    the one in `wishes` is used, each as a protocol id or the name of a preset.
     """
     here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]
     protocols = choose_protocols(own_rows, wishes)
     here = here[here["protocol"] == here["metric"].map(protocols)]
     reference = _reference(here, system)
-    slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
-    fields = _fields(here)
+    fields: defaultdict[str, dict[Column, list[Row]]] = defaultdict(dict)
+    for row in here.to_dict("records"):
+        of = get_column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
+        fields[str(row["slice"])].setdefault(of, []).append(row)
 
     def beside(of: Column, other: str) -> Paired | None:
-        if not other:
-            return None
-        a, b = (read_scores(folder, one, where) for one in (system, other))
-        return pair_systems(a, b, of, protocols[of.metric])
+        scores = [read_scores(folder, one, where) for one in (system, other) if one]
+        return pair_systems(scores[0], scores[1], of, protocols[of.metric]) if other else None
 
-    def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
-        rows_by_column: dict[Column, list[Row]] = {}
-        for (of_slice, metric, key, dimension), rows in fields.items():
-            of = get_column(metric, key, dimension)
-            mine = of_slice == wished and any(row["system"] == system for row in rows)
-            if mine and (only is None or of.id in only):
-                rows_by_column[of] = rows
-        return tuple(
-            _figure(of, rows_by_column[of], system, reference, None if wished else beside)
-            for of in order_columns(rows_by_column)
-        )
+    def figures(wished: str) -> tuple[ReportFigure, ...]:
+        pair, rows = None if wished else beside, fields[wished]
+        own = [of for of in rows if any(row["system"] == system for row in rows[of])]
+        return tuple(_figure(of, rows[of], system, reference, pair) for of in order_columns(own))
 
     whole = figures("")
-    headline_ids = {headline.id for headline in choose_headlines(figure.column for figure in whole)}
-    parts = [(*name.partition("="), name) for name in slices if "=" in name]
-    groups = tuple(ItemGroup(breakdown, group, figures(name, headline_ids)) for breakdown, _, group, name in parts)
-    chosen = slice_ if slice_ in slices else ""
-    return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
+    headlines = choose_headlines(figure.column for figure in whole)
+    names = sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name))
+    figures_by_slice = {name: figures(name) if name else whole for name in names}
+    slices = {name: tuple(one for one in of if one.column in headlines) for name, of in figures_by_slice.items()}
+    return SystemFigures(reference, protocols, figures_by_slice.get(slice_, whole), slices)
 
 
 def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
-    """Return how every windowed key of a system changes over its recordings.
+    """Return how every windowed key of a system changes over its recordings, in the order of the board's columns.
 
-    Args:
-        scores: scores of the system.
-        protocols: protocol id by metric.
-        columns: the columns of the board; a windowed key that is not among them is listed next to its metric's columns.
+    A key that is not among these columns is listed next to its metric's columns.
     """
+
+    def mean(values: Iterable[tuple[str, float | None]]) -> Interval | None:
+        known = {item: value for item, value in values if value is not None}
+        return mean_ci(list(known.values()), [scores.clusters[item] for item in known]) if known else None
+
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
     by_column = {}
@@ -216,18 +191,18 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
         readings = scores.results.get((metric, protocol), {})
         for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
             slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
-            if slopes:
+            courses = {item: r.course[key] for item, r in readings.items() if key in r.course}
+            tenths = zip(*courses.values(), strict=True)
+            slope = mean((item, slope.slope) for item, slope in slopes.items())
+            if slope:
                 of = by_id.get(f"{metric}.{key}") or get_column(metric, key, dimensions.get(metric, metric))
                 by_column[of] = DriftFigure(
                     column=of,
                     per=next(iter(slopes.values())).per,
-                    slope=_mean({item: slope.slope for item, slope in slopes.items()}, scores),
+                    slope=slope,
                     rising=sum(slope.low > 0 for slope in slopes.values()),
                     falling=sum(slope.high < 0 for slope in slopes.values()),
-                    course=tuple(
-                        _mean(part, scores) if (part := _part(readings, key, number)) else None
-                        for number in range(PARTS)
-                    ),
+                    course=tuple(mean(zip(courses, tenth, strict=True)) for tenth in tenths),
                 )
     return [by_column[of] for of in order_columns(by_column)]
 
@@ -235,15 +210,7 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
 def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
-    """Compare a value with another.
-
-    Args:
-        value: value of the system.
-        other: the value to compare it with.
-        of: the column, with its direction.
-        low: lower bound of the value's interval; None if there is no interval.
-        high: upper bound of the interval. If `other` is within the bounds, the comparison is unclear.
-    """
+    """Compare a value with another; it is unclear which is better if the other is within the value's interval."""
     if value is None or other is None:
         return ReferenceFigure()
     alike = None if low is None or high is None else low <= other <= high
@@ -252,39 +219,36 @@ def set_against(
 
 def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
     """Compare one key of two systems at the same place; return None if they share no item."""
-    protocol_key = (of.metric, protocol)
-    mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
-    common = sorted(mine.keys() & theirs.keys())
+    by_system = [scores.values((of.metric, protocol), of.key) for scores in (a, b)]
+    given = [scores.weights((of.metric, protocol), of.key) for scores in (a, b)]
+    common = sorted(by_system[0].keys() & by_system[1].keys())
     if not common:
         return None
-    weights = tuple(scores.weights(protocol_key, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
-    weighted = any(scores.weights(protocol_key, of.key) is not None for scores in (a, b))
-    both = (weights[0], weights[1]) if weighted else None
-    clusters = b.clusters | a.clusters
-    difference = paired_difference(mine, theirs, clusters, both)
-    means = [
-        _mean_of({item: values[item] for item in common}, weight)
-        for values, weight in zip((mine, theirs), weights, strict=True)
-    ]
-    telling, worse = difference, (of.badness(means[0]), of.badness(means[1]))
+    weights = [weight or dict.fromkeys(common, 1.0) for weight in given]
+    both = (weights[0], weights[1]) if any(weight is not None for weight in given) else None
+
+    def compare_means(mine: Values, theirs: Values) -> tuple[Interval, tuple[float, float]]:
+        first, second = (
+            sum(weight[item] * values[item] for item in common) / sum(weight[item] for item in common)
+            for values, weight in zip((mine, theirs), weights, strict=True)
+        )
+        return paired_difference(mine, theirs, b.clusters | a.clusters, both), (first, second)
+
+    difference, means = compare_means(by_system[0], by_system[1])
+    telling, badness = difference, (of.badness(means[0]), of.badness(means[1]))
     if _has_ideal_range(of):
-        badness = [{item: of.badness(values[item]) for item in common} for values in (mine, theirs)]
-        telling = paired_difference(badness[0], badness[1], clusters, both)
-        worse = (_mean_of(badness[0], weights[0]), _mean_of(badness[1], weights[1]))
+        distances = [{item: of.badness(values[item]) for item in common} for values in by_system]
+        telling, badness = compare_means(distances[0], distances[1])
     alike = None if telling.low is None or telling.high is None else telling.low <= 0 <= telling.high
-    return Paired(means[0], means[1], difference, _verdict(of, (means[0], means[1]), worse, alike))
+    return Paired(*means, difference, _verdict(of, means, badness, alike))
 
 
 def _verdict(
     of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
 ) -> ReferenceFigure:
-    """Compare two values, by the same rule on every page.
+    """Compare two values by their badness (for means over items, the mean badness), by the same rule on every page.
 
-    Args:
-        of: the column.
-        values: the two values.
-        badness: the badness of each value, which determines the better one; for means over items, the mean badness.
-        alike: whether the interval leaves open which value is better; None if there is no interval.
+    `alike` states whether the interval leaves open which value is better; it is None if there is no interval.
     """
     sure = alike is not None
     if _has_ideal_range(of) and not any(badness):
@@ -304,10 +268,6 @@ def _has_ideal_range(of: Column) -> bool:
     return of.better == "in range" and of.ideal is not None
 
 
-def _mean_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    return sum(weights[item] * value for item, value in values.items()) / sum(weights[item] for item in values)
-
-
 def _reference(rows: pd.DataFrame, system: str) -> str:
     """Return the id of the recordings of people that have the most figures here, excluding the system itself."""
     people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
@@ -315,21 +275,7 @@ def _reference(rows: pd.DataFrame, system: str) -> str:
     return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""
 
 
-def _fields(rows: pd.DataFrame) -> dict[tuple[str, str, str, str], list[Row]]:
-    """Group rows by slice, metric, key and dimension."""
-    by_field: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
-    for row in rows.to_dict("records"):
-        by_field[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
-    return by_field
-
-
-def _figure(
-    of: Column,
-    rows: Sequence[Row],
-    system: str,
-    reference: str,
-    pair: Callable[[Column, str], Paired | None] | None,
-) -> ReportFigure:
+def _figure(of: Column, rows: Sequence[Row], system: str, reference: str, pair: Pairing | None) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
     others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
     valued = {str(other["system"]): value for other in others if (value := to_number(other["value"])) is not None}
@@ -337,19 +283,9 @@ def _figure(
     median = statistics.median(values) if values else None
     person = next((to_number(other["value"]) for other in others if other["system"] == reference), None)
     value, low, high = (to_number(row[name]) for name in ("value", "low", "high"))
-
     beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
     # With only one other system, there is no median, so the two systems are compared directly.
     alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)
-
-
-def _mean(values: Mapping[str, float], scores: BoardScores) -> Interval:
-    return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
-
-
-def _part(readings: Mapping[str, Reading], key: str, number: int) -> dict[str, float]:
-    values = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
-    return {item: value for item, value in values.items() if value is not None}

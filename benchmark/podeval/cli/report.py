@@ -282,6 +282,7 @@ def _audit(
     folders: list[Path], scores: Path | None, human: Path | None, key: str | None, answers: bool, as_json: bool
 ) -> bool:
     """Print the audit of the judges in folders, or their answers; return whether none is unfit."""
+    from podeval.stats.agreement import format_estimate
     from podeval.validation import judge_audit as auditing
     from podeval.validation import judge_report as reporting
     from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
@@ -301,8 +302,8 @@ def _audit(
     else:
         for judge, audited in zip(judges, audits, strict=True):
             print("\n".join(reporting.describe_audit(f"{judge.id} in {judge.folder}", audited)))
-        for row in reporting.list_agreement_rows(people) if people else ():
-            print(f"With people, {row.name}: {row.figure}, n {row.count}")
+        for measure, figure in people.figures.items() if people else ():
+            print(f"With people, {measure}: {format_estimate(figure, 3)}, n {figure.count}")
         for one in alike:
             print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {reporting.describe_likeness(one)}")
     return not any(findings.unfit for findings in audits)

@@ -147,15 +147,15 @@ class ScoreTable(_PrintsTable, ResultsTable):
         Raises:
             BadInput: the file cannot be written, or there is no such language.
         """
-        from podeval.measuring.report import write_reports
+        from podeval.measuring.report import write_report
 
-        return write_reports(self, Path(path), language)
+        return write_report(self, Path(path), language)
 
     def _repr_html_(self) -> str:
         """Return the table, for a notebook."""
-        from podeval.measuring.score_tables import render_summary_html
+        from podeval.measuring.report import render_html
 
-        return render_summary_html(self)
+        return render_html(self)
 
 
 def score(

@@ -17,16 +17,13 @@ from podeval.measuring.recording_results import RecordingResults
 from podeval.measuring.report import read_turns
 from podeval.metrics.score import format_clock
 from podeval.reports.page import (
-    Entry,
     Listing,
     Report,
-    RowOfCells,
     Section,
-    Table,
     Text,
-    make_heads,
     read_report_texts,
     render_document,
+    tabulate,
     write_page,
 )
 from podeval.text.subtitles import format_audacity_labels, format_webvtt_cues
@@ -132,23 +129,15 @@ def format_proof_csv(proof: BookProof) -> str:
 def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
     """Describe the proof of a book: a summary, and for each recording the playable sentences to record again."""
     of_file = {file: [one for one in proof.sentences if one.recording == file] for file in proof.recordings}
-    names = ("recording", "sections", "length", "sentences", "faulty")
     rows = [
-        RowOfCells(
-            (
-                Path(file).name,
-                _list_titles(of),
-                format_clock(seconds),
-                str(len(of)),
-                str(sum(one.is_faulty for one in of)),
-            )
-        )
+        (Path(file).name, _list_titles(of), format_clock(seconds), len(of), sum(one.is_faulty for one in of))
         for (file, of), seconds in zip(of_file.items(), proof.recordings.values(), strict=True)
     ]
+    table = tabulate(texts["recordings"], texts, "recording sections #length #sentences #faulty", rows)
     absent = [one for one in proof.faulty if not one.recording]
-    unscored = [Entry(reason.reason, Path(file).name) for file, reason in proof.unscored.items()]
+    unscored = [Text(reason.reason, Path(file).name) for file, reason in proof.unscored.items()]
     sections = [
-        Section(texts["recordings"], [Table(texts["recordings"], make_heads(texts, names, names[2:]), rows)]),
+        Section(texts["recordings"], [table]),
         Section(texts["not_placed"], [Listing(unscored)] if unscored else []),
         Section(texts["absent"], [Text(_list_titles(absent))] if absent else []),
     ]
@@ -167,12 +156,12 @@ def _list_titles(sentences: Sequence[ProofedSentence]) -> str:
     return " · ".join(dict.fromkeys(one.section for one in sentences if one.section))
 
 
-def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Entry:
+def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Text:
     """Format a sentence with its time and verdict, and the recognised words if they differ."""
     clock = format_clock(one.start or 0.0)
     lead = f"{clock} {texts['verdicts'][one.verdict]} ({texts['confidence'][one.confidence]})"
     instead = f" — {texts['heard'].format(one.heard)}" if one.faults and one.heard else ""
     words = " · ".join(f"{fault['script'] or '–'} → {fault['heard'] or '–'}" for fault in one.faults)
-    return Entry(
+    return Text(
         f"{one.text or texts['end']}{instead}", lead, words if one.verdict == "misread" else "", sound=one.sound
     )

@@ -209,7 +209,7 @@ class StepTeller:
         write = format_clock if what in progress.SECONDS else round
         phrase = name if total == 1 else self._texts["step"].format(name, write(done), write(total))
         if now - start > _SOON and done > before:
-            left = self._words.round_length((now - start) * (total - done) / (done - before))
+            left = self._words.length(max(5, 5 * round((now - start) * (total - done) / (done - before) / 5)))
             phrase += self._texts["left"].format(left)
         self._tell({"at": self._at, "what": f"{self._what} · {phrase}"})
 

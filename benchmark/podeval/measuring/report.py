@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +13,8 @@ from markupsafe import Markup
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.measuring.recording_results import RecordingResults, ResultsTable
-from podeval.measuring.score_tables import (
-    describe_facts,
-    render_for_notebook,
-    sum_up,
-    tabulate_all,
-    tabulate_means,
-    write_heading,
-    write_notes,
-)
-from podeval.measuring.verdict import ReportWords
+from podeval.measuring.score_tables import describe_facts, sum_up, tabulate_all, tabulate_means, write_notes
+from podeval.measuring.verdict import ReportWords, ScoreRow
 from podeval.metrics import catalogue
 from podeval.metrics.score import format_clock
 from podeval.metrics.standing import find_usual, translate
@@ -31,21 +23,8 @@ from podeval.plots.lines import LEFT, RIGHT, Highlight, Line, draw_lines, draw_w
 from podeval.plots.svg import Axis, Frame, stack_pictures
 from podeval.recording import Recording
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.reports.page import (
-    Entry,
-    Listing,
-    Part,
-    Pictures,
-    Player,
-    Protocols,
-    Report,
-    Section,
-    Text,
-    Transcription,
-    describe_protocol,
-    render_document,
-    write_page,
-)
+from podeval.reports import page
+from podeval.text.dialogue_segments import Utterance, attribute_to_speakers
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
 """Sample rates of MP3 in Hz; the audio is resampled to the next lower one."""
@@ -54,132 +33,106 @@ QUALITY = 0.6
 MOST_SECONDS = 2 * 3600.0
 """Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
 _PEAKS = 900
+_OF_VOICES = {"speaker_attribution", "sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"}
+"""Metrics that transcribe a recording with a script."""
+STYLE = """<style>
+.podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
+.podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
+.podeval .good{color:#1a7f37}.podeval .poor{color:#9a6700}
+.podeval .conclusion{font-size:1.1em}.podeval .group th{padding-top:.6em}
+.podeval svg{max-width:44em;height:auto}
+</style>"""
 
 
-def write_report(scores: RecordingResults, path: Path, language: str = "en") -> Path:
-    """Write the report of one recording; an existing file is replaced.
+def write_report(scores: RecordingResults | ResultsTable, path: Path, language: str = "en") -> Path:
+    """Write the report of one recording, or of many with the means first; an existing file is replaced.
 
     Raises:
         BadInput: the file cannot be written, or there is no such language.
     """
-    return write_page(render_document([_describe(scores, 0, ReportWords(language))], language), path)
+    words, reports = ReportWords(language), []
+    if isinstance(scores, ResultsTable):
+        total, title = len(scores.scores), words["all"]
+        head: list[page.Part] = [tabulate_means(scores, words)]
+        for (name, reason), count in scores.failures.items():
+            head.append(page.Text(words["not_scored_in"].format(count, total, name, words.reason(reason))))
+        head += [page.Text(words["more_values"].format(scores.hidden_values))] if scores.hidden_values else []
+        reports.append(page.Report("all", words["count"].format(total), words.made, [page.Section(title, head)]))
+    for number, one in enumerate(scores.scores if isinstance(scores, ResultsTable) else [scores]):
+        about, head = f"{describe_facts(one, words)}. {words.made}", [*sum_up(one, words), *_play(one, words)]
+        reports.append(page.Report(f"recording-{number}", one.name, about, list_sections(one, words), head))
+    return page.write_page(page.render_document(reports, language), path)
 
 
-def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path:
-    """Write the report of many recordings, with the means first.
-
-    Raises:
-        BadInput: the file cannot be written, or there is no such language.
-    """
-    words = ReportWords(language)
-    head: list[Part] = [tabulate_means(table, words), *(Text(line) for line in _list_failures(table, words))]
-    summary = Report("all", words["count"].format(len(table.scores)), words.made, [Section(words["all"], head)])
-    reports = [_describe(scores, number, words) for number, scores in enumerate(table.scores)]
-    return write_page(render_document([summary, *reports], language), path)
-
-
-def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Report:
-    """Describe one recording, with the parts that are available."""
-    title, about = scores.name, f"{describe_facts(scores, words)}. {words.made}"
-    seconds = scores.facts.seconds
-    head = [*sum_up(scores, words), *_play(scores, words)]
-    return Report(f"recording-{number}", title, about, list_sections(scores, words), head, seconds=seconds)
-
-
-def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
+def list_sections(scores: RecordingResults, words: ReportWords) -> list[page.Section]:
     """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
     values = tabulate_all(scores, words)
     values += [
-        Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes
+        page.Text(words.note(name, note), words.metric(name)) for name, of in scores.notes.items() for note in of
     ]
     reasons = {name: one["unscored"] for name, one in scores.unscored.items()}
-    if not scores.advice:
-        reasons |= scores.left_out
-    missing = [Entry(words.reason(why), words.metric(name)) for name, why in reasons.items()]
-    missing += [
-        Entry(words["with"], ", ".join(map(words.metric, names)), words["advice"].get(what, what))
-        for what, names in scores.advice.items()
-    ]
-    sources = _list_sources(scores, words)
+    reasons |= {} if scores.advice else scores.left_out
+    missing = [page.Text(words.reason(why), words.metric(name)) for name, why in reasons.items()]
+    for what, names in scores.advice.items():
+        missing.append(page.Text(words["with"], ", ".join(map(words.metric, names)), words["advice"].get(what, what)))
+    materials = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
+    sources = [page.Text(translate(material, words.language).replace("`", "")) for material in materials]
+    protocols = [(words.metric(name), content) for name, content in scores.protocols.items()]
     return [
-        Section(words["values"], values),
-        Section(words["not_scored"], [Listing(missing)] if missing else []),
-        Section(words["transcript"], list(_transcribe(scores, words))),
-        Section(words["over_time"], list(_draw(scores, words))),
-        Section(
-            words["protocols"],
-            [Protocols([describe_protocol(words.metric(name), one) for name, one in scores.protocols.items()])],
-        ),
-        Section(words["sources"], [Listing(sources)] if sources else []),
+        page.Section(words["values"], values),
+        page.Section(words["not_scored"], [page.Listing(missing)] if missing else []),
+        page.Section(words["transcript"], list(_transcribe(scores, words))),
+        page.Section(words["over_time"], list(_draw(scores, words))),
+        page.Section(words["protocols"], [page.list_protocols(protocols)]),
+        page.Section(words["sources"], [page.Listing(sources)] if sources else []),
     ]
 
 
-def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make a player for the recording, or a sentence that says why there is none."""
+def render_html(scores: RecordingResults | ResultsTable) -> str:
+    """Render the table of one or many recordings for a notebook, with the plots of one."""
+    words = ReportWords()
+    if isinstance(scores, ResultsTable):
+        parts: list[page.Part] = [tabulate_means(scores, words), *map(page.Text, scores.notes)]
+    else:
+        heading = page.Text(f"{scores.name} · {describe_facts(scores, words)}")
+        parts = [heading, *sum_up(scores, words), *tabulate_all(scores, words), *map(page.Text, write_notes(scores))]
+        plots = plot_results(scores).pictures.values() if scores.timelines else ()
+        parts += [page.Pictures([("", Markup(plot)) for plot in plots], summary=words["over_time"])] if plots else []
+    return f'{STYLE}<div class="podeval">{page.render_parts(parts)}</div>'
+
+
+def _play(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
+    """Make a player whose waveform has marks at the defects, or a sentence that says why there is none."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
-        marks = [(one.start, one.end) for one in scores.defects]
-        yield make_player(recording, marks, words["waveform"], words["play_from"])
+        from podeval.recording.playback import measure_peaks
+
+        seconds = max(len(recording.samples) / recording.rate, 1e-3)
+        marks = [(one.start / seconds, one.end / seconds) for one in scores.defects]
+        waveform = draw_waveform(measure_peaks(recording.samples, _PEAKS), marks, words["waveform"])
+        yield page.Player(encode_sound(recording), Markup(waveform), words["play_from"], scores.facts.seconds)
     elif scores.facts.seconds:
-        yield Text(words["no_sound"])
+        yield page.Text(words["no_sound"])
 
 
-def render_html(scores: RecordingResults) -> str:
-    """Render the table of one recording with its plots, for a notebook."""
-    words = ReportWords()
-    parts: list[Part] = [
-        Text(write_heading(scores, words)),
-        *sum_up(scores, words),
-        *tabulate_all(scores, words),
-    ]
-    plots = plot_results(scores).to_html() if scores.timelines else ""
-    over_time = f"<details><summary>{words['over_time']}</summary>{plots}</details>" if plots else ""
-    return render_for_notebook([*parts, *map(Text, write_notes(scores))], over_time)
-
-
-def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
     """Make the transcript from existing words; return an empty one if no metric transcribed the recording."""
-    try:
-        turns = read_turns(scores)
-    except PodevalError:
-        return
-    if turns:
-        yield Text(words["transcript_about"])
-        of_turns = [[(round(word.start, 2), word.text.strip()) for word in turn.words] for turn in turns]
-        starts = [(turn.speaker, round(turn.start, 2), format_clock(turn.start)) for turn in turns]
-        yield Transcription(words["transcript"], [(*start, of) for start, of in zip(starts, of_turns, strict=True)])
+    rows = []
+    with suppress(PodevalError):
+        for turn in read_turns(scores):
+            timed = [(round(word.start, 2), word.text.strip()) for word in turn.words]
+            rows.append((turn.speaker, round(turn.start, 2), format_clock(turn.start), timed))
+    if rows:
+        yield page.Text(words["transcript_about"])
+        yield page.Transcription(words["transcript"], rows)
 
 
-def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
     """Draw the values over time, if there are any."""
     pictures = plot_results(scores, words=words, css_class="drawn wide").pictures if scores.timelines else {}
     if pictures:
-        yield Text(words["over_time_about"])
-        yield Pictures([("", Markup(picture)) for picture in pictures.values()], "", "track plot")
-
-
-def _list_sources(scores: RecordingResults, words: ReportWords) -> list[Entry]:
-    """List the sources of the values of people and systems."""
-    sources = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
-    return [Entry(translate(source, words.language).replace("`", "")) for source in sources]
-
-
-def _list_failures(table: ResultsTable, words: ReportWords) -> list[str]:
-    failures = [
-        words["not_scored_in"].format(count, len(table.scores), name, words.reason(reason))
-        for (name, reason), count in table.failures.items()
-    ]
-    return [*failures, *([words["more_values"].format(table.hidden_values)] if table.hidden_values else [])]
-
-
-def make_player(recording: Recording, marks: Sequence[tuple[float, float]], label: str, hint: str) -> Player:
-    """Make a player for a recording; `marks` are stretches, in seconds, that are marked in its waveform."""
-    seconds = max(len(recording.samples) / recording.rate, 1e-3)
-    from podeval.recording.playback import measure_peaks
-
-    heights = measure_peaks(recording.samples, _PEAKS)
-    waveform = draw_waveform(heights, [(start / seconds, end / seconds) for start, end in marks], label)
-    return Player(encode_sound(recording), Markup(waveform), hint)
+        yield page.Text(words["over_time_about"])
+        yield page.Pictures([("", Markup(picture)) for picture in pictures.values()], "", "track plot")
 
 
 def encode_sound(recording: Recording) -> str:
@@ -204,11 +157,7 @@ WIDTH, HEIGHT = 720, 130
 
 @dataclass(frozen=True)
 class TimelinePlot:
-    """Plots of values over time; a notebook shows them.
-
-    Attributes:
-        pictures: an SVG for each value, by `metric.key`.
-    """
+    """Plots of values over time, an SVG for each value by `metric.key`; a notebook shows them."""
 
     pictures: Mapping[str, str]
 
@@ -218,23 +167,17 @@ class TimelinePlot:
         target.write_text(stack_pictures(list(self.pictures.values()), ", ".join(self.pictures)), encoding="utf-8")
         return target
 
-    def to_html(self) -> str:
+    def _repr_html_(self) -> str:
         """Return the plots as HTML, one below the other, for a notebook."""
         return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
-
-    _repr_html_ = to_html
 
 
 def plot_results(
     results: RecordingResults, name: str = "", words: ReportWords | None = None, css_class: str = ""
 ) -> TimelinePlot:
-    """Draw the timelines of a recording.
+    """Draw the timelines of a recording, of a metric or of one value of it (`dnsmos.ovrl`) if there is a name.
 
-    Args:
-        results: the scores of the recording.
-        name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric with a timeline.
-        words: the texts of a report in the language of the reader; by default English.
-        css_class: the CSS class of plots on a page that has a style for them; empty for plots on their own.
+    With a CSS class, the plots are for a page that has a style for them; without one, they are plots on their own.
 
     Raises:
         BadInput: there are no values over time; the message lists the metrics that have them.
@@ -245,13 +188,14 @@ def plot_results(
     if not timelines or (wanted and wanted not in timelines[metric].values):
         choices = ", ".join(results.timelines) or "none here"
         raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have them: {choices}")
-    pictures = {}
+    pictures, defects = {}, results.defects
+    highlights = [Highlight(one.start, one.end, ": ".join(filter(None, words.defect(one)))) for one in defects]
     for one, timeline in timelines.items():
         keys = {key.name: key for key in (*catalogue.get(one).keys, *catalogue.get(one).courses)}
         for column, values in timeline.values.items():
             if column not in keys or column != (wanted or column) or all(value is None for value in values):
                 continue
-            title, unit = words.title(catalogue.get(one), keys[column]), keys[column].unit
+            title, unit = words.name(ScoreRow(catalogue.get(one), keys[column], None)), keys[column].unit
             in_time = timeline.unit == "s"
             length = max(results.facts.seconds if in_time else 0.0, timeline.starts[-1] + timeline.window)
             # A value is drawn at the middle of its window.
@@ -265,19 +209,13 @@ def plot_results(
                 unit="" if in_time else timeline.unit,
                 usual=find_usual(catalogue.get(one), keys[column], results.profile),
                 usual_text=str(words["usual"]),
-                highlights=[
-                    Highlight(one.start, one.end, ": ".join(filter(None, words.defect(one))))
-                    for one in results.defects
-                    if in_time
-                ],
+                highlights=highlights if in_time else [],
                 data_length=length if in_time else None,
             )
     return TimelinePlot(pictures)
 
 
-# The recognised words of a recording, with their times and speakers, for reports and labels.
-#
-# Nothing is transcribed again after scoring, because the transcript and the speakers are in the cache.
+# The recognised words of a recording, for reports and labels. The cache has them, so nothing is transcribed again.
 
 
 @dataclass(frozen=True)
@@ -302,54 +240,36 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
         CannotScore: the recording's rate is too low for recognising words.
         ModelMissing: the transcriber is not installed.
     """
-    heard = {
-        "wer",
-        "content_errors",
-        "speaker_attribution",
-        "sptd",
-        "timbre_consistency",
-        "sim",
-        "wsim",
-        "timbre_similarity",
-    } & set(scores.results)
-    if scores.source is None or not ({"wer", "content_errors"} & heard or (heard and scores.script)):
+    transcribed, scored = {"wer", "content_errors"} & set(scores.results), _OF_VOICES & set(scores.results)
+    if scores.source is None or not (transcribed or (scored and scores.script)):
         return ()
-    recording = scores.source.recording
-    track = recording.speech_track()
-    language = getattr(scores.results.get("wer"), "notes", {}).get("language")
-    words = track.transcript(language if language in ("en", "zh") else None).words
+    track, notes = scores.source.recording.speech_track(), getattr(scores.results.get("wer"), "notes", {})
+    words = track.transcript(notes["language"] if notes.get("language") in ("en", "zh") else None).words
     script = scores.script if scores.script and len(scores.script.speakers) > 1 else None
     speakers: tuple[SpeakerTurn, ...] = ()
     if script or "sptd" in scores.results:
+        # The speakers were diarised with the expected number if more were found.
+        notes = getattr(scores.results.get("sptd"), "notes", {})
+        asked = int(notes["speakers_asked"]) if "voices_heard" in notes else 0
         with suppress(CannotScore, ModelMissing):
-            speakers = find_speaker_turns(track, script, _count_asked(scores))[0]
+            speakers = find_speaker_turns(track, script, asked)[0]
     return join_turns(words, speakers)
 
 
-def _count_asked(scores: RecordingResults) -> int:
-    """Return the expected number of speakers if more were found; otherwise 0."""
-    notes = getattr(scores.results.get("sptd"), "notes", {})
-    return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
+def join_turns(words: Sequence[Word], speakers: Iterable[SpeakerTurn]) -> tuple[TranscribedTurn, ...]:
+    """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second.
 
-
-def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
-    """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second."""
+    A word during which nobody speaks belongs to the preceding speaker.
+    """
+    spoken = [Utterance(word.text, word.start, word.end) for word in words]
+    said, _ = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in speakers))
+    speaker_at = {segment.start: segment.speaker for segment in said}
     turns: list[TranscribedTurn] = []
     for word in words:
-        who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")
+        who = speaker_at.get(word.start, turns[-1].speaker if turns else "")
         if turns and turns[-1].speaker == who and (who or word.start - turns[-1].end < 1.0):
-            last = turns[-1]
-            turns[-1] = TranscribedTurn(who, last.start, max(last.end, word.end), (*last.words, word))
+            last = turns.pop()
+            turns.append(TranscribedTurn(who, last.start, max(last.end, word.end), (*last.words, word)))
         else:
             turns.append(TranscribedTurn(who, word.start, word.end, (word,)))
     return tuple(turns)
-
-
-def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
-    """Return the speaker who says the largest part of a word, or the previous speaker if nobody speaks during it."""
-    shares = {
-        turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
-        for turn in speakers
-        if turn.end > word.start and turn.start < word.end
-    }
-    return max(shares, key=lambda who: shares[who]) if shares else before

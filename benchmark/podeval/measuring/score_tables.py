@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -14,39 +14,14 @@ from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.measuring.verdict import ReportWords, group_rows
 from podeval.metrics.score import format_clock
 from podeval.metrics.standing import format_span, format_value, translate
-from podeval.reports.page import (
-    Entry,
-    Listing,
-    Part,
-    RowOfCells,
-    Table,
-    TableCell,
-    Text,
-    make_heads,
-    render_parts,
-)
+from podeval.reports import page
 from podeval.text.terminal_safe import make_printable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
 """Width of a table in characters if no width is given."""
-STYLE = """<style>
-.podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
-.podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
-.podeval .good{color:#1a7f37}.podeval .poor{color:#9a6700}
-.podeval .conclusion{font-size:1.1em}.podeval .group th{padding-top:.6em}
-.podeval svg{max-width:44em;height:auto}
-</style>"""
-
-
 MOST_DEFECTS = 8
-"""Maximum number of defects that a terminal lists, and that a report shows without collapsing them; files
-contain all."""
-
-
-def write_heading(scores: RecordingResults, words: ReportWords) -> str:
-    """Format the name of a recording with its basic facts."""
-    return f"{scores.name} · {describe_facts(scores, words)}"
+"""Maximum number of defects that a terminal lists and a report shows without collapsing them; files contain all."""
 
 
 def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
@@ -61,124 +36,118 @@ def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
 
 def write_notes(scores: RecordingResults) -> list[str]:
     """Write the text below the table: notes for readers, unscored metrics with reasons, and how to get more."""
-    lines = []
-    noted = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
-    for sentence, names in _group(noted).items():
-        lines.append(f"Note ({', '.join(names)}): {sentence}")
-    for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
-        lines.append(f"Not scored: {', '.join(names)}: {reason}")
-    if scores.advice:
-        advice = [f"{what} for {', '.join(names)}" for what, names in scores.advice.items()]
-        lines.append(f"More with {'; '.join(advice)}")
-    return lines
+    noted, unscored = _group(scores.notes), _group({name: [one["unscored"]] for name, one in scores.unscored.items()})
+    lines = [f"Note ({names}): {sentence}" for sentence, names in noted.items()]
+    lines += [f"Not scored: {names}: {reason}" for reason, names in unscored.items()]
+    advice = "; ".join(f"{what} for {', '.join(names)}" for what, names in scores.advice.items())
+    return [*lines, f"More with {advice}"] if advice else lines
 
 
-def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
-    """List the defects with their times; clicking a time starts a player. A long list is collapsed."""
+def _group(sentences: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the names that have each sentence."""
+    names: dict[str, list[str]] = {}
+    for name, of_name in sentences.items():
+        for sentence in of_name:
+            names.setdefault(sentence, []).append(name)
+    return {sentence: ", ".join(of) for sentence, of in names.items()}
+
+
+def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
+    """Give the verdict and list the defects, a long list collapsed; their times start a player. All forms begin so."""
     entries = []
     for one in scores.defects:
-        kind, detail = words.defect(one)
-        text = f"{words['until']} {format_clock(one.end, 1)}, {kind}" + (f": {detail}" if detail else "")
-        entries.append(Entry(text, format_clock(one.start, 1), start=one.start))
+        text = f"{words['until']} {format_clock(one.end, 1)}, {': '.join(filter(None, words.defect(one)))}"
+        entries.append(page.Text(text, format_clock(one.start, 1), start=one.start))
     first, more = entries[:MOST_DEFECTS], entries[MOST_DEFECTS:]
-    folded = [Listing(more, words["more_defects"].format(len(more)))] if more else []
-    return [Listing(first), *folded] if first else []
+    lists = [(first, ""), (more, words["more_defects"].format(len(more)))]
+    verdict = page.Text(scores.write_verdict(words), css="conclusion")
+    return [verdict, *(page.Listing(some, summary) for some, summary in lists if some)]
 
 
-def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Describe a recording and list its defects; every form of the result begins with this."""
-    return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
-
-
-def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
+def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> page.Table:
     """Make the table of a recording's values in groups: the chosen lines, or the whole table, collapsed."""
-    rows: list[RowOfCells] = []
+    rows: list[page.RowOfCells] = []
     rows_of_scores = scores.shown_rows if whole else scores.lines
     for group, members in group_rows(rows_of_scores).items():
-        rows.append(RowOfCells([str(words["groups"][group])], span="group"))
+        rows.append(page.make_row(str(words["groups"][group]), span="group"))
         for row in members:
             about = translate(row.key.about or row.metric.purpose, words.language).replace("`", "")
-            name = TableCell(words.name(row), hint=f"{row.name}: {about}")
-            value = TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
-            word = TableCell(str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row))
-            rows.append(RowOfCells([name, value, words.unit(row), word, words.usual(row)]))
-    names = ("metric", "value", "unit", "compared", "usual_range")
+            name = page.TableCell(words.name(row), hint=f"{row.name}: {about}")
+            value = page.TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
+            word = page.TableCell(
+                str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row)
+            )
+            rows.append(page.make_row(name, value, words.unit(row), word, words.usual(row)))
     summary = str(words["every_value"]).format(len(rows_of_scores)) if whole else ""
-    return Table(words["values"], make_heads(words.texts, names, ("value",)), rows, "values", summary)
+    return page.tabulate(
+        words["values"], words.texts, "metric #value unit compared usual_range", rows, "values", summary
+    )
 
 
-def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:
+def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
     """Make the tables of a recording: the chosen lines and, if there are more, all others, collapsed."""
-    tables: list[Part] = [tabulate_values(scores, words)]
-    return [*tables, tabulate_values(scores, words, whole=True)] if count_hidden(scores) else tables
+    has_more = len(scores.shown_rows) > len(scores.lines)
+    return [tabulate_values(scores, words, whole=whole) for whole in (False, True) if has_more or not whole]
 
 
-def count_hidden(scores: RecordingResults) -> int:
-    """Count the values that are not among the chosen lines."""
-    return len(scores.shown_rows) - len(scores.lines)
-
-
-def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
+def tabulate_means(table: ResultsTable, words: ReportWords) -> page.Table:
     """Make the table of many recordings, with the mean and the interval of each value."""
-    headline_rows = table.headlines
-    heads = [TableCell(words["recording"])]
-    heads += [TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in headline_rows]
-    rows = []
+    chosen, rows = table.headlines, []
+    heads = [page.TableCell(words["recording"])]
+    heads += [page.TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in chosen]
     for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True)):
-        rows_by_name = {row.name: row for row in scores.rows}
-        of_shown = ((row.key, rows_by_name.get(row.name)) for row in headline_rows)
-        cells = [
-            TableCell(format_value(key, row.value if row else None), css=row.word if row else "")
-            for key, row in of_shown
-        ]
-        rows.append(RowOfCells([TableCell(name, link=f"#recording-{number}"), *cells]))
+        by_name = {row.name: page.TableCell(format_value(row.key, row.value), css=row.word) for row in scores.rows}
+        link = page.TableCell(name, link=f"#recording-{number}")
+        rows.append(page.make_row(link, *(by_name.get(row.name) for row in chosen)))
     for name, sentence in table.errors.items():
-        rows.append(RowOfCells([f"{name}: {words['error']} {sentence}"], span="why"))
-    means = [(row.key, table.intervals.get(row.name)) for row in headline_rows]
+        rows.append(page.make_row(f"{name}: {words['error']} {sentence}", span="why"))
+    means = [(row.key, table.intervals.get(row.name)) for row in chosen]
+    spans = ((key, (m.low, m.high) if m and m.low is not None else None) for key, m in means)
     mean_of = words["mean_of"].format(len(table.scores))
-    rows.append(RowOfCells([mean_of, *(format_value(key, m.mean if m else None) for key, m in means)]))
-    bounds = (format_span(key, (m.low, m.high)) if m and m.low is not None else "" for key, m in means)
-    rows.append(RowOfCells([words["interval"], *bounds]))
-    return Table(words["all"], heads, rows, "means")
+    rows.append(page.make_row(mean_of, *(format_value(key, m.mean if m else None) for key, m in means)))
+    rows.append(page.make_row(words["interval"], *(format_span(*span) for span in spans)))
+    return page.Table(words["all"], heads, rows, "means")
 
 
 def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> RenderableType:
     """Render the result of one or many recordings for a rich console; `whole` shows every value of one recording."""
     words = ReportWords()
     if isinstance(scores, ResultsTable):
-        table = tabulate_means(scores, words)
-        errors = [Line(make_printable(str(row.cells[0])), style="red") for row in table.rows if row.span]
-        return Group(_convert(table), *errors, *(Line(make_printable(line)) for line in scores.notes))
-    parts: list[RenderableType] = [
-        Line(make_printable(write_heading(scores, words)), style="bold"),
-        Line(""),
-    ]
-    parts += [Line(make_printable(scores.write_verdict(words)), style="bold"), Line("")]
-    listed = list_defects(scores, words)
-    for entries in listed:
-        lines = [entries.summary] if entries.summary else [f"{one.lead} {one.text}" for one in entries.entries]
-        parts += [Line(make_printable(f"  {line}")) for line in lines]
-    if scores.rows:
-        parts += [Line("")] * bool(listed) + [_convert(tabulate_values(scores, words, whole=whole), named=False)]
-    hidden = 0 if whole else count_hidden(scores)
+        return Group(*_render([tabulate_means(scores, words), *map(page.Text, scores.notes)]))
+    heading = page.Text(f"{scores.name} · {describe_facts(scores, words)}", css="conclusion")
+    verdict, *defects = sum_up(scores, words)
+    values = [tabulate_values(scores, words, whole=whole)] if scores.rows else []
+    hidden, blank = 0 if whole else len(scores.shown_rows) - len(scores.lines), page.Text("")
     notes = [*([words["hidden"].format(hidden)] if hidden else []), *write_notes(scores)]
-    return Group(*parts, Line(""), *(Line(make_printable(line)) for line in notes))
+    defects += [blank] if defects and values else []
+    return Group(*_render([heading, blank, verdict, blank, *defects, *values, blank, *map(page.Text, notes)]))
 
 
-def _convert(table: Table, *, named: bool = True) -> RenderableType:
-    """Convert a table of a report; `named` states whether all its columns have headers, not only the last."""
+def _render(parts: Iterable[page.Part]) -> Iterator[RenderableType]:
+    """Render the parts of a report for a rich console; rows that span a table follow it."""
+    for part in parts:
+        if isinstance(part, page.Table):
+            yield _convert(part)
+            yield from (Line(make_printable(row.cells[0].text), "red") for row in part.rows if row.span == "why")
+        else:
+            style = "bold" if isinstance(part, page.Text) and part.css == "conclusion" else ""
+            yield from (Line(make_printable(line), style) for line in page.write_lines(part))
+
+
+def _convert(table: page.Table) -> RenderableType:
+    """Convert a table of a report; the columns of a recording's values need no headers, except the last."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, head in enumerate(table.headers):
         # In a narrow terminal, names are wrapped, so numbers are not cut off.
-        text = "\n".join(filter(None, (head.text, head.note))) if named or number == len(table.headers) - 1 else ""
+        is_named = table.css != "values" or number == len(table.headers) - 1
+        text = "\n".join(filter(None, (head.text, head.note))) if is_named else ""
         justify: Any = "right" if head.css else "left"
         grid.add_column(Line(text), justify=justify, vertical="bottom", overflow="fold", no_wrap=number > 0)
     for row in table.rows:
-        cells = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row.cells]
         if row.span == "group":
-            grid.add_row(Line(cells[0].text, "bold"))
+            grid.add_row(Line(row.cells[0].text, "bold"))
         elif not row.span:
-            grid.add_row(*(Line(make_printable(cell.text), _COLOURS.get(cell.css, "")) for cell in cells))
+            grid.add_row(*(Line(make_printable(cell.text), _COLOURS.get(cell.css, "")) for cell in row.cells))
     return grid
 
 
@@ -188,20 +157,3 @@ def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False)
     console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     console.print(build_table(scores, whole=whole), soft_wrap=True)
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().split("\n"))
-
-
-def render_summary_html(table: ResultsTable) -> str:
-    """Return the table of many recordings, for a notebook."""
-    return render_for_notebook([tabulate_means(table, ReportWords()), *map(Text, table.notes)])
-
-
-def render_for_notebook(parts: Sequence[Part], more: str = "") -> str:
-    """Render parts in the style of a notebook's table."""
-    return f'{STYLE}<div class="podeval">{render_parts(parts)}{more}</div>'
-
-
-def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for reason, name in pairs:
-        grouped.setdefault(reason, []).append(name)
-    return grouped

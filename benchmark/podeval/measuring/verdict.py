@@ -6,19 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from podeval.metrics import standing
 from podeval.metrics.catalogue import NAMES, Metric, get, get_title
 from podeval.metrics.facts import ARROWS, Key
 from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
-from podeval.metrics.standing import (
-    AT_LEAST,
-    TARGET,
-    Word,
-    choose_word,
-    describe_band,
-    format_span,
-    format_value,
-    translate,
-)
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.texts import translate_reason
 from podeval.version import __version__
@@ -45,8 +36,9 @@ LINES = (
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
 """The part of a recording that a metric checks for defects."""
-
 _FEW = 3
+_LEVEL = "loudness.integrated"
+"""The value that is called too quiet or too loud, with the middle of its ideal range."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +60,15 @@ class ScoreRow:
     censored: bool = False
 
     @property
-    def word(self) -> Word:
+    def word(self) -> standing.Word:
         """Whether the value is good, usual or poor; empty if unknown, or if it is not ranked."""
-        word = "" if self.unranked else choose_word(self.metric, self.key, self.value, self.profile)
+        word = "" if self.unranked else standing.choose_word(self.metric, self.key, self.value, self.profile)
         return "" if word == "good" and self.faulty and not self.key.ideal else word
 
     @property
     def band(self) -> dict[str, Any]:
         """The basis of the word: its bounds, the material and the number of recordings; empty if there is no word."""
-        return describe_band(self.metric, self.key, self.profile) if self.word else {}
+        return standing.describe_band(self.metric, self.key, self.profile) if self.word else {}
 
     @property
     def name(self) -> str:
@@ -86,18 +78,13 @@ class ScoreRow:
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 """The phrases around the words or the name in the detail of a metric's defect."""
-
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
-
 UNUSABLE = "unusable"
 """The kind of defect that affects the whole recording; its detail begins with a verb."""
 
 
 class ReportWords:
-    """The texts of a report.
-
-    Args:
-        language: `en` or `zh`.
+    """The texts of a report in a language, `en` or `zh`.
 
     Raises:
         BadInput: there is no such language.
@@ -128,8 +115,8 @@ class ReportWords:
         unranked = _UNRANKED.match(sentence)
         if unranked and name in NAMES:
             metric = get(name)
-            titles = [self.title(metric, key) for key in metric.keys if key.name in unranked[1].split(", ")]
-            sentence = sentence.replace(unranked[1], ", ".join(titles), 1)
+            rows = [ScoreRow(metric, key, None) for key in metric.keys if key.name in unranked[1].split(", ")]
+            sentence = sentence.replace(unranked[1], ", ".join(map(self.name, rows)), 1)
         return self.reason(sentence)
 
     def unit(self, row: ScoreRow) -> str:
@@ -138,42 +125,41 @@ class ReportWords:
 
     def unit_alone(self, row: ScoreRow) -> str:
         """Return the unit of a value if its text does not contain one yet."""
-        return "" if row.counted else translate(row.key.unit, self.language)
+        return "" if row.counted else standing.translate(row.key.unit, self.language)
+
+    def quote(self, row: ScoreRow) -> str:
+        """Format a value with its unit."""
+        return f"{self.value(row)} {self.unit_alone(row)}".strip()
 
     def name(self, row: ScoreRow) -> str:
         """Return the title of a row's value."""
-        return self.title(row.metric, row.key)
-
-    def title(self, metric: Metric, key: Key) -> str:
-        """Return the name of a value."""
-        return translate(metric.title_of(key), self.language)
+        return standing.translate(row.metric.title_of(row.key), self.language)
 
     def value(self, row: ScoreRow) -> str:
         """Format a value for readers: as a percentage, or as a count if it is a rate."""
         if not row.counted or row.value is None:
-            return AT_LEAST * row.censored + format_value(row.key, row.value)
+            return standing.AT_LEAST * row.censored + standing.format_value(row.key, row.value)
         in_hours = row.key.unit == "per hour"
         length = self.length(3600 * row.counted) if in_hours else str(round(1000 * row.counted))
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """Format the usual values, or the ideal range if the key has one; empty if the value is not rated good,
-        usual or poor.
-        """
+        """Format the usual values or the ideal range; empty if the value is not rated good, usual or poor."""
         band = row.band
         if not band:
             return ""
-        span = format_span(row.key, (band["low"], band["high"]))
-        if band["material"] == TARGET:
+        span = standing.format_span(row.key, (band["low"], band["high"]))
+        if band["material"] == standing.TARGET:
             return str(self["best"]).format(span)
-        return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
+        return f"{span} {standing.translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
 
     def basis(self, row: ScoreRow) -> str:
         """Return the basis on which a value is called good, usual or poor, for its tooltip."""
         band = row.band
         if not band.get("n"):
             return self.usual(row)
-        return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
+        material = standing.translate(band["material"], self.language)
+        return str(self["basis"]).format(self.usual(row), material, band["n"])
 
     def defect(self, defect: Defect) -> tuple[str, str]:
         """Describe the kind of a defect, and the expected words."""
@@ -189,22 +175,17 @@ class ReportWords:
         return str(kind), "" if detail == kind else detail
 
     def length(self, seconds: float) -> str:
-        """Format a duration: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
+        """Format a duration: `48.2 s`, `40 s` for an integer, `1 min 31 s`, `1 h 02 min`."""
         if seconds < 60:
-            return str(self["lengths"]["seconds"]).format(f"{seconds:.1f}")
+            return str(self["lengths"]["seconds"]).format(seconds if isinstance(seconds, int) else f"{seconds:.1f}")
         minutes, rest = divmod(round(seconds), 60)
         if minutes < 60:
             return str(self["lengths"]["minutes"]).format(minutes, f"{rest:02d}")
         return str(self["lengths"]["hours"]).format(minutes // 60, f"{minutes % 60:02d}")
 
-    def round_length(self, seconds: float) -> str:
-        """Format an estimated duration, in steps of 5 s: `40 s`, `1 min 30 s`."""
-        rounded = max(5, 5 * round(seconds / 5))
-        return self.length(rounded) if rounded >= 60 else str(self["lengths"]["seconds"]).format(rounded)
-
     def metric(self, name: str) -> str:
         """Return the title of a metric, or the topic of a note without a metric."""
-        return str(self["noted"].get(name) or translate(get_title(name), self.language))
+        return str(self["noted"].get(name) or standing.translate(get_title(name), self.language))
 
 
 def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
@@ -238,16 +219,18 @@ def write_verdict(
             sentences.append(texts["music"].format(", ".join(spans)))
     judged = [row for row in lines if row.word]
     poor = [row for row in judged if row.word == "poor"]
-    sentences += [_describe_level(row, words) for row in poor if row.name == _LEVEL]
-    # The number of faults would repeat the defects.
-    listed = [row for row in poor if row.name != _LEVEL and not (row.counted and defects)]
-    if listed:
-        bands = (texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row) for row in listed)
-        phrases = (
-            texts["one"].format(words.name(row), _quote(row, words), band)
-            for row, band in zip(listed, bands, strict=True)
-        )
-        sentences.append(texts["poor"].format(texts["and"].join(phrases)))
+    phrases = []
+    for row in poor:
+        if row.name == _LEVEL:
+            low, high = row.key.ideal or (0.0, 0.0)
+            side = "quiet" if row.value is not None and row.value < low else "loud"
+            target = standing.format_span(row.key, ((low + high) / 2,) * 2)
+            sentences.append(texts[side].format(words.quote(row), target))
+        # The number of faults would repeat the defects.
+        elif not (row.counted and defects):
+            usual = texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row)
+            phrases.append(texts["one"].format(words.name(row), words.quote(row), usual))
+    sentences += [texts["poor"].format(texts["and"].join(phrases))] if phrases else []
     if len(judged) > len(poor):
         is_better = not defects and any(row.word == "good" for row in judged)
         sentences.append(texts["rest" if poor or defects else "all"][("usual", "good")[is_better]])
@@ -255,22 +238,6 @@ def write_verdict(
         sentences.append(texts["absent"].format(", ".join(absent)))
     # Chinese has no spaces between sentences.
     return ("" if words.language == "zh" else " ").join(sentences) or str(texts["nothing"])
-
-
-_LEVEL = "loudness.integrated"
-
-
-def _describe_level(row: ScoreRow, words: ReportWords) -> str:
-    """State that a recording is too quiet or too loud, with the middle of the ideal range."""
-    low, high = row.key.ideal or (0.0, 0.0)
-    side = "quiet" if row.value is not None and row.value < low else "loud"
-    target = format_span(row.key, ((low + high) / 2,) * 2)
-    return str(words["verdict"][side].format(_quote(row, words), target))
-
-
-def _quote(row: ScoreRow, words: ReportWords) -> str:
-    """Format a value with its unit."""
-    return f"{words.value(row)} {words.unit_alone(row)}".strip()
 
 
 def _sum_up_defects(defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords) -> Iterable[str]:

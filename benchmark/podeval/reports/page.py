@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ from podeval.version import __version__
 TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")
 """Languages of reports; the first is the language of the engine."""
+MISSING = "–"
+"""The cell of a missing value."""
 _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
@@ -53,7 +54,7 @@ class TableCell:
 class RowOfCells:
     """A table row whose first cell is the heading; with a `span` (`group` or `why`), one cell spans the table."""
 
-    cells: Sequence[str | TableCell]
+    cells: Sequence[TableCell]
     span: str = ""
 
 
@@ -68,31 +69,35 @@ class Table:
     summary: str = ""
 
 
-def make_heads(texts: Mapping[str, str], names: Sequence[str], numbers: Sequence[str] = ()) -> list[TableCell]:
-    """Make the headers of a table from their texts, with the class `number` for columns of numbers."""
-    return [TableCell(texts[name], css="number" if name in numbers else "") for name in names]
+def tabulate(
+    label: str, texts: Mapping[str, Any], columns: str, rows: Iterable[Any], css: str = "", summary: str = ""
+) -> Table:
+    """Build a table from the names of its columns, separated by spaces, and from its rows, each made or as its cells.
+
+    The texts of the headers have these names; `#` before a name declares a column of numbers.
+    """
+    names = columns.split()
+    heads = [TableCell(str(texts[name.strip("#")]), css="number" if "#" in name else "") for name in names]
+    return Table(label, heads, [row if isinstance(row, RowOfCells) else make_row(*row) for row in rows], css, summary)
+
+
+def make_row(*cells: Any, span: str = "") -> RowOfCells:
+    """Make a table row of cells, texts, numbers and, for missing values, None."""
+    texts = (MISSING if cell is None else cell for cell in cells)
+    return RowOfCells([cell if isinstance(cell, TableCell) else TableCell(str(cell)) for cell in texts], span)
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, muted unless another class is given; `lead` is bold text before it, `sample` is code after it."""
+    """A paragraph or an entry of a list: a bold lead, a text, and code.
 
-    text: str
-    css: str = "quiet"
-    lead: str = ""
-    sample: str = ""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A line of a list: bold text, plain text, code; with a `start`, a button that plays from that second.
-
-    A line with a `sound`, a data URL that contains an excerpt, has its own player.
+    With a `start`, the lead is a button that plays from that second; a `sound`, a data URL, has its own player.
     """
 
     text: str
     lead: str = ""
     code: str = ""
+    css: str = "quiet"
     start: float | None = None
     sound: str = ""
 
@@ -101,15 +106,15 @@ class Entry:
 class Listing:
     """A list; a list with a `summary` is collapsed under it."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[Text]
     summary: str = ""
 
 
 @dataclass(frozen=True)
 class FactList:
-    """A list of facts, each with its name, its value, and whether the value is a link."""
+    """A list of facts, each with its name and its value: a text, an address, or named lines."""
 
-    rows: Sequence[tuple[str, str, bool]]
+    rows: Sequence[tuple[str, str | Sequence[tuple[str, str]]]]
     css: str = "facts"
 
 
@@ -121,15 +126,17 @@ class Pictures:
     css: str = "courses"
     of_each: str = "small"
     legend: Sequence[tuple[str, str]] = ()
+    summary: str = ""
 
 
 @dataclass(frozen=True)
 class Player:
-    """A recording embedded in the report, with a clickable waveform."""
+    """A recording embedded in the report, with a clickable waveform and its length in seconds."""
 
     sound: str
     waveform: Markup
     hint: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -140,14 +147,7 @@ class Transcription:
     turns: Sequence[tuple[str, float, str, Sequence[tuple[float, str]]]]
 
 
-@dataclass(frozen=True)
-class Protocols:
-    """The protocols behind the values: the metric, the protocol's id, and its content line by line."""
-
-    entries: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]
-
-
-Part = Table | Text | Listing | FactList | Pictures | Player | Transcription | Protocols
+Part = Table | Text | Listing | FactList | Pictures | Player | Transcription
 
 
 @dataclass(frozen=True)
@@ -162,16 +162,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A report on recordings, a system or a judge.
-
-    Attributes:
-        id: name of the report in addresses.
-        title: the heading.
-        about: the muted line below the heading; `kicker` is the line above it.
-        sections: the sections.
-        head: the parts above the contents.
-        seconds: length of the recording that its player plays.
-    """
+    """A report: its name in addresses, its title with muted lines above (`kicker`) and below, and its parts."""
 
     id: str
     title: str
@@ -179,7 +170,6 @@ class Report:
     sections: Sequence[Section]
     head: Sequence[Part] = ()
     kicker: str = ""
-    seconds: float = 0.0
 
 
 def keep_together(page: str) -> str:
@@ -199,16 +189,12 @@ def read_report_texts(language: str) -> dict[str, Any]:
     """
     if language not in LANGUAGES:
         raise BadInput(f"reports are not available in the language {language!r}; choose {' or '.join(LANGUAGES)}")
-    pages = ("site", "compare", "report", "recording_report", "proof", "board")
+    pages = ("site", "compare", "report", "recording_report", "proof", "board", "judges")
     return read_texts(locate_hub_source("space") / "locale", language, pages)
 
 
 def render_document(reports: Sequence[Report], language: str = "en") -> str:
-    """Render reports as one self-contained HTML file.
-
-    Args:
-        reports: the reports, in order.
-        language: `en` or `zh`.
+    """Render reports as one self-contained HTML file in a language, `en` or `zh`.
 
     Raises:
         BadInput: the language does not exist.
@@ -227,7 +213,6 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             version=__version__,
-            made=datetime.now(UTC).isoformat(timespec="minutes"),
             reports=reports,
         )
     )
@@ -237,6 +222,22 @@ def render_parts(parts: Iterable[Part]) -> str:
     """Render parts on their own, such as a table for a notebook."""
     module: Any = _open_templates().get_template("parts.html").module
     return keep_together("".join(str(module.render(part)) for part in parts))
+
+
+def write_lines(part: Part) -> list[str]:
+    """Write a text, a list or the rows of a table as lines for a terminal; a value follows the name of its column."""
+    if isinstance(part, Text):
+        return [part.text]
+    if isinstance(part, Listing):
+        lines = [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
+        return [f"  {line}" for line in lines]
+    lines = []
+    if isinstance(part, Table):
+        for row in part.rows:
+            cells = zip(part.headers[1:], row.cells[1:], strict=False)
+            texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
+            lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
+    return lines
 
 
 def write_page(page: str, path: Path) -> Path:
@@ -252,25 +253,25 @@ def write_page(page: str, path: Path) -> Path:
     return path
 
 
-def describe_protocol(title: str, content: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return the title of the metric, the id of its protocol, and the protocol's content as named lines."""
-    lines = []
-    for name, value in content.items():
-        if name in ("id", "metric") or value in ({}, [], None, ""):
-            continue
-        if name == "models" and isinstance(value, dict):
-            lines += [(job, _model(model)) for job, model in value.items()]
-        else:
-            lines.append((name, _plain(value)))
-    return title, str(content.get("id", "")), lines
+def list_protocols(protocols: Iterable[tuple[str, Mapping[str, Any]]]) -> FactList:
+    """List the protocols behind the values, each with the title of the metric, its id, and its content line by line."""
+    rows = []
+    for title, content in protocols:
+        lines: list[tuple[str, str]] = []
+        for name, value in content.items():
+            if name == "models" and isinstance(value, dict):
+                lines += [(job, _describe_model(model)) for job, model in value.items()]
+            elif name not in ("id", "metric") and value not in ({}, [], None, ""):
+                lines.append((name, _plain(value)))
+        rows.append((f"{title} {content.get('id', '')}".strip(), lines))
+    return FactList(rows, "protocols")
 
 
-def _model(model: Any) -> str:
+def _describe_model(model: Any) -> str:
     if not isinstance(model, dict):
         return _plain(model)
-    options = model.get("options")
-    name_text = " @ ".join(str(model[name]) for name in ("id", "revision") if model.get(name))
-    return f"{name_text} ({_plain(options)})" if options else name_text
+    options = f" ({_plain(model['options'])})" if model.get("options") else ""
+    return " @ ".join(str(model[name]) for name in ("id", "revision") if model.get(name)) + options
 
 
 def _plain(value: Any) -> str:

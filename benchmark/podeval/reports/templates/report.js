@@ -2,7 +2,6 @@
 for (const article of document.querySelectorAll("article")) {
   const [audio, at] = article.querySelectorAll(".player :is(audio, .at)");
   if (!at) continue;
-  at.max = article.dataset.seconds;
   const transcript = article.querySelector(".transcription");
   const words = [...article.querySelectorAll(".transcription span[data-t]")];
   let now = null;
