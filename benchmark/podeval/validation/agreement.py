@@ -54,7 +54,7 @@ Output = tuple[str, str]
 """A system and an item."""
 KeyValues = tuple[str, str, Key, Mapping[Output, float]]
 """A metric, a protocol, and a key of the metric with its values."""
-Comparison = Callable[[str, Key, str, str, Sequence[Output], Sequence[float], Sequence[float]], "Validity"]
+Comparison = Callable[[KeyValues, str, Mapping[Output, float]], "Validity"]
 """Signature of `compare`."""
 
 TABLES = Path(__file__).parent / "paper_tables"
@@ -135,31 +135,22 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
 
 
 def compare(
-    metric: str,
-    key: Key,
-    protocol: str,
-    measure: str,
-    outputs: Sequence[Output],
-    ours: Sequence[float],
-    theirs: Sequence[float],
-    *,
-    over_outputs: bool = True,
-    within: bool = False,
+    of: KeyValues, measure: str, scores: Mapping[Output, float], *, over_outputs: bool = True, within: bool = False
 ) -> Validity:
-    """Return the agreement of one key with people.
+    """Return the agreement of one key with people's scores of outputs that all have a value.
 
-    `ours` are the key's values for the outputs as `to_badness` returns them, `theirs` are people's scores. Correlations
-    over outputs, with their intervals, take most of the time; those within items are left out unless asked for.
+    Correlations over outputs, with their intervals, take most of the time; those within items are left out unless asked
+    for.
     """
-    by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
-    nothing = Estimate(None, None, None, len(outputs))
-    rank, linear, tau = (
-        correlate(one, ours, theirs, outputs) if over_outputs else nothing for one in (srcc, plcc, krcc)
-    )
+    metric, protocol, key, values = of
+    ours = {output: to_badness(key, values[output]) for output in scores}
+    by_system, liked = average_by_system(ours), average_by_system(scores)
+    sides, nothing = (list(ours.values()), list(scores.values())), Estimate(None, None, None, len(scores))
+    rank, linear, tau = (correlate(one, *sides, [*scores]) if over_outputs else nothing for one in (srcc, plcc, krcc))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
     left_out = correlate_without_each(by_system, liked)
     row = Validity(metric, key.name, protocol, measure, key.better, rank, linear, tau, of_systems, left_out)
-    return replace(row, within=compare_within([item for _, item in outputs], ours, theirs)) if within else row
+    return replace(row, within=compare_within(ours, scores)) if within else row
 
 
 def compare_all(
@@ -174,14 +165,14 @@ def compare_all(
     """
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
-    for metric, protocol, key, values in keys:
+    for of in keys:
+        *_, key, values = of
         for measure, scores in human.items():
-            shared = [output for output in scores if output in values]
-            if len(shared) < FEWEST:
-                continue
-            ours = [to_badness(key, values[output]) for output in shared]
-            agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
-            means.setdefault(measure, []).append(average_by_system(shared, ours))
+            shared = {output: score for output, score in scores.items() if output in values}
+            if len(shared) >= FEWEST:
+                agreements.append(comparison(of, measure, shared))
+                ours = {output: to_badness(key, values[output]) for output in shared}
+                means.setdefault(measure, []).append(average_by_system(ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
     # If only few values are possible, more than the nominal share of orders may reach a quantile.
     rare = {
@@ -289,7 +280,7 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
     ranks = [rankdata(values) for values in keys if len(set(values)) > 1]
     if not ranks or len(shared) < FEWEST_CLUSTERS:
         return np.zeros(0)
-    liked = average_by_system(list(scores), list(scores.values()))
+    liked = average_by_system(scores)
     order = rankdata([liked[system] for system in shared])
     random = np.random.default_rng(0)
     few = len(shared) <= ALL_ORDERS
@@ -310,9 +301,9 @@ def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
             yield metric, protocol, key, {output: value for output, value in pairs if value is not None}
 
 
-def average_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
+def average_by_system(values: Mapping[Output, float]) -> dict[str, float]:
     """Return the mean of each system's values."""
-    of_system = _group((system, value) for (system, _), value in zip(outputs, values, strict=True))
+    of_system = _group((system, value) for (system, _), value in values.items())
     return {system: fmean(several) for system, several in of_system.items()}
 
 
@@ -327,8 +318,8 @@ def read_printed_audits() -> tuple[Row, ...]:
     return read_table(TABLES / "judges.csv")
 
 
-def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+def compare_within(ours: Mapping[Output, float], theirs: Mapping[Output, float]) -> Estimate:
     """Return the mean over items of the SRCC over systems' outputs; its count is the number of items with an SRCC."""
-    by_item = _group((item, (mine, liked)) for item, mine, liked in zip(items, ours, theirs, strict=True))
+    by_item = _group((item, (mine, theirs[system, item])) for (system, item), mine in ours.items())
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
     return average_figures([value for value in figures if value is not None], None, (-1, 1))

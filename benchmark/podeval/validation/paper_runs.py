@@ -22,16 +22,7 @@ from podeval.metrics.description import read_table
 from podeval.models.registry import list_cards
 from podeval.runs.aggregate import NOT_MEASURED
 from podeval.runs.run_folder import RunFolder, run_folders
-from podeval.validation.agreement import (
-    TABLES,
-    KeyValues,
-    Output,
-    Row,
-    Validity,
-    compare,
-    compare_all,
-    has_direction,
-)
+from podeval.validation.agreement import TABLES, KeyValues, Output, Row, Validity, compare, compare_all, has_direction
 from podeval.validation.papers import halve_last_digit, read_printed
 
 ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
