@@ -135,7 +135,7 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
     orders = compare_orders(judge.replies)
     return AuditFindings(
         judge=judge.described,
-        unfit=explain_unfit(orders, trial=bool(judge.described.get("trial")), answered=bool(judge.replies)),
+        unfit=_explain_unfit(judge, orders),
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
         orders=orders,
@@ -169,10 +169,10 @@ def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
     return AuditFindings(described, tuple(one.sentence for one in probes if one.failed), probes=tuple(probes))
 
 
-def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tuple[str, ...]:
+def _explain_unfit(judge: JudgeAnswers, orders: Orders | None) -> tuple[str, ...]:
     """Return the reasons against publishing a judge's scores; empty if there are none."""
-    reasons = ["it is declared a trial model"] if trial else []
-    if not answered:
+    reasons = ["it is declared a trial model"] if judge.described.get("trial") else []
+    if not judge.replies:
         reasons.append("none of its answers can be used")
     if orders is None:
         return tuple(reasons)

@@ -80,11 +80,8 @@ def collect_people_marks(
 ) -> list[RubricMarks]:
     """Collect the marks that people gave for criteria, separately for each person and system.
 
-    Args:
-        tests: the marks of each file or listening test. Marks belong to criteria if all marks of a test are 0 or 1 and
-            name a rater and, as their scale, a criterion; other tests are skipped.
-        rubrics: the marks of judges; the capabilities of dialogues and the lengths of answers are taken from their
-            runs.
+    Marks belong to criteria if all marks of a test or file are 0 or 1 and name a rater and, as their scale, a
+    criterion; others are skipped. The capabilities of dialogues and the lengths of answers are those of `rubrics`.
     """
     people: dict[tuple[str, str], dict[Mark, int]] = defaultdict(dict)
     for marks in tests.values():
@@ -142,11 +139,8 @@ class _Evaluator:
 def draw_figures(
     votes: Mapping[str, Sequence[Mapping[str, Any]]], rubrics: Sequence[RubricMarks]
 ) -> list[AnalysisLine]:
-    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria.
-
-    Args:
-        votes: the records of each log of battles, by the name of the log.
-        rubrics: the marks of judges, from `read_rubric_marks`.
+    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria, from
+    the records of each log of battles by its name, and from the marks of judges and people.
 
     Raises:
         BadInput: a record is not a battle.
