@@ -40,7 +40,7 @@ class Certificate:
             given.
         flips: pairs of systems whose order under some choice differs from their order under the run's own choice.
         compared: number of pairs of systems that were compared.
-        missing: what a more complete certificate would require.
+        missing: sentences on what a more complete certificate would require.
     """
 
     system: str
