@@ -32,7 +32,7 @@ from podeval.recording import Recording
 from podeval.stats.mushra_scores import Mark
 from podeval.systems import registry
 from podeval.text.script import Script
-from podeval.validation.agreement import FEWEST, Validity, compare, has_direction, to_badness
+from podeval.validation.agreement import FEWEST, Validity, compare, has_direction
 from studies.bias_material import code_with, stretch
 from studies.distortions import Samples, reverberate
 from studies.validity_listening_test import screen
@@ -147,10 +147,8 @@ def analyse(folder: Path, answers: Path, metrics: Sequence[str] = METRICS) -> li
             }
             if len(scored) < FEWEST:
                 continue
-            outputs = sorted(scored)
-            ours = [to_badness(key, scored[output]) for output in outputs]
-            theirs = [people[output] for output in outputs]
-            found.append(compare(name, key, metric.version, SCALE, outputs, ours, theirs))
+            scores = {output: people[output] for output in sorted(scored)}
+            found.append(compare((name, metric.version, key, scored), SCALE, scores))
     return sorted(found, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
 
 

@@ -43,7 +43,7 @@ def comparison(first: str, second: str, overall: float, seed: int = 0) -> JudgeR
         overall=overall,
     )
     inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
-    return JudgeReply("dialogue_compare@1.0#x", inputs, seed, value, dict(list_leaves(value)))
+    return JudgeReply("dialogue_compare@1.0#x", inputs, seed, value)
 
 
 def pairs(count: int, prefer: Prefer) -> list[JudgeReply]:
@@ -105,9 +105,7 @@ def test_other_seeds_are_other_comparisons() -> None:
 def test_battles_are_paired_whether_read_or_heard() -> None:
     def choice(prompt: str, inputs: dict[str, str], winner: str) -> JudgeReply:
         value = pairwise_judge.Choice(reason="x", winner=winner)  # type: ignore[arg-type]
-        return JudgeReply(
-            prompt, {name: (what, 1.0) for name, what in inputs.items()}, 0, value, dict(list_leaves(value))
-        )
+        return JudgeReply(prompt, {name: (what, 1.0) for name, what in inputs.items()}, 0, value)
 
     read = {"dialogue_a": "x", "dialogue_b": "y", "focus": "f"}
     turned = {"dialogue_a": "y", "dialogue_b": "x", "focus": "f"}
@@ -206,10 +204,7 @@ def test_of_fifty_pairs_the_figures_show_what_a_judge_prefers(prefer: Prefer, fo
 
 def test_a_judge_that_was_asked_about_one_at_a_time_is_not_unfit_and_says_what_was_not_audited() -> None:
     verdict = rubric.Verdicts(verdicts=[rubric.Verdict(criterion="c1", reason="r", met=1)])
-    replies = [
-        JudgeReply("rubric@1.0#x", {"dialogue": (f"d{number}", 9.0)}, 0, verdict, dict(list_leaves(verdict)))
-        for number in range(20)
-    ]
+    replies = [JudgeReply("rubric@1.0#x", {"dialogue": (f"d{number}", 9.0)}, 0, verdict) for number in range(20)]
     audited = audit(JudgeAnswers({"id": "judge"}, replies=replies, asked=20))
     assert (audited.orders, audited.unfit) == (None, ())
     said = list(describe_audit("judge", audited))

@@ -54,7 +54,7 @@ Output = tuple[str, str]
 """A system and an item."""
 KeyValues = tuple[str, str, Key, Mapping[Output, float]]
 """A metric, a protocol, and a key of the metric with its values."""
-Comparison = Callable[[str, Key, str, str, Sequence[Output], Sequence[float], Sequence[float]], "Validity"]
+Comparison = Callable[[KeyValues, str, Mapping[Output, float]], "Validity"]
 """Signature of `compare`."""
 
 TABLES = Path(__file__).parent / "paper_tables"
@@ -122,12 +122,7 @@ def _group(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]) -> list[Validity]:
     """Compute the agreement of every metric with every human measure, the strongest first.
 
-    Args:
-        items: rows of `items.parquet`.
-        measures: people's marks by measure, without the anchors of listening tests.
-
-    Returns:
-        The agreements, without pairs that have fewer than five common outputs.
+    `items` are rows of `items.parquet`; pairs that have fewer than five common outputs are left out.
     """
     human = {measure: _mean_by_output(marks) for measure, marks in measures.items()}
     agreements = compare_all(_values_by_key(items), human)
@@ -135,53 +130,40 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
 
 
 def compare(
-    metric: str,
-    key: Key,
-    protocol: str,
-    measure: str,
-    outputs: Sequence[Output],
-    ours: Sequence[float],
-    theirs: Sequence[float],
-    *,
-    over_outputs: bool = True,
-    within: bool = False,
+    of: KeyValues, measure: str, scores: Mapping[Output, float], *, over_outputs: bool = True, within: bool = False
 ) -> Validity:
-    """Return the agreement of one key with people.
+    """Return the agreement of one key with people's scores of outputs that all have a value.
 
-    `ours` are the key's values for the outputs as `to_badness` returns them, `theirs` are people's scores. Correlations
-    over outputs, with their intervals, take most of the time; those within items are left out unless asked for.
+    Correlations over outputs, with their intervals, take most of the time; those within items are left out unless asked
+    for.
     """
-    by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
-    nothing = Estimate(None, None, None, len(outputs))
-    rank, linear, tau = (
-        correlate(one, ours, theirs, outputs) if over_outputs else nothing for one in (srcc, plcc, krcc)
-    )
+    metric, protocol, key, values = of
+    ours = {output: to_badness(key, values[output]) for output in scores}
+    by_system, liked = average_by_system(ours), average_by_system(scores)
+    sides, nothing = (list(ours.values()), list(scores.values())), Estimate(None, None, None, len(scores))
+    rank, linear, tau = (correlate(one, *sides, [*scores]) if over_outputs else nothing for one in (srcc, plcc, krcc))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
     left_out = correlate_without_each(by_system, liked)
     row = Validity(metric, key.name, protocol, measure, key.better, rank, linear, tau, of_systems, left_out)
-    return replace(row, within=compare_within([item for _, item in outputs], ours, theirs)) if within else row
+    return replace(row, within=compare_within(ours, scores)) if within else row
 
 
 def compare_all(
     keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison = compare
 ) -> list[Validity]:
-    """Return the agreement of each key with each human measure, provided that the two share at least five outputs.
-
-    Args:
-        keys: the keys with their values.
-        human: people's scores by measure.
-        comparison: function that compares one key with one measure.
+    """Return the agreement of each key with each human measure, by a function that compares one key with one measure,
+    provided that the two share at least five outputs.
     """
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
-    for metric, protocol, key, values in keys:
+    for of in keys:
+        *_, key, values = of
         for measure, scores in human.items():
-            shared = [output for output in scores if output in values]
-            if len(shared) < FEWEST:
-                continue
-            ours = [to_badness(key, values[output]) for output in shared]
-            agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
-            means.setdefault(measure, []).append(average_by_system(shared, ours))
+            shared = {output: score for output, score in scores.items() if output in values}
+            if len(shared) >= FEWEST:
+                agreements.append(comparison(of, measure, shared))
+                ours = {output: to_badness(key, values[output]) for output in shared}
+                means.setdefault(measure, []).append(average_by_system(ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
     # If only few values are possible, more than the nominal share of orders may reach a quantile.
     rare = {
@@ -189,25 +171,20 @@ def compare_all(
         for measure, reached in best.items()
     }
     return [
-        replace(
-            row,
-            keys=len(means[row.human]),
-            by_chance=rare[row.human],
-            chance=float((best[row.human] >= row.systems.value - 1e-9).mean())
-            if best[row.human].size and row.systems.value is not None
-            else None,
-        )
+        replace(row, keys=len(means[row.human]), by_chance=rare[row.human], chance=_reach(best[row.human], row.systems))
         for row in agreements
     ]
 
 
+def _reach(by_chance: Array, estimate: Estimate) -> float | None:
+    """Return the share of chance results that reach a value."""
+    none = estimate.value is None or not by_chance.size
+    return None if none else float((by_chance >= (estimate.value or 0.0) - 1e-9).mean())
+
+
 def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the SRCC of two lists of means by system, leaving out each of the systems in turn."""
-    rests = {system: [name for name in ours if name != system] for system in ours}
-    return {
-        system: srcc([ours[name] for name in rest], [theirs[name] for name in rest]).value
-        for system, rest in rests.items()
-    }
+    """Return the SRCC of two sets of means by system, leaving out each of the systems in turn."""
+    return {left: srcc(*([of[name] for name in ours if name != left] for of in (ours, theirs))).value for left in ours}
 
 
 def to_badness(key: Key, value: float) -> float:
@@ -247,39 +224,32 @@ def correlate(
     # This term is omitted if it is expensive to compute and small; the interval is then only wider.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
-    if any(part is None for part in parts):
+    over_systems, over_items, over_outputs = [*parts, 0.0][:3]
+    variance = float(np.max([over_systems + over_items - over_outputs, over_systems, over_items]))
+    if math.isnan(variance):
         return Estimate(value, None, None, count)
-    over_systems, over_items, over_outputs = [*(part or 0.0 for part in parts), 0.0][:3]
-    variance = max(over_systems + over_items - over_outputs, over_systems, over_items)
     reach = float(special.stdtrit(fewest - 1, 0.975)) * math.sqrt(variance)
-    z = _fisher(value)
+    z = float(_fisher(value))
     return Estimate(value, math.tanh(z - reach), math.tanh(z + reach), count)
 
 
-def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife variance of Fisher's z over clusters; None if it is undefined with some cluster left out."""
+def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float:
+    """Return the jackknife variance of Fisher's z over clusters; NaN if it is undefined with some cluster left out."""
     count = int(codes.max()) + 1
-    values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
-    if any(value is None for value in values):
-        return None
-    z = np.array([_fisher(value or 0.0) for value in values])
+    z = _fisher([statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)])
     return (count - 1) / count * float(np.square(z - z.mean()).sum())
 
 
-def _fisher(value: float) -> float:
-    return math.atanh(min(max(value, -1 + 1e-9), 1 - 1e-9))
+def _fisher(values: float | Sequence[float | None]) -> Array:
+    return np.arctanh(np.clip(np.asarray(values, dtype=np.float64), -1 + 1e-9, 1 - 1e-9))
 
 
 def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> Array:
     """Return, for each order that people could have given by chance, the SRCC over systems of the best of these keys:
     for all orders of a few systems, or for random orders of many systems; empty if nothing can be compared.
 
-    The actual keys are used, so correlated keys effectively count as fewer keys.
-
-    Args:
-        columns: the systems' means for each key, where more is better; only systems with values for all keys are
-            compared.
-        scores: people's scores.
+    Each column has the systems' means of a key, where more is better; only systems with values for all keys are
+    compared. The actual keys are used, so correlated keys effectively count as fewer keys.
     """
     from scipy.spatial.distance import cdist
     from scipy.stats import rankdata
@@ -289,7 +259,7 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
     ranks = [rankdata(values) for values in keys if len(set(values)) > 1]
     if not ranks or len(shared) < FEWEST_CLUSTERS:
         return np.zeros(0)
-    liked = average_by_system(list(scores), list(scores.values()))
+    liked = average_by_system(scores)
     order = rankdata([liked[system] for system in shared])
     random = np.random.default_rng(0)
     few = len(shared) <= ALL_ORDERS
@@ -310,9 +280,9 @@ def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
             yield metric, protocol, key, {output: value for output, value in pairs if value is not None}
 
 
-def average_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
+def average_by_system(values: Mapping[Output, float]) -> dict[str, float]:
     """Return the mean of each system's values."""
-    of_system = _group((system, value) for (system, _), value in zip(outputs, values, strict=True))
+    of_system = _group((system, value) for (system, _), value in values.items())
     return {system: fmean(several) for system, several in of_system.items()}
 
 
@@ -327,8 +297,8 @@ def read_printed_audits() -> tuple[Row, ...]:
     return read_table(TABLES / "judges.csv")
 
 
-def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+def compare_within(ours: Mapping[Output, float], theirs: Mapping[Output, float]) -> Estimate:
     """Return the mean over items of the SRCC over systems' outputs; its count is the number of items with an SRCC."""
-    by_item = _group((item, (mine, liked)) for item, mine, liked in zip(items, ours, theirs, strict=True))
+    by_item = _group((item, (mine, theirs[system, item])) for (system, item), mine in ours.items())
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
     return average_figures([value for value in figures if value is not None], None, (-1, 1))

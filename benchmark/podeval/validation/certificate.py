@@ -33,8 +33,6 @@ class Certificate:
     """What a run's figure depends on.
 
     Attributes:
-        system: system of the figure.
-        key: `metric.key`.
         value: the run's figure, with its interval over items.
         seeds: the figure of each seed.
         choices: the figure under each choice, for the run's own seed; empty for keys that are not error rates.
@@ -42,8 +40,7 @@ class Certificate:
             given.
         flips: pairs of systems whose order under some choice differs from their order under the run's own choice.
         compared: number of pairs of systems that were compared.
-        printed: the printed figure for comparison.
-        missing: what a more complete certificate would require.
+        missing: sentences on what a more complete certificate would require.
     """
 
     system: str

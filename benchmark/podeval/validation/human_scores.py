@@ -40,12 +40,8 @@ class Agreement:
 
 
 def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("item", "score")) -> list[Mark]:
-    """Read scores from a CSV with the columns item and score, and optionally system, rater and measure.
-
-    Args:
-        path: the file.
-        key: the measure to read, in addition to lines without a measure; None to read every line.
-        columns: the required columns.
+    """Read scores from a CSV with `columns`, and optionally system, rater and measure; `key` is the measure to read, in
+    addition to lines without a measure, or None to read every line.
 
     Raises:
         BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored the same
@@ -72,11 +68,8 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
 
 
 def read_scores(path: Path, key: str | None) -> dict[str, float]:
-    """Read a judge's scores by item from `podeval measure --json`, or a CSV with the columns item and score.
-
-    Args:
-        path: a `.csv` file or a file of JSON Lines.
-        key: key of the value, if there are several keys.
+    """Read a judge's scores by item from `podeval measure --json`, or a CSV with the columns item and score; `key` is
+    the value to read, if there are several.
 
     Raises:
         BadInput: the file cannot be read, or contains no such values.
@@ -172,8 +165,8 @@ def _describe_ceiling(measure: str, table: pd.DataFrame) -> AnalysisLine:
         f"{format_estimate(systems)} over systems; {format_estimate(alone)} between a listener and the mean of the "
         f"others"
     )
-    figures = {"halves": halves, "systems_halves": systems, "leave_one_out": alone}
-    data = {name: asdict(figure) for name, figure in figures.items()} | {"all_listeners": reliability}
+    figures = {"halves": asdict(halves), "systems_halves": asdict(systems), "leave_one_out": asdict(alone)}
+    data = figures | {"all_listeners": reliability}
     return AnalysisLine("ceiling", measure, f"{measure}: {says}", data)
 
 

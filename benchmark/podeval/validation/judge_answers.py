@@ -6,6 +6,7 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,17 @@ class JudgeReply:
     Args:
         prompt: id of the prompt; `name` is the part before the version.
         inputs: the hash and the size (in characters or seconds) of the text or clip, by placeholder.
-        seed: seed of the request.
-        value: the typed answer.
-        leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices among words.
     """
 
     prompt: str
     inputs: Mapping[str, tuple[str, float]]
     seed: int
     value: pydantic.BaseModel
-    leaves: Mapping[str, Leaf]
+
+    @cached_property
+    def leaves(self) -> Mapping[str, Leaf]:
+        """The comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices among words."""
+        return dict(list_leaves(self.value))
 
     @property
     def name(self) -> str:
@@ -58,7 +60,6 @@ class JudgeAnswers:
 
     Args:
         described: the judge's description, from `Judge.described`.
-        folder: the folder with its records.
         replies: the usable answers.
         asked: number of questions that got at least one answer; of `unusable` ones, the first answer could not be used,
             and `unanswered` ones never got a usable answer.
@@ -131,8 +132,7 @@ def _read_battles(file: Path) -> list[JudgeAnswers]:
                 value = Choice.model_validate({"reason": ballot["reason"], "winner": winner})
                 sizes = {name: (system, float(line["lengths"][system])) for name, system in sides.items()}
                 inputs = {**sizes, "focus": (str(line["dialogue"]), 0.0)}
-                leaves = dict(list_leaves(value))
-                judge.replies.append(JudgeReply(str(line["prompt"]), inputs, int(line["seed"]), value, leaves))
+                judge.replies.append(JudgeReply(str(line["prompt"]), inputs, int(line["seed"]), value))
                 judge.asked += 1
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(
@@ -169,7 +169,7 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
             else (str(of["text"]), float(of["characters"]))
             for name, of in exchange.inputs.items()
         }
-        judge.replies.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(list_leaves(value))))
+        judge.replies.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value))
 
 
 def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
@@ -185,10 +185,7 @@ def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
 def list_leaves(value: Any, path: str = "", kind: Any = None) -> Iterator[tuple[str, Leaf]]:
     """Yield the comparable parts of an answer, without prose, each with a path such as `items.3.score`.
 
-    Args:
-        value: the answer, or a part of it.
-        path: path of the part.
-        kind: declared type of the part.
+    For a part of an answer, `path` is its own path, and `kind` is its declared type.
     """
     parts: Iterable[tuple[Any, Any, Any]] = ()
     if isinstance(value, pydantic.BaseModel):

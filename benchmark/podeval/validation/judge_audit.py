@@ -135,15 +135,12 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
     orders = compare_orders(judge.replies)
     return AuditFindings(
         judge=judge.described,
-        unfit=explain_unfit(orders, trial=bool(judge.described.get("trial")), answered=bool(judge.replies)),
+        unfit=_explain_unfit(judge, orders),
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
-        failed_calls=judge.failed_calls,
-        unknown=judge.unknown,
-        prompt_tokens=judge.prompt_tokens,
-        answer_tokens=judge.answer_tokens,
         orders=orders,
         steadiness=measure_steadiness(judge.replies),
+        **{name: getattr(judge, name) for name in ("failed_calls", "unknown", "prompt_tokens", "answer_tokens")},
     )
 
 
@@ -172,10 +169,10 @@ def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
     return AuditFindings(described, tuple(one.sentence for one in probes if one.failed), probes=tuple(probes))
 
 
-def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tuple[str, ...]:
+def _explain_unfit(judge: JudgeAnswers, orders: Orders | None) -> tuple[str, ...]:
     """Return the reasons against publishing a judge's scores; empty if there are none."""
-    reasons = ["it is declared a trial model"] if trial else []
-    if not answered:
+    reasons = ["it is declared a trial model"] if judge.described.get("trial") else []
+    if not judge.replies:
         reasons.append("none of its answers can be used")
     if orders is None:
         return tuple(reasons)
@@ -281,14 +278,8 @@ def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
         for leaf in sorted(set.intersection(*(set(answer.leaves) for answer in answers))) if len(answers) > 1 else ():
             units[answers[0].name, measure_of(leaf)].append([answer.leaves[leaf] for answer in answers])
     return tuple(
-        Steadiness(
-            prompt,
-            measure,
-            wilson(sum(len(set(row)) == 1 for row in rows), len(rows)),
-            _alpha(rows),
-            max(len(row) for row in rows),
-        )
-        for (prompt, measure), rows in sorted(units.items())
+        Steadiness(*unit, wilson(sum(len({*row}) == 1 for row in rows), len(rows)), _alpha(rows), max(map(len, rows)))
+        for unit, rows in sorted(units.items())
     )
 
 
@@ -318,10 +309,7 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
                 row = answer.leaves[leaf], leaves[leaf], answer.question
                 units[answer.name, measure_of(leaf)].append(row)
         first, second = (f"{judge.id} in {judge.folder}" if one.id == other.id else judge.id for judge in (one, other))
-        results += [
-            Likeness(prompt, measure, first, second, _compare_columns(rows))
-            for (prompt, measure), rows in sorted(units.items())
-        ]
+        results += [Likeness(*unit, first, second, _compare_columns(rows)) for unit, rows in sorted(units.items())]
     return tuple(results)
 
 

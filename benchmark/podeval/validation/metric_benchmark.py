@@ -25,7 +25,6 @@ import pandas as pd
 
 from podeval.errors import BadInput
 from podeval.measuring.inputs import read_request
-from podeval.metrics.facts import Key
 from podeval.stats.agreement import Estimate, format_estimate, krcc, plcc, srcc
 from podeval.stats.clustered_correlations import correlate_by_cluster, correlate_partially
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
@@ -198,23 +197,16 @@ def _expand_marks(marks: Iterable[Mark], outputs: Sequence[Output]) -> dict[Outp
     return {output: fmean(values) for output, values in of_output.items()}
 
 
-def _compare(
-    controls: Values,
-    metric: str,
-    key: Key,
-    protocol: str,
-    measure: str,
-    outputs: Sequence[Output],
-    ours: Sequence[float],
-    theirs: Sequence[float],
-) -> KeyAgreement:
-    by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
-    names, systems = list(by_system), [system for system, _ in outputs]
-    means = [[of[name] for name in names] for of in (by_system, liked)]
-    items = [item for _, item in outputs]
+def _compare(controls: Values, of: KeyValues, measure: str, scores: Mapping[Output, float]) -> KeyAgreement:
+    metric, protocol, key, values = of
+    turned = {output: to_badness(key, values[output]) for output in scores}
+    by_system, liked = average_by_system(turned), average_by_system(scores)
+    means = [[of_system[name] for name in by_system] for of_system in (by_system, liked)]
+    outputs, ours, theirs = list(scores), list(turned.values()), list(scores.values())
+    systems, items = zip(*outputs, strict=True)
     each_system = {}
-    for name in names:
-        mine, others = ([v for v, s in zip(side, systems, strict=True) if s == name] for side in (ours, theirs))
+    for name in by_system:
+        mine, others = ([v for (system, _), v in side.items() if system == name] for side in (turned, scores))
         each_system[name] = {
             "mean": None if key.better == "in range" else fmean(mine) * (-1 if key.better == "lower" else 1),
             "srcc": srcc(mine, others).value,
@@ -229,7 +221,7 @@ def _compare(
         *correlate_by_cluster(ours, theirs, systems),
         srcc(*means),
         correlate_without_each(by_system, liked),
-        within=compare_within(items, ours, theirs) if len(set(items)) < len(items) else None,
+        within=compare_within(turned, scores) if len(set(items)) < len(items) else None,
         systems_plcc=plcc(*means),
         systems_krcc=krcc(*means),
         partial=_remove_controls(outputs, ours, theirs, controls, f"{metric}.{key.name}"),
@@ -273,7 +265,7 @@ def compare_preferences(keys: Iterable[KeyValues], choices: Mapping[str, Sequenc
     agreements = []
     ceilings = {human: _agree_with_majority(of_file) for human, of_file in choices.items()}
     for metric, protocol, key, values in keys:
-        means = {(system, ""): mean for system, mean in average_by_system(list(values), list(values.values())).items()}
+        means = {(system, ""): mean for system, mean in average_by_system(values).items()}
         for human, of_file in choices.items():
             shares, clusters = [], []
             for one in of_file:

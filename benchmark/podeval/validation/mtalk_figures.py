@@ -8,7 +8,7 @@ revision are the same.
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -23,13 +23,8 @@ from podeval.stats.agreement import format_estimate, srcc
 from podeval.stats.battles import SKIPPED, Battles, elo, tally
 from podeval.stats.bias import wilson
 from podeval.stats.mushra_scores import Mark as PersonMark
-from podeval.validation.raters import (
-    AnalysisLine,
-    compare_arena_with_rubric,
-    compute_pseudo_agreements,
-    correlate_elo_with_win_rate,
-    rank_without_items,
-)
+from podeval.validation import raters
+from podeval.validation.raters import AnalysisLine
 
 AGREEING = 0.75
 """The paper calls a pseudo-agreement above this value high (appendix F.3)."""
@@ -52,7 +47,7 @@ class RubricMarks:
     capability: Mapping[str, str]
     seconds: float | None
 
-    def share(self, dialogues: Sequence[str] | None = None) -> float:
+    def share(self, dialogues: Collection[str] | None = None) -> float:
         """Return the share of criteria met, pooled over these dialogues or all, in percent."""
         marks = [met for (dialogue, _), met in self.marks.items() if dialogues is None or dialogue in dialogues]
         return 100 * fmean(marks)
@@ -60,8 +55,24 @@ class RubricMarks:
 
 def read_rubric_marks(runs: Path) -> list[RubricMarks]:
     """Read the marks of all MTalk-Bench runs in a folder of runs, separately for each judge."""
-    folders = [folder for folder in run_folders(runs) if folder.plan().benchmark == "mtalk_bench"]
-    return [marks for folder in folders for marks in _read_run(folder)]
+    rubrics: list[RubricMarks] = []
+    for folder in run_folders(runs):
+        marks: dict[str, dict[Mark, int]] = defaultdict(dict)
+        paths = folder.path.glob("*/protocols.json") if folder.plan().benchmark == "mtalk_bench" else ()
+        for profile in sorted(path.parent.name for path in paths):
+            protocols = folder.protocols(profile)
+            for (item, protocol), result in folder.results(profile).items():
+                content = protocols.get(protocol, {})
+                if content.get("metric") == "rubric" and isinstance(result, Score):
+                    of_judge, criteria = content["models"].get("judge") or {}, result.notes.get("criteria", {})
+                    marks[str(of_judge.get("id", ""))] |= {
+                        (item, name): int(one["met"]) for name, one in criteria.items()
+                    }
+        if marks:
+            capability = {item.id: item.properties.get("capability", "") for item in folder.items() or ()}
+            system, seconds = folder.plan().system, _measure_answers(folder)
+            rubrics += [RubricMarks(system, judge, met, capability, seconds) for judge, met in marks.items()]
+    return rubrics
 
 
 def collect_people_marks(
@@ -69,11 +80,8 @@ def collect_people_marks(
 ) -> list[RubricMarks]:
     """Collect the marks that people gave for criteria, separately for each person and system.
 
-    Args:
-        tests: the marks of each file or listening test. Marks belong to criteria if all marks of a test are 0 or 1 and
-            name a rater and, as their scale, a criterion; other tests are skipped.
-        rubrics: the marks of judges; the capabilities of dialogues and the lengths of answers are taken from their
-            runs.
+    Marks belong to criteria if all marks of a test or file are 0 or 1 and name a rater and, as their scale, a
+    criterion; others are skipped. The capabilities of dialogues and the lengths of answers are those of `rubrics`.
     """
     people: dict[tuple[str, str], dict[Mark, int]] = defaultdict(dict)
     for marks in tests.values():
@@ -85,21 +93,6 @@ def collect_people_marks(
     return [
         RubricMarks(system, rater, marks, capability, seconds.get(system)) for (rater, system), marks in people.items()
     ]
-
-
-def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
-    marks: dict[str, dict[Mark, int]] = defaultdict(dict)
-    for path in sorted(folder.path.glob("*/protocols.json")):
-        protocols = folder.protocols(path.parent.name)
-        for (item, protocol), result in folder.results(path.parent.name).items():
-            content = protocols.get(protocol, {})
-            if content.get("metric") == "rubric" and isinstance(result, Score):
-                of_judge = marks[str((content["models"].get("judge") or {}).get("id", ""))]
-                of_judge |= {(item, name): int(one["met"]) for name, one in result.notes.get("criteria", {}).items()}
-    capability = {item.id: item.properties.get("capability", "") for item in folder.items() or ()}
-    seconds = _measure_answers(folder) if marks else None
-    for judge, of_judge in marks.items():
-        yield RubricMarks(folder.plan().system, judge, of_judge, capability, seconds)
 
 
 def _measure_answers(folder: RunFolder) -> float | None:
@@ -146,11 +139,8 @@ class _Evaluator:
 def draw_figures(
     votes: Mapping[str, Sequence[Mapping[str, Any]]], rubrics: Sequence[RubricMarks]
 ) -> list[AnalysisLine]:
-    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria.
-
-    Args:
-        votes: the records of each log of battles, by the name of the log.
-        rubrics: the marks of judges, from `read_rubric_marks`.
+    """Return the content of figures 4 to 12, with a line for each system, pair of evaluators or share of criteria, from
+    the records of each log of battles by its name, and from the marks of judges and people.
 
     Raises:
         BadInput: a record is not a battle.
@@ -193,7 +183,7 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
     for one in itertools.chain(*by_judge.values()):
         for (dialogue, _), mark in one.marks.items():
             totals[one.judge.partition("#")[0], dialogue, one.system] += mark
-    kappa, share = compare_arena_with_rubric(evaluator.votes, totals)
+    kappa, share = raters.compare_arena_with_rubric(evaluator.votes, totals)
     if share.count:
         says = f"kappa {format_estimate(kappa)}, the same winner in {format_estimate(share)} of {share.count} battles"
         yield _line(8, name, says, {"kappa": asdict(kappa), "agreeing": asdict(share)})
@@ -201,7 +191,7 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
     gaps = {(a, b): ratings[a] - ratings[b] for a, b in pairs if a < b}
     wins = [(abs(gap), pairs[(a, b) if gap >= 0 else (b, a)][0]) for (a, b), gap in gaps.items()]
     yield from _split_gaps(name, "points of Elo", "wins", "battles", wins)
-    rho = correlate_elo_with_win_rate(evaluator.battles)
+    rho = raters.correlate_elo_with_win_rate(evaluator.battles)
     says = f"SRCC of differences in Elo and in win rate {format_estimate(rho)} over {rho.count} pairs"
     yield _line(12, name, says, {"srcc": asdict(rho)})
 
@@ -233,7 +223,7 @@ def _split_gaps(
 
 
 def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
-    agreements, pairs = compute_pseudo_agreements(one.battles, other.battles), tally(one.battles).pairs
+    agreements, pairs = raters.compute_pseudo_agreements(one.battles, other.battles), tally(one.battles).pairs
     if not agreements:
         return
     values = list(agreements.values())
@@ -293,7 +283,7 @@ def _exclusion(judge: str, systems: Sequence[RubricMarks], evaluators: Sequence[
         if scores.keys() <= evaluator.ratings.keys():
             references[f"the Elo of {evaluator.name}"] = evaluator.ratings
     for reference, values in references.items():
-        draws = rank_without_items(scores, values)
+        draws = raters.rank_without_items(scores, values)
         words = ", ".join(f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] with {one.kept}" for one in draws)
         says = f"SRCC with {reference}, by number of criteria (of {len(common)}): {words}"
         yield _line(9, judge, says, {"reference": reference, "draws": [asdict(one) for one in draws]})
@@ -301,10 +291,9 @@ def _exclusion(judge: str, systems: Sequence[RubricMarks], evaluators: Sequence[
 
 def _capabilities(judge: str, systems: Sequence[RubricMarks]) -> Iterator[AnalysisLine]:
     for one in systems:
-        groups: dict[str, list[str]] = defaultdict(list)
-        for dialogue in sorted({name for name, _ in one.marks}):
-            groups[one.capability.get(dialogue, "")].append(dialogue)
-        shares = {name: one.share(members) for name, members in sorted(groups.items()) if name}
+        names = sorted({one.capability.get(dialogue, "") for dialogue, _ in one.marks} - {""})
+        groups = {name: {dialogue for dialogue, of in one.capability.items() if of == name} for name in names}
+        shares = {name: one.share(dialogues) for name, dialogues in groups.items()}
         if shares:
             words = ", ".join(f"{name} {share:.1f}" for name, share in shares.items())
             yield _line(11, judge, f"{one.system}: {words} %", {"system": one.system, "capabilities": shares})

@@ -22,16 +22,7 @@ from podeval.metrics.description import read_table
 from podeval.models.registry import list_cards
 from podeval.runs.aggregate import NOT_MEASURED
 from podeval.runs.run_folder import RunFolder, run_folders
-from podeval.validation.agreement import (
-    TABLES,
-    KeyValues,
-    Output,
-    Row,
-    Validity,
-    compare,
-    compare_all,
-    has_direction,
-)
+from podeval.validation.agreement import TABLES, KeyValues, Output, Row, Validity, compare, compare_all, has_direction
 from podeval.validation.papers import halve_last_digit, read_printed
 
 ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
@@ -51,7 +42,6 @@ class RunFigure:
         ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
         low, high: the 95 % interval of the run's value.
         inside: whether the printed value, to its printed digits, is inside the interval; None if there is no interval.
-        why_not: the reason why the two are not comparable.
     """
 
     paper: str
@@ -77,10 +67,9 @@ def compare_with_print(runs: Path) -> list[RunFigure]:
     Raises:
         BadInput: the folder does not contain any runs.
     """
-    folders: dict[tuple[str, str], list[RunFolder]] = {}
+    folders: dict[tuple[str, str], list[RunFolder]] = defaultdict(list)
     for folder in run_folders(runs):
-        plan = folder.plan()
-        folders.setdefault((plan.benchmark, plan.system), []).append(folder)
+        folders[folder.plan().benchmark, folder.plan().system].append(folder)
     if not folders:
         raise BadInput(f"there are no runs in {runs}; name a folder of runs with --runs")
     return [
@@ -96,14 +85,14 @@ def _compare_figure(row: Row, folder: RunFolder) -> RunFigure:
     figure = RunFigure(row["paper"], row["table"], name, printed, str(folder.path))
     why = _explain_material(row, folder)
     measured = None if why else _measure_as_printed(row, folder, PRESETS[row["paper"]])
-    if measured is None:
+    value = measured.intervals.get(row["key"]) if measured and measured.rankable else None
+    if value is None:
+        if measured:
+            total = measured.scored + measured.unscored_system + measured.unscored_ours
+            why = f"{measured.scored} of {total} items are scored"
         return replace(
             figure, why_not=why or f"not measured by the paper's protocol: run it with --preset {row['paper']}"
         )
-    value = measured.intervals.get(row["key"])
-    if value is None or not measured.rankable:
-        total = measured.scored + measured.unscored_system + measured.unscored_ours
-        return replace(figure, why_not=f"{measured.scored} of {total} items are scored")
     slack, inside = halve_last_digit(row["value"]), None
     if value.low is not None and value.high is not None:
         inside = value.low - slack <= printed <= value.high + slack
@@ -176,10 +165,8 @@ def list_printed_agreements() -> list[dict[str, Any]]:
 def recompute_agreement(*, over_outputs: bool = True) -> list[Validity]:
     """Return the agreement of every available key with the printed order of PodEval's systems, the strongest first.
 
-    The interval of `within`, the mean over categories, is an interval over categories only, not over systems.
-
-    Args:
-        over_outputs: whether to compute the correlations over outputs, which takes several seconds.
+    The interval of `within`, the mean over categories, is an interval over categories only, not over systems. The
+    correlations over outputs take several seconds, and may be left out.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []

@@ -114,11 +114,10 @@ def recompute() -> list[PaperFigure]:
         *_microphone_shares(by_paper["mtalk"]),
     ]
     left = Counter((row["paper"], row["table"]) for row in printed)
-    left.subtract(Counter((figure.paper, figure.table) for figure in figures if figure.of_system))
+    left -= Counter((figure.paper, figure.table) for figure in figures if figure.of_system)
     rest = [
-        PaperFigure(paper, table, f"{count} figures", None, why_not=UNPUBLISHED, count=count)
-        for (paper, table), count in sorted(left.items())
-        if count > 0
+        PaperFigure(*table, f"{count} figures", None, why_not=UNPUBLISHED, count=count)
+        for table, count in sorted(left.items())
     ]
     others = [
         PaperFigure(row["paper"], row["table"], row["content"], None, why_not=row["why_not"])
@@ -128,14 +127,9 @@ def recompute() -> list[PaperFigure]:
 
 
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, **about: Any) -> PaperFigure:
-    """Return the figure of a system's row, assuming that the figure's inputs are rounded to the same number of digits.
+    """Return the figure of a system's row, with a name without the system, and other fields in `about`.
 
-    Args:
-        row: the row as printed.
-        name: name of the figure, without the system.
-        value: the recomputed value.
-        slack: additional rounding from inputs with fewer digits.
-        about: other fields of the figure.
+    Its inputs are assumed to be rounded to the same number of digits; `slack` is added for those with fewer digits.
     """
     about = {"rounding": 2 * halve_last_digit(row["value"]) + slack, "of_system": True} | about
     return PaperFigure(row["paper"], row["table"], f"{row['system']}: {name}", float(row["value"]), value, **about)

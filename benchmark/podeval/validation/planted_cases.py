@@ -85,7 +85,6 @@ class CaseGroup:
     """Planted cases that use the same prompt.
 
     Attributes:
-        conversations: the conversations with the judge that decide the cases.
         asks: the metric's declared use of the judge, with these `parameters`.
         find_errors: function that returns, from the outcomes of the conversations, the kind of each case and whether
             the judge errs in it; None if there is no answer.
@@ -98,12 +97,9 @@ class CaseGroup:
 
 
 def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str = "") -> Iterator[CaseGroup]:
-    """Yield the cases of each weakness, planted in scripts; a judge is asked about each case in both orders.
+    """Yield `count` cases of each weakness, planted in the scripts in turn; a judge is asked about each in both orders.
 
-    Args:
-        scripts: the scripts to alter, in turn.
-        count: number of cases of each weakness.
-        author: name of the judge's model; without it, there are no cases of `self`.
+    Without the name of the judge's model as the author, there are no cases of `self`.
 
     Raises:
         BadInput: there are no scripts.
