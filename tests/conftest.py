@@ -57,6 +57,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     """Look from here on for what can be thrown away, not among what was imported."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
     gc.enable()
 
 
