@@ -446,7 +446,7 @@ def test_agreement_is_with_what_most_others_prefer(as_person: Client) -> None:
     arena: Arena = as_person.arena  # type: ignore[attr-defined]
     for name, likes in (("hf:ann", False), ("hf:ben", False), ("hf:cat", False), ("hf:dan", True)):
         client = as_person(name)
-        for _ in range(6):
+        for _ in range(12):
             battle = battle_of(client)
             with arena.database.reading() as session:
                 row = session.get_one(Battle, battle["token"].partition(".")[0])
@@ -454,11 +454,11 @@ def test_agreement_is_with_what_most_others_prefer(as_person: Client) -> None:
             outcome = "skip" if "anchor-one" not in (a, b) else "a" if (a == "anchor-one") == likes else "b"
             assert client.post("/arena/votes", json=ballot(battle, outcome)).status_code == 200
     mine = as_person("hf:ann").get("/arena/me").json()
-    assert (mine["judged"], mine["skipped"]) == (4, 2)
-    assert (mine["compared"], mine["agreed"]) == (4, 4)
-    assert mine["low"] == pytest.approx(4 / (4 + 1.959964**2)), "Wilson's bound of 4 in 4"
+    assert (mine["judged"], mine["skipped"]) == (8, 4)
+    assert (mine["compared"], mine["agreed"]) == (8, 8)
+    assert mine["low"] == pytest.approx(8 / (8 + 1.959964**2)), "Wilson's bound of 8 in 8"
     against = Personals(arena.database).of(arena.voter("hf:dan"))
-    assert (against.compared, against.agreed) == (4, 0)
+    assert (against.compared, against.agreed) == (8, 0)
     document = as_person().get("/arena/ratings.json").json()
     (dimensions,) = (parts["dimensions"] for parts in document["protocols"].values())
     for part in dimensions.values():
