@@ -32,7 +32,10 @@ REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY / "../shared/data"
 
 NO_NETWORK = """
+import gc
 import socket
+
+gc.set_threshold(100_000, 10, 10)
 
 def _refuse_all_but_loopback(connect):
     def guarded(self, address, *rest):
@@ -58,7 +61,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     """Look from here on for what can be thrown away, not among what was imported."""
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(100_000, 10, 10)
     gc.enable()
 
 
