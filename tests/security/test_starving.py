@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 
 from podeval.errors import BadInput
 from tests.fakes.loopback_server import serve_app
+from tests.fakes.waiting import wait_until
 from tests.space.submit_fixture import Asking, tab_method, tone
 
 pytestmark = pytest.mark.space
@@ -510,14 +511,6 @@ def test_who_leaves_while_a_recording_is_measured_leaves_the_place_to_the_next(
             assert "here is the end" in second.get("/gradio_api/queue/data?session_hash=t").text
 
 
-def wait_until(condition: Any, seconds: float = 3.0) -> bool:
-    """Whether something becomes true in time."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return bool(condition())
-
-
 def is_running(argument: str) -> bool:
     """Whether a process has this argument."""
     lines = []
@@ -545,16 +538,17 @@ def test_who_leaves_while_a_program_waits_for_values_leaves_the_place_to_the_nex
             data = [{"path": sent, "meta": {"_type": "gradio.FileData"}}, "", ["loudness"]]
         event = program.post("/gradio_api/call/score", json={"data": data}).json()["event_id"]
         if leaves == "never listens":
-            assert wait_until(lambda: line)
+            wait_until(lambda: line)
             monkeypatch.setattr(gradio_events, "UNHEARD_SECONDS", 1.0)
         else:
             with program.stream("GET", f"/gradio_api/call/score/{event}"):
                 monkeypatch.setattr(gradio_events, "UNHEARD_SECONDS", 0.0)
-                assert wait_until(lambda: line)
-                assert not wait_until(lambda: not line, 0.5), "it goes on while somebody listens"
+                wait_until(lambda: line)
+                time.sleep(0.5)
+                assert line, "it goes on while somebody listens"
                 if leaves == "cancels":
                     named = {"session_hash": event, "event_id": event, "fn_index": number_of(site, "ProgramApi.score")}
                     assert program.post("/gradio_api/cancel", json=named).status_code == 200
-                    assert wait_until(lambda: not line)
-        assert wait_until(lambda: not line)
-        assert wait_until(lambda: not is_running(command[-1]))
+                    wait_until(lambda: not line)
+        wait_until(lambda: not line)
+        wait_until(lambda: not is_running(command[-1]))
