@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from podeval.cli.generate_docs import floors, imports, room_of
+from podeval.cli.generate_docs import floors, imports, pages, room_of
 
 CHECKOUT = Path(__file__).parents[1]
 ENGINE = CHECKOUT / "benchmark" / "podeval"
@@ -205,19 +205,18 @@ def test_a_room_is_used_through_its_front_door(room: str) -> None:
         assert exists, f"there is no podeval.{room}.{name}"
 
 
-def test_pages_made_from_declarations_are_current() -> None:
-    from podeval.cli.generate_docs import pages
+made_pages = cache(pages)
 
-    stale = [str(p.relative_to(CHECKOUT)) for p, text in pages(CHECKOUT).items() if p.read_text("utf-8") != text]
+
+def test_pages_made_from_declarations_are_current() -> None:
+    stale = [str(p.relative_to(CHECKOUT)) for p, text in made_pages(CHECKOUT).items() if p.read_text("utf-8") != text]
     assert not stale, f"run `python -m podeval.cli.generate_docs`: {stale}"
 
 
 def test_no_file_of_a_metric_space_is_left_over() -> None:
-    from podeval.cli.generate_docs import pages
-
     files = (path for path in (CHECKOUT / "hf_metrics").rglob("*") if path.is_file())
     kept = {path for path in files if "__pycache__" not in path.parts}
-    assert kept == {path for path in pages(CHECKOUT) if "hf_metrics" in path.parts}
+    assert kept == {path for path in made_pages(CHECKOUT) if "hf_metrics" in path.parts}
 
 
 def test_torchaudio_is_not_in_this_environment() -> None:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 _FORKS = """
-import importlib, json, os, sys, threading, traceback
+import gc, importlib, json, os, sys, threading, traceback
+gc.disable()
 paths, modules = json.loads(sys.stdin.readline())
 sys.path[:0] = paths
 for module in modules:
@@ -24,6 +25,9 @@ for module in modules:
     except ImportError:
         pass
 assert threading.active_count() == 1, threading.enumerate()
+gc.freeze()
+gc.set_threshold(100_000, 10, 10)
+gc.enable()
 answers, sys.stdout = os.fdopen(os.dup(1), "w", buffering=1), sys.stderr
 for line in sys.stdin:
     what, content = json.loads(line)

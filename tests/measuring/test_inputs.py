@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,23 @@ import soundfile
 import podeval
 from podeval import benchmarks
 from podeval.errors import BadInput
+from podeval.recording.cache import open_default_cache
 
 datasets = pytest.importorskip("datasets")
-
-pytestmark = pytest.mark.usefixtures("own_cache")
 
 VOICE = Path(benchmarks.__file__).parent / "data" / "voices" / "libritts_r_8176.flac"
 WORDS = "These are words that nobody says in it."
 EMPTY = [None, float("nan"), pd.NA, pd.NaT, "", "null", np.float32("nan")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests of this file, which give the same recordings in many forms."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PODEVAL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        open_default_cache.cache_clear()
+        yield
+    open_default_cache.cache_clear()
 
 
 @pytest.fixture(scope="module")

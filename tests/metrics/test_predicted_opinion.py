@@ -246,7 +246,7 @@ def test_silence_and_offset_around_and_under_speech_move_no_rating(
     if missing := registry.get_card("speech_quality", "embedded").missing():
         pytest.skip(missing)
     whole = Recording.open(shared_data / "samples" / "dialogue_kokoro.flac")
-    rate, speech = whole.rate, whole.samples[: 15 * whole.rate, 0]
+    rate, speech = whole.rate, whole.samples[: 10 * whole.rate, 0]
     quiet = np.random.default_rng(2).normal(0, 10 ** (-70 / 20), 30 * rate).astype(np.float32)
     zeros = np.zeros(5 * rate, np.float32)
 
@@ -272,7 +272,7 @@ def test_a_louder_bed_of_music_never_wins(shared_data: Path, tmp_path: Path) -> 
     if missing := registry.get_card("speech_quality", "embedded").missing():
         pytest.skip(missing)
     whole = Recording.open(shared_data / "samples" / "dialogue_kokoro.flac")
-    rate, speech = whole.rate, whole.samples[: 12 * whole.rate, 0]
+    rate, speech = whole.rate, whole.samples[: 10 * whole.rate, 0]
     time = np.arange(len(speech)) / rate
     chord = sum(np.sin(2 * np.pi * pitch * n * time) / n for pitch in (220, 277.2, 329.6) for n in (1, 2, 3))
     bed = (chord * np.abs(np.sin(np.pi * time)) / np.sqrt(np.mean(np.square(chord)))).astype(np.float32)

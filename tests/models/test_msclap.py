@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.models.networks.msclap import CLIP, make_mel_filters
 
 Load = Callable[[str, dict[str, Path]], Any]
 
@@ -32,6 +31,9 @@ def model(tiny_msclap: Path, load_reference: Load) -> Any:
 
 
 def clips(tiny: Path) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
+    # Importing it takes two seconds: here, and not where tests are listed.
+    from podeval.models.networks.msclap import CLIP
+
     left = np.load(tiny / "sound.npy")[:, 0]
     return [left[:CLIP], left[-CLIP:]]
 
@@ -59,6 +61,8 @@ def test_a_batch_answers_as_one_clip_does(model: Any, tiny_msclap: Path, monkeyp
 
 def test_filters_made_here_are_those_the_package_makes(tiny_msclap: Path) -> None:
     """For a checkpoint that holds none. Reference: torchlibrosa 0.1.0 with the package's configuration, 1e-7."""
+    from podeval.models.networks.msclap import make_mel_filters
+
     expected = np.load(tiny_msclap / "answers.npz")["filters"]
     np.testing.assert_allclose(make_mel_filters(64).numpy(), expected, atol=1e-7)
 

@@ -105,11 +105,8 @@ def _votes(document: dict[str, Any]) -> list[int]:
 
 def settled(client: TestClient, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The ratings once they are as expected: while rating takes long, a page shows those of some seconds ago."""
-    deadline = time.monotonic() + 60
-    while not done(document := client.get("/arena/ratings.json").json()):
-        assert time.monotonic() < deadline, document
-        time.sleep(0.05)
-    return dict(document)
+    wait_until(lambda: done(client.get("/arena/ratings.json").json()))
+    return dict(client.get("/arena/ratings.json").json())
 
 
 def sound(client: TestClient, name: str) -> tuple[np.ndarray, int, bytes]:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.public_view import note_life
 from tests.fakes.small_arena import SmallArena
+from tests.fakes.waiting import wait_until
 
 pytestmark = pytest.mark.space
 
@@ -86,10 +86,7 @@ def test_a_site_applies_the_rules_of_integrity_by_itself(
     (tmp_path / "secret").write_bytes(b"a secret of the tests, and of none else")
     monkeypatch.setattr(services, "LOOK_SECONDS", 0.05)
     with TestClient(board_app.build(tmp_path / "runs")):
-        deadline = time.monotonic() + 60
-        while not small.arena.status().excluded:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: small.arena.status().excluded)
     monkeypatch.setenv("PODEVAL_SWEEP", "nightly")
     with pytest.raises(BadInput, match="number of hours"):
         board_app.build(tmp_path / "runs")

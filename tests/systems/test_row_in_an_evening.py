@@ -55,7 +55,7 @@ def server(request: pytest.FixtureRequest, reference_packages: Path, tmp_path: P
 
 
 def rehearse(evening: Evening, hub: Any) -> RunFolder:
-    """Go from the check to the submission, twice; returns the run, of which everything is where the page says."""
+    """Go from the check to the submission; returns the run, of which everything is where the page says."""
     done = evening.do("check", "run", "load", "look", "submit")
     assert done.returncode == 0, done.stderr[-3000:]
     assert SERVER_KEY not in done.stdout + done.stderr
@@ -75,8 +75,8 @@ def rehearse(evening: Evening, hub: Any) -> RunFolder:
     with Database(str(evening.folder / "runs" / "podeval.db")) as database:
         (row,) = Queue(database).all()
         assert (row.system, row.state) == ("evening", "queued")
-    # Everything again asks for nothing, and is refused as a duplicate at its end.
-    again = evening.do("run", "submit")
+    # The submission again is refused as a duplicate.
+    again = evening.do("submit")
     assert "duplicate" in again.stdout + again.stderr
     assert len(repo.history) == len(set(repo.history)) == len(repo.messages)
     return run
@@ -95,7 +95,16 @@ def settle(tmp_path: Path, hub: Any, **settings: str) -> Evening:
 
 @pytest.mark.models
 def test_a_model_on_a_server_becomes_a_submitted_row(server: dict[str, str], loopback_hub: Any, tmp_path: Path) -> None:
-    rehearse(settle(tmp_path, loopback_hub, **server), loopback_hub)
+    evening = settle(tmp_path, loopback_hub, **server)
+    evening.environment |= {"PODEVAL_SERVER_KEY": "wrong", "METRICS": "loudness,wer"}
+    refused = evening.do("check")
+    assert refused.returncode == 2
+    assert "Incorrect API key provided" in refused.stderr
+    assert "set PODEVAL_SERVER_KEY" in refused.stderr
+    evening.environment["PODEVAL_SERVER_KEY"] = SERVER_KEY
+    (summary,) = rehearse(evening, loopback_hub).summaries()
+    (whole,) = [row for row in summary.metrics if row.metric == "wer" and not row.slice]
+    assert whole.keys["wer"].mean < 0.2, "a recogniser understands it"
 
 
 def speak_ttsd(request: dict[str, Any]) -> Reply:
@@ -117,6 +126,7 @@ def test_what_the_script_asks_by_default_is_a_whole_dialogue_in_cloned_voices_an
         evening = settle(tmp_path, loopback_hub, SERVER=server.url, MODEL=model)
         assert not evening.environment.keys() & {"SPEAK", "KIND", "BENCHMARK", "SPLIT"}, "they are the script's own"
         run = rehearse(evening, loopback_hub)
+        assert evening.do("run").returncode == 0
     outputs = list(run.readable_outputs())
     for output in outputs:
         assert (output.details["strategy"], output.details["cuts"]) == ("whole", 0)
