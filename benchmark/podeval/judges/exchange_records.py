@@ -232,7 +232,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(
             f"{path}, line {number} is damaged ({error}); delete that line and run the same "
-            "command again, which repeats its question"
+            "command again, which asks the judge that question again"
         ) from None
     return dict(data)
 

@@ -106,7 +106,7 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
         DiskFull: the disk is full; no backup was made.
     """
     if not target.name.endswith(_ENDINGS):
-        raise BadInput(f"{target} does not end in {' or '.join(_ENDINGS)}; a backup is one file, name it so")
+        raise BadInput(f"{target} does not end in {' or '.join(_ENDINGS)}; give the backup such a name")
     if target.exists():
         raise BadInput(f"{target} already exists; give every backup a different name")
     secret = read_secret(parse_address(database)) if with_secret else None
