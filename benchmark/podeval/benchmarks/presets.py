@@ -53,8 +53,8 @@ class PaperPreset(FactSheet):
         """One line of Markdown with the command that measures as in the paper, and the remaining differences."""
         benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
         command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
-        whose = self.authority or f"{self.title}'s paper"
-        return f"`{command}` measures as {whose} does. Still different: {self.differs}"
+        whose = self.authority or f"the {self.title} paper"
+        return f"`{command}` measures in the same way as {whose}. Still different: {self.differs}"
 
     def apply(self, benchmark: Benchmark, track: str) -> Benchmark:
         """Return the benchmark with the paper's settings.
