@@ -81,9 +81,8 @@ def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path
 def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Report:
     """Describe one recording, with the parts that are available."""
     title, about = scores.name, f"{describe_facts(scores, words)}. {words.made}"
-    seconds = scores.facts.seconds
     head = [*sum_up(scores, words), *_play(scores, words)]
-    return Report(f"recording-{number}", title, about, list_sections(scores, words), head, seconds=seconds)
+    return Report(f"recording-{number}", title, about, list_sections(scores, words), head)
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
@@ -179,7 +178,7 @@ def make_player(recording: Recording, marks: Sequence[tuple[float, float]], labe
 
     heights = measure_peaks(recording.samples, _PEAKS)
     waveform = draw_waveform(heights, [(start / seconds, end / seconds) for start, end in marks], label)
-    return Player(encode_sound(recording), Markup(waveform), hint)
+    return Player(encode_sound(recording), Markup(waveform), hint, seconds)
 
 
 def encode_sound(recording: Recording) -> str:

@@ -130,6 +130,7 @@ class Player:
     sound: str
     waveform: Markup
     hint: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,6 @@ class Report:
         about: the muted line below the heading; `kicker` is the line above it.
         sections: the sections.
         head: the parts above the contents.
-        seconds: length of the recording that its player plays.
     """
 
     id: str
@@ -179,7 +179,6 @@ class Report:
     sections: Sequence[Section]
     head: Sequence[Part] = ()
     kicker: str = ""
-    seconds: float = 0.0
 
 
 def keep_together(page: str) -> str:
