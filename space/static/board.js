@@ -10,7 +10,6 @@ const LOCAL = [...FILTERS, ...OF_TABLE.slice(0, 3), "controls", "q", "pins", "so
 const MOST_ROWS = 100;
 const COLUMNS = 8;
 const MOST_PINS = 6;
-const PLAYER = { controls: true, autoplay: true, autofocus: true };
 const narrow = matchMedia("(max-width: 48rem)");
 let data, texts, root, view, loaded, pictured;
 let unfolded = false;
@@ -106,8 +105,9 @@ function drawHead(column, { sorting, sign }) {
   const rises = (column.better === "lower") === (sign > 0);
   const sort = isHere && sign > 0 ? `-${column.id}` : column.id;
   const about = { class: "info", "data-column": column.id, "aria-label": fill(texts.about_column, [column.title]) };
+  const name = { id: `s-${column.id}`, title: column.tip, class: column.title.length > 20 && "long" };
   return make("th", { scope: "col", class: "number", "aria-sort": isHere && (rises ? "ascending" : "descending") },
-    make("span", { class: "head" }, link({ sort }, { id: `s-${column.id}`, title: column.tip }, column.title),
+    make("span", { class: "head" }, link({ sort }, name, column.title),
       isHere && make("span", { class: "sorted", "aria-hidden": "true" }, rises ? "▲" : "▼"), button(about, "i")));
 }
 
@@ -366,7 +366,7 @@ function press({ target }) {
   const pressed = target.closest("button");
   if (!pressed) return;
   const { column, why, sound: address } = pressed.dataset;
-  if (address) tell(pressed, p(pressed.title), make("audio", { ...PLAYER, src: address }));
+  if (address) tell(pressed, p(pressed.title), make("audio", { src: address, controls: true, autoplay: true }));
   if (column) explain(pressed, data.columns.find(({ id }) => id === column));
   if (why) tell(pressed, p(why));
   if (pressed.id === "fold-controls") keeping(() => { unfolded = !unfolded; draw(); });
