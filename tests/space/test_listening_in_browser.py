@@ -301,6 +301,7 @@ def _operator(page: Any, site: Site) -> None:
     page.goto(f"{site.address}/listening/panel")
     assert page.locator("#screening tbody tr", has_text="left out").count() == 1, "who marked all alike"
     assert page.locator("#results tbody tr").count() == 4
+    assert "完成的听众：3；" in page.request.get(f"{page.url}?lang=zh").text()
     assert "· 3" in page.locator("#results tbody tr").first.inner_text(), "without screening all three count"
     table = pd.read_csv(io.StringIO(page.request.get(f"{site.address}/listening/panel/results.csv").text()))
     assert {"mean", "best", "unscreened_mean", "unscreened_best"} <= set(table.columns)

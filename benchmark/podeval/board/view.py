@@ -185,9 +185,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     dimension = wish.dimension if wish.dimension in (*dimensions, *groups, EVERYTHING) else OVERVIEW
     slice_ = _pick(wish.slice, here.slices)
     sheet = here.sheet(protocols, slice_)
-    available = tuple(
-        sorted(_columns_of(dimension, every_column), key=partial(_is_empty, sheet=sheet, board=here, facts=index.facts))
-    )
+    available = _put_empty_last(_columns_of(dimension, every_column), sheet, here, index.facts)
     columns = tuple(column for column in available if column.id in wish.columns) or available
     ids = [column.id for column in columns]
     # Choose the rows that pass the filters.
@@ -249,13 +247,21 @@ def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
     )
 
 
-def _is_empty(column: Column, sheet: Sheet, board: ProfileBoard, facts: Mapping[str, Facts]) -> bool:
-    """Return whether a column has no value of a system that is neither a control nor a baseline of ours."""
-    return not any(
-        to_number(row["value"]) is not None
-        and board.systems[system]["system_kind"] != "control"
-        and not (system in facts and facts[system].is_ours)
-        for (system, _), row in sheet.rows(column.id).items()
+def _put_empty_last(
+    columns: Iterable[Column], sheet: Sheet, board: ProfileBoard, facts: Mapping[str, Facts]
+) -> tuple[Column, ...]:
+    """Return the columns with those last that have no value of a system other than controls and our baselines."""
+    hidden = {name for name in board.systems if name in facts and facts[name].is_ours}
+    return tuple(
+        sorted(
+            columns,
+            key=lambda column: (
+                not any(
+                    to_number(row["value"]) is not None and row["system_kind"] != "control" and system not in hidden
+                    for (system, _), row in sheet.rows(column.id).items()
+                )
+            ),
+        )
     )
 
 
