@@ -131,7 +131,7 @@ function drawName(row, ranked, pins) {
   const player = { class: "hear", "data-sound": sound, "aria-label": hear, title: hear };
   return make("th", { scope: "row" }, make("span", { class: "system" },
     sound ? button(player) : ranked && make("span", { class: "hear none" }),
-    make(page ? "a" : "span", { class: "name", href: page || null, title: stated }, name),
+    make(page ? "a" : "span", { class: "name", href: page || null, title: `${name} · ${stated}` }, name),
     marks.map((mark) => make("small", { class: "mark" }, mark)),
     missing.length > 0 && button({ class: "why", "data-why": missing[1] }, missing[0]),
     link(changed, { class: "pin", id: `pin-${id}`, "aria-label": pin, title: pin }, isPinned ? "★" : "☆")));
