@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_contact, read_public_address
 from babel.dates import format_skeleton, format_timedelta
 from babel.numbers import format_decimal
-from error_messages import translate
+from error_messages import translate, translate_reason
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, Response
 from gradio_addresses import IssuedFiles
@@ -164,11 +164,11 @@ class Site:
         return answer
 
     def render_text(self, request: Request, template: str, **values: Any) -> str:
-        """Render a template, which can also use `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`."""
-        language, person = self.language(request), self.person(request)
-        closed = self.services.closed
+        """Render a template, which can also use what `context` names, such as `t` (texts) and `say` (translates)."""
+        language, person, closed = self.language(request), self.person(request), self.services.closed
         context = {
             "t": self.texts[language],
+            "say": partial(translate_reason, texts=self.texts[language]["refused"]),
             "person": person,
             "language": language,
             "languages": LANGUAGES,

@@ -81,9 +81,11 @@ def offer(request: Request, site: CurrentSite) -> JSONResponse:
         state, sentence = "not signed in", texts["sign_in_text"]
     choices = [
         {
-            "protocol": protocol,
             "title": texts["protocols"][protocol],
-            "dimensions": [(name, texts["names"].get(name, name)) for name in names],
+            "choices": [
+                *([(texts["script"]["chance"], {"protocol": protocol})] if len(names) > 1 else []),
+                *((texts["names"].get(name, name), {"protocol": protocol, "dimension": name}) for name in names),
+            ],
         }
         for protocol, names in offered.items()
     ]

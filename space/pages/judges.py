@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
+from error_messages import translate_reason
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from website import CurrentSite, limit
@@ -104,7 +105,11 @@ def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> 
     words, sections = texts["judges"], []
     for audited in audits:
         problem = [Text(f"{words['unreadable']} {audited.problem}", css="notice")] if audited.problem else []
-        judged = [replace(describe_judge(judge, words), folded=len(audits) > MOST_OPEN) for judge in audited.judges]
+        judged = []
+        for judge in audited.judges:
+            unfit = tuple(translate_reason(one, texts["refused"]) for one in judge.unfit)
+            section = describe_judge(replace(judge, unfit=unfit), words)
+            judged.append(replace(section, folded=len(audits) > MOST_OPEN))
         sections += [Section(audited.name, problem, 2), *judged]
         if audited.people:
             table = tabulate_people(audited.people, audited.name, words)

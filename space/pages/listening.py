@@ -88,6 +88,9 @@ def page(
                     "session": stands and stands.session,
                     "shown": shown and shown | {"form": ""},
                     "back": stands and _progress(stands)["back"],
+                    "invitation": {"prolific": prolific} if prolific else {"pid": pid},
+                    # Without a number, the first page that is not answered yet is shown.
+                    "onward": change_address(request.url.path, dict(request.query_params), page=""),
                     "texts": site.texts[site.language(request)]["listening"]["script"],
                 }
             )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 from auth import Person, read_public_address
-from error_messages import translate_reason
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from website import CurrentSite, FromPage, Site, limit
@@ -139,7 +137,6 @@ def one(request: Request, site: CurrentSite, row: Row) -> HTMLResponse:
         history=content["history"],
         hub=content,
         work=content,
-        say=partial(translate_reason, texts=site.texts[site.language(request)]["refused"]),
         mine=person is not None and may(person, row),
     )
 

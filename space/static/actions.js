@@ -3,8 +3,6 @@
 import { byId, write } from "./page.js";
 import { post } from "./server.js";
 
-const PAUSE = 15_000;
-
 addEventListener("submit", async (event) => {
   const { dataset } = event.target;
   if (!dataset.content) return;
@@ -23,11 +21,11 @@ addEventListener("submit", async (event) => {
   }
 });
 
-// The part of the page that changes, as it is by now, while it does; no answer this time, perhaps one the next.
+// The part of the page that changes, as it is by now, every 15 s; no answer this time, perhaps one the next.
 setInterval(async () => {
   const live = document.querySelector("#live[data-open]");
   const answer = live && await fetch(location.href, { cache: "no-store" }).catch(() => null);
   if (!answer?.ok) return;
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
   if (next && next.innerHTML !== live.innerHTML) live.replaceWith(next);
-}, PAUSE);
+}, 15_000);

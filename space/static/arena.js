@@ -91,6 +91,7 @@ export async function start(element) {
     const { question, language, judged_on, instructions } = view.asked;
     write({
       question, instructions, "judged-on": judged_on.join(" · "), "item-title": view.title,
+      "comment-label": view.comment_required ? texts.comment_required : texts.comment,
       "arena-problem": "", rule: texts[`rule_${view.rule}`] ?? "",
       loudness: view.loudness === null ? texts.as_is : texts.loud,
     });
@@ -99,8 +100,6 @@ export async function start(element) {
     // On a phone a long task would push the players out of sight; its summary stays.
     byId("task").open = Boolean(instructions) && innerWidth >= 600;
     byId("turns").replaceChildren(...view.turns.map(showTurn));
-    const label = byId("comment-label");
-    label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
     Object.assign(byId("comment"), { value: kept.comment ?? "", required: view.comment_required });
     deck.current = a;
     for (const track of [a, b]) {
@@ -238,9 +237,7 @@ export async function start(element) {
   });
 
   const wish = byId("wish");
-  for (const { protocol, title, dimensions } of offer.offered) {
-    const choices = dimensions.map(([dimension, text]) => [text, { protocol, dimension }]);
-    if (dimensions.length > 1) choices.unshift([texts.chance, { protocol }]);
+  for (const { title, choices } of offer.offered) {
     const add = ([text, value]) => make("option", { value: JSON.stringify(value) }, `${title}: ${text}`);
     wish.append(make("optgroup", { label: title }, choices.map(add)));
   }
@@ -250,7 +247,6 @@ export async function start(element) {
   keepField(byId("speed"), "podeval.speed", (speed) => {
     for (const { sound } of [a, b]) sound.defaultPlaybackRate = sound.playbackRate = Number(speed) || 1;
   });
-  byId("choice").addEventListener("submit", (event) => event.preventDefault());
   // The second half of a double click on a vote is no wish for the next pair.
   byId("next").addEventListener("click", ({ detail }) => { if (detail < 2) next(); });
   byId("comment").addEventListener("input", keep);

@@ -4,6 +4,7 @@ import { byId, fill, make } from "./page.js";
 import { get, insist } from "./server.js";
 
 const FILTERS = ["openness", "size", "licence", "language", "provenance", "spoken"];
+const NO_CHOICE = Object.fromEntries(["q", "controls", "protocols", ...FILTERS].map((name) => [name, ""]));
 const OF_TABLE = ["rows", "column_page", "columns", "dimension"]; // choices that no picture depends on
 const LOCAL = [...FILTERS, ...OF_TABLE.slice(0, 3), "controls", "q", "pins", "sort", "plot", "of"];
 const MOST_ROWS = 100;
@@ -104,8 +105,9 @@ function drawHead(column, { sorting, sign }) {
   const rises = (column.better === "lower") === (sign > 0);
   const sort = isHere && sign > 0 ? `-${column.id}` : column.id;
   const about = { class: "info", "data-column": column.id, "aria-label": fill(texts.about_column, [column.title]) };
+  const name = { id: `s-${column.id}`, title: column.tip, class: column.title.length > 20 && "long" };
   return make("th", { scope: "col", class: "number", "aria-sort": isHere && (rises ? "ascending" : "descending") },
-    make("span", { class: "head" }, link({ sort }, { id: `s-${column.id}`, title: column.tip }, column.title),
+    make("span", { class: "head" }, link({ sort }, name, column.title),
       isHere && make("span", { class: "sorted", "aria-hidden": "true" }, rises ? "▲" : "▼"), button(about, "i")));
 }
 
@@ -126,10 +128,10 @@ function drawName(row, ranked, pins) {
   const changed = { pins: (isPinned ? pins.filter((each) => each !== id) : [...pins, id]).join(",") };
   const pin = fill(isPinned ? texts.unpin : texts.pin, [name]);
   const hear = fill(texts.hear, [name]);
-  const player = { class: "hear", "data-sound": sound, "aria-pressed": "false", "aria-label": hear, title: hear };
+  const player = { class: "hear", "data-sound": sound, "aria-label": hear, title: hear };
   return make("th", { scope: "row" }, make("span", { class: "system" },
     sound ? button(player) : ranked && make("span", { class: "hear none" }),
-    make(page ? "a" : "span", { class: "name", href: page || null, title: stated }, name),
+    make(page ? "a" : "span", { class: "name", href: page || null, title: `${name} · ${stated}` }, name),
     marks.map((mark) => make("small", { class: "mark" }, mark)),
     missing.length > 0 && button({ class: "why", "data-why": missing[1] }, missing[0]),
     link(changed, { class: "pin", id: `pin-${id}`, "aria-label": pin, title: pin }, isPinned ? "★" : "☆")));
@@ -205,13 +207,6 @@ function drawPlots({ columns }) {
     fold("numbers", texts.as_table, plain(drawn.headers, drawn.rows, texts.as_table)));
 }
 
-/** The link that takes back what is ticked and typed in the form. */
-function drawReset() {
-  const used = ["q", "controls", "protocols", ...FILTERS].filter((name) => view.get(name));
-  const none = Object.fromEntries(used.map((name) => [name, ""]));
-  return used.length > 0 && link(none, { id: "reset" }, `${texts.reset} (${used.length})`);
-}
-
 function drawFields() {
   const tick = (name, value, text) =>
     make("label", { class: "tick" }, make("input", { type: "checkbox", name, id: `f-${name}-${value}`, value }), text);
@@ -278,7 +273,6 @@ function keeping(draw) {
 
 /** Draw all anew (`whole`), or what follows from a choice. */
 function draw(whole = false) {
-  hear();
   if (whole) drawFrame();
   if (data.nothing) return;
   for (const input of root.querySelectorAll("#choices :is(input, select)")) {
@@ -298,7 +292,7 @@ function draw(whole = false) {
     data.notices.map((sentence) => make("p", { class: "notice", role: "status" }, sentence)),
     data.cite && quiet(data.cite.about),
     make("p", { id: "board-status", role: "status" }, count, " ", make("span", { class: "quiet" }, data.where, by),
-      " ", drawReset()),
+      " ", Object.keys(NO_CHOICE).some((name) => view.get(name)) && link(NO_CHOICE, { id: "reset" }, texts.reset)),
     chosen.shown ? drawTable(chosen) : drawNothing(texts.none_fit, [texts.none_fit_how]), drawFiles(chosen),
     make("p", { class: "legend quiet" }, data.legend),
     data.footing && make("p", { class: "quiet", id: "footing" }, data.footing, " ",
@@ -307,30 +301,16 @@ function draw(whole = false) {
   ].flat().filter(Boolean));
 }
 
-// One sample at a time, which stops when another begins, when the view changes, or when it is over.
-const sound = new Audio();
-let heard = null;
-
-function hear(button = null) {
-  sound.pause();
-  heard?.setAttribute("aria-pressed", "false");
-  heard = button === heard ? null : button;
-  if (!heard) return;
-  heard.setAttribute("aria-pressed", "true");
-  sound.src = heard.dataset.sound;
-  sound.play().catch(() => heard === button && hear());
-}
-
-/** Say in a small window what a column is, or why something is missing. */
-function tell(...content) {
+/** Show a small window at a button; a sample in it stops when it closes. */
+function tell(source, ...content) {
   byId("told").replaceChildren(...content.flat().filter(Boolean));
-  byId("told").showPopover();
+  byId("told").showPopover({ source });
 }
 
-function explain({ title, about: [sentences, facts, card] }) {
+function explain(source, { title, about: [sentences, facts, card] }) {
   const rows = facts.map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
   const more = card && !data.still && p(make("a", { href: card }, texts.card));
-  tell(make("strong", {}, title), sentences.map((text) => p(text)), make("dl", {}, rows), more);
+  tell(source, make("strong", {}, title), sentences.map((text) => p(text)), make("dl", {}, rows), more);
 }
 
 const ask = (query, signal) => get(`/board.json?${query}`, { cache: "default", signal });
@@ -386,9 +366,9 @@ function press({ target }) {
   const pressed = target.closest("button");
   if (!pressed) return;
   const { column, why, sound: address } = pressed.dataset;
-  if (address) hear(pressed);
-  if (column) explain(data.columns.find(({ id }) => id === column));
-  if (why) tell(p(why));
+  if (address) tell(pressed, p(pressed.title), make("audio", { src: address, controls: true, autoplay: true }));
+  if (column) explain(pressed, data.columns.find(({ id }) => id === column));
+  if (why) tell(pressed, p(why));
   if (pressed.id === "fold-controls") keeping(() => { unfolded = !unfolded; draw(); });
 }
 
@@ -414,11 +394,9 @@ function begin(element) {
   root = element;
   view = new URLSearchParams(location.search);
   root.addEventListener("click", press);
-  root.addEventListener("submit", (event) => event.preventDefault());
   root.addEventListener(window.navigation ? "input" : "change", change);
   window.navigation?.addEventListener("navigate", navigate);
-  for (const kind of ["ended", "error"]) sound.addEventListener(kind, () => hear());
-  document.addEventListener("podeval:tab", () => hear());
+  byId("told").addEventListener("toggle", ({ newState, target }) => newState === "closed" && target.replaceChildren());
 }
 
 /** Take the leaderboard that the page came with into its tab; without one, ask for it. */

@@ -1,21 +1,15 @@
 // One recording, or two at the same place of which one is heard, and the words that follow it.
-import { byId, clock, fill, onKey, write } from "./page.js";
+import { byId, fill, onKey, write } from "./page.js";
 import { Deck } from "./player.js";
 
 const { texts, sides } = JSON.parse(byId("compare-data").textContent);
 const root = byId("deck");
 
-/** Of two, say what becomes of one. */
-function say(sentence, { key, root: card, length }) {
-  const values = { side: key.toUpperCase(), title: card.ariaLabel, time: clock(length) };
-  write({ said: sides.length > 1 ? fill(sentence, values) : "" });
-}
-
 const deck = new Deck(texts, {
   together: true,
-  started(track) {
-    root.dataset.heard = track.key;
-    say(texts.hearing, track);
+  started({ key, root: card }) {
+    root.dataset.heard = key;
+    write({ said: sides.length > 1 ? fill(texts.hearing, { side: key.toUpperCase(), title: card.ariaLabel }) : "" });
   },
   // The line that is said, or was last, is marked; a long transcript shows the lines around it.
   changed({ root: card, sound }) {
@@ -23,10 +17,9 @@ const deck = new Deck(texts, {
     const said = turns.findLastIndex(({ dataset }) => Number(dataset.start) <= sound.currentTime + 0.05);
     turns.forEach((turn, number) => { turn.ariaCurrent = number === said ? "true" : null; });
   },
-  ended(track) {
-    say(texts.over, track);
-    // The other one goes on from there, once it is asked to.
-    for (const other of deck.tracks.values()) if (other.sound.currentTime < track.length) other.seek(track.length);
+  // Where one is over, the other one goes on from there, once it is asked to.
+  ended({ length }) {
+    for (const other of deck.tracks.values()) if (other.sound.currentTime < length) other.seek(length);
   },
 });
 
@@ -45,6 +38,5 @@ onKey((key, place) => {
   deck.play(next);
   return true;
 });
-root.classList.add("scripted");
 root.dataset.state = "ready";
 write({ said: texts.ready });

@@ -5,7 +5,7 @@ import { byId, fill, keepField, onKey, remember, write } from "./page.js";
 import { Deck } from "./player.js";
 import { insist, post } from "./server.js";
 
-const { test, session, shown, back, texts } = JSON.parse(byId("listening-data").textContent);
+const { test, session, shown, back, texts, invitation, onward } = JSON.parse(byId("listening-data").textContent);
 const begun = performance.now();
 const form = byId("answers");
 const memory = (what, value) => remember("sessionStorage", `podeval-listening ${session} ${what}`, value);
@@ -24,15 +24,6 @@ async function send(button, address, content, act = () => location.reload()) {
   } finally {
     button.disabled = false;
   }
-}
-
-/** To the panel that sent them, by itself after some seconds, once, unless they stay. */
-function goBack() {
-  const leave = () => { memory("returned", true); byId("go").click(); };
-  const timer = memory("returned") ? null : setTimeout(leave, 1000 * back.seconds);
-  write({ countdown: timer ? fill(texts.returning, back) : texts.stays });
-  byId("stay").hidden = !timer;
-  byId("stay").onclick = () => { clearTimeout(timer); memory("returned", true); goBack(); };
 }
 
 /** Seconds on this page, those before a reload among them. */
@@ -58,8 +49,6 @@ function open() {
 
 on("agree", "submit", (event) => {
   event.preventDefault();
-  const { PROLIFIC_PID: prolific, pid } = Object.fromEntries(new URLSearchParams(location.search));
-  const invitation = prolific ? { prolific } : { pid: pid || undefined };
   send(event.submitter, `/listen/${test}/sessions`, { ...invitation, consent: byId("agreed").checked });
 });
 on("answers", "input", () => { write({ problem: "" }); keep(); });
@@ -69,9 +58,8 @@ on("next", "click", (event) => {
     key !== "prompt" && (key === "reference" || !shown.heard ? share <= 0 : share < shown.heard));
   if (!unheard.length) return;
   event.preventDefault();
-  const what = unheard.map(({ root }) => root.getAttribute("aria-label")).join(", ");
-  const share = Math.round(100 * shown.heard);
-  write({ problem: fill(share ? texts.unheard_share : texts.unheard, { what, share }) });
+  const values = { what: unheard.map(({ root }) => root.ariaLabel).join(", "), share: Math.round(100 * shown.heard) };
+  write({ problem: fill(values.share ? texts.unheard_share : texts.unheard, values) });
   unheard[0].button.focus();
 });
 on("answers", "submit", (event) => {
@@ -82,10 +70,7 @@ on("answers", "submit", (event) => {
   send(byId("next"), `/listen/sessions/${session}/pages/${shown.number}`, answer, () => {
     removeEventListener("pagehide", keep);
     memory(`page ${shown.number}`, null);
-    // Without a number the server shows the first page that has no answer yet.
-    const query = new URLSearchParams(location.search);
-    query.delete("page");
-    location.search = query;
+    location.assign(onward);
   });
 });
 on("finish", "click", ({ target }) => send(target, `/listen/sessions/${session}/finish`, {}));
@@ -97,4 +82,10 @@ onKey((key, place) => {
   return true;
 });
 if (shown) open();
-if (back) goBack();
+// To the panel that sent them, by itself after some seconds, once; the link to stay loads this page again.
+if (back && !memory("returned")) {
+  memory("returned", true);
+  write({ countdown: fill(texts.returning, back) });
+  byId("stay").hidden = false;
+  setTimeout(() => byId("go").click(), 1000 * back.seconds);
+}

@@ -24,7 +24,7 @@ class Player {
     this.button.addEventListener("click", () => deck.toggle(key));
     this.bar.addEventListener("input", () => deck.seek(this, Number(this.bar.value)));
     const on = (names, act) => names.split(" ").forEach((name) => this.sound.addEventListener(name, act));
-    on("playing", () => { this.since ??= performance.now(); deck.hush(); });
+    on("playing", () => { this.since ??= performance.now(); deck.stop(deck.current); });
     on("pause waiting ended seeking", () => Object.assign(this, { secondsBefore: this.seconds, since: null }));
     on("timeupdate durationchange seeked play playing pause ended emptied error", () => this.show());
     on("timeupdate pause ended", () => deck.changed(this));
@@ -46,7 +46,7 @@ class Player {
    * Take a sound: its address and that of its picture, its length as far as it is known, and what was heard of it
    * before: stretches, a share of which nothing closer is known, and the seconds for which it played.
    */
-  take(audio, peaks, length, { stretches = [], share = 0, seconds = 0 } = {}) {
+  async take(audio, peaks, length, { stretches = [], share = 0, seconds = 0 } = {}) {
     this.wait();
     const before = { before: merge(stretches), floor: share, secondsBefore: seconds };
     Object.assign(this, before, { stated: length || 0, audio });
@@ -54,13 +54,10 @@ class Player {
     this.button.disabled = false;
     this.show();
     // Without its picture a sound can still be played.
-    const picture = new Image();
-    picture.onload = picture.onerror = () => {
-      if (this.audio !== audio) return;
-      this.wave.style.setProperty("--bars", `url("${peaks}")`);
-      this.wave.ariaBusy = "false";
-    };
-    picture.src = peaks;
+    await Object.assign(new Image(), { src: peaks }).decode().catch(() => {});
+    if (this.audio !== audio) return;
+    this.wave.style.setProperty("--bars", `url("${peaks}")`);
+    this.wave.ariaBusy = "false";
   }
 
   get playing() {
@@ -163,13 +160,9 @@ export class Deck {
     return next.play(keeps ? currentTime : undefined);
   }
 
-  /** Pause all but the one that is heard, now that one sounds: between two there is no gap. */
-  hush() {
-    for (const track of this.tracks.values()) if (track !== this.current) track.sound.pause();
-  }
-
-  stop() {
-    for (const { sound } of this.tracks.values()) sound.pause();
+  /** Pause all, or all but the one that sounds by now: between two there is no gap. */
+  stop(sounding) {
+    for (const track of this.tracks.values()) if (track !== sounding) track.sound.pause();
   }
 
   toggle(key) {

@@ -181,7 +181,7 @@ def test_results_have_intervals_and_say_who_was_left_out(podeval: Any, place: Pa
     assert rows["aria"]["unscreened_low"] < rows["aria"]["unscreened_mean"] < rows["aria"]["mean"]
     printed = podeval("listening", "results", "small", "--database", place).out
     assert f"; without screening {rows['aria']['unscreened_mean']:.2f} [" in printed
-    assert "1 did not" in said.err
+    assert "who did not (their marks do not count): 1" in said.err
     assert "Krippendorff's alpha 1.00" in said.err
     assert picture.read_text().startswith("<svg")
 

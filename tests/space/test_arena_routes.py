@@ -610,6 +610,6 @@ def test_what_is_offered_says_to_a_stranger_how_to_begin_and_on_a_closed_board_w
     stranger, ann = (as_person(name).get("/arena/offer").json() for name in ("", "hf:ann"))
     assert (stranger["state"], ann["state"]) == ("not signed in", "open")
     assert "sign in first" in stranger["sentence"]
-    assert [each["protocol"] for each in ann["offered"]] == ["excerpts", "whole"]
+    assert [each["choices"][0][1] for each in ann["offered"]] == [{"protocol": "excerpts"}, {"protocol": "whole"}]
     shut = TestClient(site_without_board(tmp_path, Arena(database), closed="it moves house"))
     assert shut.get("/arena/offer").json()["sentence"] == "it moves house"

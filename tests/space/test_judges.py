@@ -78,13 +78,12 @@ def test_a_judge_that_prefers_a_place_is_unfit_with_the_reason_and_the_papers_be
     assert "0.900 [" in page, "people"
     # LFS-Bench, table 5, GPT-4o, SRCC: 0.1171; of another table than what stands before it.
     assert "LFS-Bench, table 5, expressive hierarchy: GPT-4o 0.117" in page
-    assert "built-in method" not in page
-    assert HOSTILE not in page
-    assert "10.1.2.3" not in page
+    assert not any(text in page for text in ("built-in method", HOSTILE, "10.1.2.3"))
     told = client.get("/api/v1/judges").json()
     assert "10.1.2.3" not in json.dumps(told)
     assert told[0]["judges"][0]["unfit"]
-    assert "不适合发布" in client.get("/judges", headers={"accept-language": "zh"}).text
+    chinese = client.get("/judges", headers={"accept-language": "zh"}).text
+    assert all(text in chinese for text in ("不适合发布", "其下界不高于 0.5"))
 
 
 def test_a_judge_that_never_compared_is_fit_and_the_page_says_what_was_not_audited(

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from podeval.listening import session_results
+from podeval.listening import Listening, session_results
+from podeval.listening.screening import TRIAL_NAMES
 from podeval.store.database import Database
 from tests.space.accessibility import looks, picture, violations
 from tests.space.arena_fixture import HOSTILE, Site, quick
@@ -110,15 +111,13 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     state(page, "consent")
     shot(page, "consent", widths=(360,))
     begin(page)
-    letters = [card.get_attribute("aria-label") for card in page.locator("article.track").all()]
-    assert letters == ["Reference", "A", "B", "C", "D"]
+    assert [card.get_attribute("aria-label") for card in page.locator("article.track").all()] == ["Reference", *"ABCD"]
     page.click("#next")
     assert "Reference, A, B, C, D" in page.inner_text("#problem")
     hear(page, "r", "Reference", 10)
     hear(page, "a", "A", 20, at_once=True)
     hear(page, "b", "B", 40)
-    sounding = "() => document.querySelectorAll('article.playing').length"
-    assert page.evaluate(sounding) <= 1
+    assert page.locator("article.playing").count() <= 1
     marks = {"A": 72, "B": 31, "C": 50, "D": 5}
     for letter in ("A", "B"):
         page.locator(f'article[aria-label="{letter}"] .mark input').fill(str(marks[letter]))
@@ -128,8 +127,9 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     page.reload()
     state(page, "page")
     sliders = page.locator(".mark input")
-    told = [slider.get_attribute("aria-valuetext") for slider in sliders.all()]
-    assert told == ["72, Good", "31, Poor", "50, Fair", "not marked yet"], "what was not sent yet is still there"
+    assert [slider.get_attribute("aria-valuetext") for slider in sliders.all()] == [
+        *("72, Good", "31, Poor", "50, Fair", "not marked yet")
+    ], "what was not sent yet is still there"
     for key, name in (("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")):
         hear(page, key, name, 90)
     page.click("#next")
@@ -172,15 +172,28 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     state(page, "done")
     assert page.inner_text("#code") == code
     assert page.inner_text("#done-title") == "谢谢您"
-    assert page.evaluate(HACKED) is None
-    assert wrong == []
+    assert (page.evaluate(HACKED), wrong) == (None, [])
     session = saved(site.database, "mushra")[0]
     assert session.completion_code == code
-    first = session.pages[0]
     with Database(site.database) as database:
         found = {(m.page, m.stimulus): m.value for m in session_results.read_session_marks(database, "mushra")}
-    given = {name: marks[letter] for letter, name in zip("ABCD", first["stimuli"], strict=True)}
-    assert {name: found[first["item"], name] for name in given} == given
+    given = {name: marks[letter] for letter, name in zip("ABCD", session.pages[0]["stimuli"], strict=True)}
+    assert {name: found[session.pages[0]["item"], name] for name in given} == given
+
+
+def test_listeners_return_to_their_panel_by_themselves_unless_they_stay(site: Site, context: Any) -> None:
+    with Database(site.database) as database:
+        begun = Listening(database).start("abx", "prolific:home").session
+        Listening(database).save(begun, 0, dict.fromkeys(TRIAL_NAMES, 1), seconds=60)
+    context.route("https://app.prolific.com/**", lambda route: route.fulfill(body="the panel"))
+    page = context.new_page()
+    page.goto(f"{site.address}/listen/abx?PROLIFIC_PID=home")
+    assert "In 5 seconds" in page.inner_text("#countdown")
+    page.click("#stay")
+    page.get_by_text("return to the site that sent you here at any time").wait_for()
+    context.new_page().goto(page.url)
+    context.wait_for_event("response", lambda response: response.url.endswith("cc=C9Z8Y7X6"))
+    assert page.locator("#stay").is_hidden()
 
 
 @pytest.mark.long
@@ -216,8 +229,7 @@ def test_questions_of_every_kind_are_answered_on_a_phone_and_texts_stay_texts(si
     title(page, "Page 2")
     page.get_by_label("A", exact=True).check()
     _finish(page)
-    assert page.evaluate(HACKED) is None
-    assert wrong == []
+    assert (page.evaluate(HACKED), wrong) == (None, [])
     with Database(site.database) as database:
         assert {m.value for m in session_results.read_session_marks(database, "mos")} == {4}
         assert [m.value for m in session_results.read_session_marks(database, "preference")] == [2]
@@ -226,8 +238,7 @@ def test_questions_of_every_kind_are_answered_on_a_phone_and_texts_stay_texts(si
         assert {answer.reason for answer in answers} >= {HOSTILE}
         assert [m.comment for m in session_results.read_session_marks(database, "rubric")] == [HOSTILE, HOSTILE]
     _operator(page, site)
-    assert page.evaluate(HACKED) is None
-    assert wrong == []
+    assert (page.evaluate(HACKED), wrong) == (None, [])
 
 
 def _questionnaire(page: Any, site: Site) -> None:
@@ -288,9 +299,9 @@ def _operator(page: Any, site: Site) -> None:
     page.get_by_role("button", name="Take back").wait_for()
     assert HOSTILE in page.inner_text("#sessions")
     page.goto(f"{site.address}/listening/panel")
-    verdicts = page.locator("#screening tbody tr").all_inner_texts()
-    assert [verdict.count("left out") for verdict in verdicts].count(1) == 1, "who marked all alike"
+    assert page.locator("#screening tbody tr", has_text="left out").count() == 1, "who marked all alike"
     assert page.locator("#results tbody tr").count() == 4
+    assert "完成的听众：3；" in page.request.get(f"{page.url}?lang=zh").text()
     assert "· 3" in page.locator("#results tbody tr").first.inner_text(), "without screening all three count"
     table = pd.read_csv(io.StringIO(page.request.get(f"{site.address}/listening/panel/results.csv").text()))
     assert {"mean", "best", "unscreened_mean", "unscreened_best"} <= set(table.columns)

@@ -47,12 +47,6 @@ def test_words_and_plots_play_from_where_they_are_by_mouse_and_keyboard(chromium
     page.get_by_text("rivers", exact=True).click()
     assert at() == pytest.approx(4.4, abs=0.05)
     page.locator(".now", has_text="rivers").wait_for()
-    page.locator(".transcription").focus()
-    page.keyboard.press("ArrowLeft")
-    assert at() == pytest.approx(4.0, abs=0.05)
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    assert at() == pytest.approx(4.8, abs=0.05)
     bar = page.locator(".wave-track .at")
     bar.click(position={"x": bar.bounding_box()["width"] / 3, "y": 20})
     assert at() == pytest.approx(2, abs=0.1), "where the waveform was clicked"

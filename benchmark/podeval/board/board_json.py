@@ -161,8 +161,7 @@ def _rows(
 def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> list[dict[str, Any]]:
     """Return the rows of one profile in table order, each with a cell or None for every column."""
     sheet, board, nothing = settled.sheet, settled.board, Facts()
-    kept = ("json", words.language)
-    cells = [sheet.kept.get((*kept, one.id), partial(_cells, sheet, one, words)) for one in columns]
+    cells = [sheet.kept.get(("json", words.language, one.id), partial(_cells, sheet, one, words)) for one in columns]
     rows = []
     for key in sheet.keys:
         system, provenance = key

@@ -183,12 +183,12 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     dimensions = tuple(dict.fromkeys(column.dimension for column in every_column))
     groups = tuple(dict.fromkeys(name.partition(".")[0] for name in dimensions))
     dimension = wish.dimension if wish.dimension in (*dimensions, *groups, EVERYTHING) else OVERVIEW
-    available = _columns_of(dimension, every_column)
-    columns = tuple(column for column in available if column.id in wish.columns) or available
-    ids = [column.id for column in columns]
-    # Choose the rows of one slice that pass the filters.
     slice_ = _pick(wish.slice, here.slices)
     sheet = here.sheet(protocols, slice_)
+    available = _put_empty_last(_columns_of(dimension, every_column), sheet, here, index.facts)
+    columns = tuple(column for column in available if column.id in wish.columns) or available
+    ids = [column.id for column in columns]
+    # Choose the rows that pass the filters.
     every_key = sheet.recent.get(("keys", *ids), lambda: dict.fromkeys(key for id in ids for key in sheet.rows(id)))
     systems = {system for system, _ in every_key}
     facts = sheet.recent.get(("facts", *ids), lambda: count_facts(systems, index.facts))
@@ -244,6 +244,24 @@ def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
         return tuple(choose_headlines(columns))
     return tuple(
         column for column in columns if dimension in (EVERYTHING, column.dimension, column.dimension.partition(".")[0])
+    )
+
+
+def _put_empty_last(
+    columns: Iterable[Column], sheet: Sheet, board: ProfileBoard, facts: Mapping[str, Facts]
+) -> tuple[Column, ...]:
+    """Return the columns with those last that have no value of a system other than controls and our baselines."""
+    hidden = {name for name in board.systems if name in facts and facts[name].is_ours}
+    return tuple(
+        sorted(
+            columns,
+            key=lambda column: (
+                not any(
+                    to_number(row["value"]) is not None and row["system_kind"] != "control" and system not in hidden
+                    for (system, _), row in sheet.rows(column.id).items()
+                )
+            ),
+        )
     )
 
 

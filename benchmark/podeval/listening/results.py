@@ -31,6 +31,7 @@ from podeval.stats.mushra_scores import (
 from podeval.stats.pair_comparisons import holm
 from podeval.stats.questionnaire_scores import screen_answers
 from podeval.store.database import Database
+from podeval.texts import write_sentence
 
 _FARTHEST = 12.0
 """Above this d', the share of correct answers is practically 1."""
@@ -144,11 +145,8 @@ def summarise(database: Database, test: str) -> ListeningResults:
     """
     overview = session_results.read_overview(database, test)
     design, marks = overview.design, session_results.read_session_marks(database, test)
-    who = "listener" if overview.finished == 1 else "listeners"
-    remarks = [
-        f"{overview.finished} {who} finished, {overview.unfinished} did not (their marks do not count), "
-        f"{overview.excluded} were left out by hand{' or by the headphone check' if design.headphone_check else ''}"
-    ]
+    came = {name: getattr(overview, name) for name in ("finished", "unfinished", "excluded")}
+    remarks: list[str] = [write_sentence("listeners-came", **came)]
     remarks += [*_describe_headphones(database, design), *describe_scales(design.kind, design.scales)]
     # Screen the listeners by the rules of the kind of test.
     screened: list[ScreenedListener] = []
