@@ -59,13 +59,21 @@ def import_file(database: Database, file: Path) -> TakenIn:
 
 
 def read_file(file: Path) -> Iterator[Record]:
-    """Read the records of a file as `import_file` does; an empty file has none."""
+    """Read the records of a file; an empty file has none.
+
+    Raises:
+        BadInput: the file cannot be read, or contains a row that is not a record; the message names the row.
+    """
     try:
-        rows = list_records(file, "vote")
+        rows = list_records(file.read_text(encoding="utf-8"), "vote")
     except MissingInput:
         return
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}; name a file of votes") from error
+    except UnicodeDecodeError:
+        raise BadInput(f"{file} is not text; name a .jsonl or .csv file of votes") from None
     except BadInput as refusal:
-        raise BadInput(f"{file}: {refusal}; name a file of votes, .jsonl or .csv") from None
+        raise BadInput(f"{file}: {refusal}") from None
     for location, row in rows:
         where = f"{file}, row {location.split()[-1]}"
         yield read_record(convert_log_record(row, where), where)

@@ -15,7 +15,6 @@ from podeval.cli.completion import complete_metric
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import ModelMissing, PodevalError
-from podeval.recording.cache import find_version
 
 metrics = typer.Typer(
     help="List, inspect and install metrics for `evaluate.load`.\n\nExample: podeval metrics list",
@@ -305,7 +304,7 @@ def diagnosis() -> dict[str, Any]:
     from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights
     from podeval.models.profiles import MEASURING
-    from podeval.recording.cache import open_default_cache
+    from podeval.recording.cache import find_version, open_default_cache
     from podeval.systems.registry import list_systems
 
     def missing(job: str, profile: str) -> str | None:
