@@ -37,7 +37,7 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
-"""Number of bits of a battle's seed, so that JSON represents it exactly."""
+"""Number of bits in a battle's seed, so that JSON represents the seed exactly."""
 
 _FRESH_SECONDS = 30.0
 """Seconds for which ratings and counts are used before they are computed again."""
@@ -150,7 +150,7 @@ class Matchmaker:
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Read the pool and the counts again before the next battle, because something changed."""
+        """Read the pool and the counts again before the next battle, because something has changed."""
         with self._lock:
             self._snapshot = _Snapshot()
 

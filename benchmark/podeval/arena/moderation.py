@@ -1,8 +1,8 @@
 """Operators' decisions about the board and its arena, and the records of these decisions: the trail and the flags.
 
 Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
-is deleted, and ratings change immediately. The services for listening tests and submissions handle decisions about
-these. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
+is deleted, and ratings change immediately. Decisions about listening tests and submissions are handled by their own
+services. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable
@@ -144,11 +144,12 @@ class BoardModeration:
 
 @dataclass(frozen=True)
 class Pool:
-    """The pool of the arena: its systems, each with whether new battles may use it, and its dimensions, each with
-    whether it is open.
+    """The pool of the arena: its systems, marked as available for new battles or not, and its dimensions, marked as
+    open or closed.
 
     Attributes:
-        systems: the id and title of each system, whether it is in the pool, and its number of items with a recording.
+        systems: the id and title of each system, whether it is in the pool, and the number of items for which it has a
+            recording.
         dimensions: dimensions by name, each with its open state and its number of counted votes.
         goal: target number of counted votes for each dimension; None if not set.
     """

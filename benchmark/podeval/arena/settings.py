@@ -40,11 +40,11 @@ class IntegrityLimits:
     """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """A voter's surplus for one system over the expectation from all votes, in standard deviations."""
+    """Threshold for a voter's surplus for one system over the expectation from all votes, in standard deviations."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Probability that chance alone produces this number of voters who each favour one system unusually often."""
+    """Threshold for the probability that chance alone produces so many voters who favour one system unusually often."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5

@@ -1,4 +1,4 @@
-"""Statistics of one voter: the number of judgements, and how often other voters agreed."""
+"""Statistics on one voter: the number of judgements, and how often other voters agreed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ class PersonalRow:
 
 @dataclass(frozen=True)
 class Personal:
-    """The statistics of one voter.
+    """The statistics on one voter.
 
     `judged` excludes skipped battles. `compared` counts the battles in which the voter chose a side and most other
     voters prefer one of the two systems (same dimension, counted votes); `agreed` counts those in which the voter chose
