@@ -41,7 +41,7 @@ LOG = "generated.jsonl"
 _LOG_MOST = 64 * 2**20
 _LINE_MOST = 2**20
 _AT_ONCE = 4 * 2**20
-"""Bytes of the log that are parsed at a time; parsed JSON can take thirty times as many bytes in memory."""
+"""Number of bytes of the log that are parsed at a time; parsed JSON can take thirty times as many bytes in memory."""
 _LINES_MOST = 2_000
 _DETAILS_MOST = 16_384
 _KILLED = (-9, 128 + 9)
@@ -176,7 +176,7 @@ class Intake:
         box = sandbox.SandboxSpec(command, clean, sources, limits, sandbox.ONE_THREAD, trusted=self.trusted, own=True)
         with open_box(box) as running:
             ended = running.wait()
-        # Accept only plausible values from its report.
+        # Accept only plausible values from the report.
         reports = {}
         for line in _read_file(clean / REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):

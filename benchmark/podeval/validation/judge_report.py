@@ -1,4 +1,4 @@
-"""An audit of a judge for readers: its figures as text, next to those of the papers, and as parts of a report."""
+"""An audit of a judge for readers: its figures as text, next to the papers' figures, and as parts of a report."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -42,7 +42,7 @@ def tabulate_people(people: Agreement, name: str, words: Texts) -> page.Table:
 
 
 def describe_likeness(likeness: Likeness) -> str:
-    """Return the agreement figures of two judges as text."""
+    """Return the figures on the agreement between two judges as text."""
     figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in likeness.figures.items())
     return f"{figures}; n {likeness.figures['identical'].count}"
 
