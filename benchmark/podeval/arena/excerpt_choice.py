@@ -97,7 +97,7 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides, from the same turn on, adding part of the next if they are short.
+    """Choose as many whole turns as fit on both sides, from the same turn on, plus part of the next if they are short.
 
     The latest possible start is the one from which the longer side still fills an excerpt, so the end is played as
     often as any other part, and never as a short fragment.

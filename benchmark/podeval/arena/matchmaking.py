@@ -125,7 +125,7 @@ class Matchmaker:
             protocol: the protocol of the comparison; by default, the first of `PROTOCOLS` that has something left to
                 judge.
             dimension: the dimension to judge; a random one by default.
-            seed: the seed of all random choices; random by default.
+            seed: the seed for all random choices; random by default.
 
         Raises:
             ArenaRefused: the voter has judged everything, or there is nothing to judge.
@@ -274,7 +274,7 @@ class Matchmaker:
 
 @dataclass(frozen=True)
 class _BattleWish:
-    """A voter's wish for a battle: the protocol and the dimension (None for any), and the seed of the choices."""
+    """A voter's request for a battle: the protocol and the dimension (None for any), and the seed for the choices."""
 
     voter: str
     seed: int
@@ -376,7 +376,7 @@ def _length(output: ArenaOutput) -> RecordingLength:
 
 
 def list_open_dimensions(session: Session) -> dict[str, list[str]]:
-    """Return, by protocol, the open dimensions that have an item with outputs of at least two systems.
+    """Return, by protocol, the open dimensions that have an item with outputs from at least two systems.
 
     A protocol without such a dimension is left out.
     """

@@ -88,7 +88,7 @@ class BoardModeration:
         self._set_frozen(what, "", "thawed", operator_settings.validate_reason(reason), by)
 
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
-        """Return the votes with a signal or a decision, newest flag first."""
+        """Return the votes with a signal or a decision, most recently flagged first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.vote, newest)
             # Read the votes, with the systems that they compare.
@@ -118,7 +118,7 @@ class BoardModeration:
             ]
 
     def flagged_sessions(self, newest: int = 100) -> list[tuple[ListeningSession, list[Flag]]]:
-        """Return the listening sessions with a signal or a decision, and their signals, newest flag first."""
+        """Return listening sessions with a signal or a decision, and their signals, most recently flagged first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.session, newest)
             rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
@@ -275,7 +275,7 @@ class ArenaModeration:
 
 
 def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
-    """Read the rules' signals by vote or session, newest flag first."""
+    """Read the rules' signals by vote or session, most recently flagged first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Flag]] = {str(id): [] for id in session.scalars(query)}

@@ -223,7 +223,7 @@ class VoteReader:
         """Return the rated votes by protocol.
 
         Args:
-            session: session of the database.
+            session: a database session.
         """
         before, kinds, columns = self._kept
         erasures = session.scalar(select(func.count()).select_from(Erasure)) or 0
@@ -249,7 +249,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
     Battles and votes are read one after the other, because a join in the database takes longer.
 
     Args:
-        session: session of the database.
+        session: a database session.
         kinds: the kinds of the columns, as in `_read_columns`.
         first: the lowest number to read; None for all votes.
     """
@@ -270,7 +270,7 @@ def _divide_by_protocol(
     """Divide votes by protocol.
 
     Args:
-        session: session of the database.
+        session: a database session.
         kinds: the kinds of the columns: a type, or the numbers that replace a column's texts.
         columns: the columns.
     """
@@ -329,7 +329,7 @@ def build_rating_table(session: Session, dimension: str | None = None) -> pd.Dat
     """Return the rated votes in the order in which they were recorded, with `COLUMNS`.
 
     Args:
-        session: session of the database.
+        session: a database session.
         dimension: the only dimension to include; all by default.
     """
     query = _select_votes(COLUMNS).where(*RATED, *([] if dimension is None else [Battle.dimension == dimension]))
@@ -362,7 +362,7 @@ def list_public_votes(
     """List some rated votes in the order in which they were recorded, with `PUBLIC_COLUMNS`.
 
     Args:
-        session: session of the database.
+        session: a database session.
         limit: maximum number of votes.
         dimension: the only dimension to include; all by default.
         after: exclusive lower limit on the votes' numbers; the database finds the start immediately.

@@ -24,7 +24,7 @@ class IntegrityLimits:
     fastest_seconds: float = 2.0
     heard_share: float = 0.5
     side_votes: int = 20
-    """Minimum number of decided battles for examining a preference for one side."""
+    """Minimum number of decided battles needed to examine a preference for one side."""
     side_share: float = 0.85
     side_chance: float = 1e-5
     undecided_share: float = 0.95

@@ -202,7 +202,7 @@ def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettin
     voices.
 
     Args:
-        session: session of the database.
+        session: a database session.
         vote: the recorded vote.
         battle: its battle.
         settings: settings of the arena.

@@ -1,7 +1,7 @@
 """The columns of a board and their cells; a column never mixes numbers from two protocols.
 
 A column is one key of one metric under one protocol. Its name and direction come from the metric's declaration. A key
-without a declaration (a figure from a paper, a metric of a later version) still gets a column: for a spread over
+without a declaration (a figure from a paper, a metric from a later version) still gets a column: for a spread over
 groups, lower is better; everything else is shown without a direction. If a metric has numbers under several protocols,
 one protocol is chosen (`protocol_offers`).
 

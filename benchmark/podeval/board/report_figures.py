@@ -118,7 +118,7 @@ class SystemFigures:
         reference: id of the recordings of people for the comparison; "" if there are none.
         protocols: protocol id by metric.
         figures: figures over all items (or the requested slice), in board order.
-        slices: the headline figures of every slice, by the name of the slice on the board; "" for all items.
+        slices: the headline figures for every slice, by the name of the slice on the board; "" for all items.
     """
 
     reference: str

@@ -287,7 +287,7 @@ class Index:
         return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
     def is_whole(self, board: str, profile: str) -> bool:
-        """Return whether a board's numbers under a profile are for the whole benchmark instead of a split."""
+        """Return whether a board's numbers under a profile are for the whole benchmark rather than a split."""
         return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
 
     def board(self, name: str, profile: str) -> ProfileBoard:

@@ -1,4 +1,4 @@
-"""The board's names in one language, and the help texts of column headers."""
+"""The board's names in one language, and the help texts for column headers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

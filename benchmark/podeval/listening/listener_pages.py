@@ -161,7 +161,7 @@ def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Quest
 class PageAnswer:
     """One validated answer: a number on a scale, or words; `stimulus` is the system's name (for a pair, the first one).
 
-    The answer to an ABX page is 1 (correct) or 0 (wrong), and its stimulus is the system that X is; the words name the
+    The answer to an ABX page is 1 (correct) or 0 (wrong), and its stimulus is the system behind X; the words name the
     two sides, `A | B`.
     """
 

@@ -50,7 +50,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,250}")
 
 @dataclass(frozen=True)
 class Intake:
-    """The intake of the outputs of one run.
+    """The intake for the outputs of one run.
 
     Attributes:
         folder: folder of the run.

@@ -51,7 +51,7 @@ _APART = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class HubRecord:
-    """The Hub's copy of a queue and a board: `requests` contains state changes, and `results` contains finished runs."""
+    """The Hub's copy of a queue and a board: `requests` contains state changes; `results` contains finished runs."""
 
     queue: Queue
     requests: AppendOnly

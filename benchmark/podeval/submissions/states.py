@@ -81,8 +81,8 @@ def change_state(
     With `attempt_held`, the submission must be at that attempt.
 
     Raises:
-        BadInput: the submission is no longer in the expected state or at the expected attempt, or this state change is not
-            allowed.
+        BadInput: the submission is no longer in the expected state or at the expected attempt, or this state change is
+            not allowed.
     """
     if after not in NEXT[before]:
         raise BadInput(write_sentence("no-such-change", before=before, after=after))

@@ -97,7 +97,7 @@ def keep_alive(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
 
 @dataclass
 class Workplace:
-    """The machine of a worker: its queue and folders, and its settings for making and measuring runs.
+    """A worker's machine: its queue and folders, and its settings for making and measuring runs.
 
     Attributes:
         queue: the queue.
@@ -108,7 +108,7 @@ class Workplace:
         executor: the processes that measure.
         data: folder of built datasets.
         fetch: function that fetches files.
-        hub: the runner of models as jobs on the Hub; if None, models run on this machine.
+        hub: the runner that starts models as jobs on the Hub; if None, models run on this machine.
     """
 
     queue: Queue

@@ -325,7 +325,7 @@ def _is_taken_down(queue: Queue, folder: Path) -> bool:
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
-    """Store the marks of taken-down content that never reached the board, and delete it from the local cache."""
+    """Store marks of taken-down content that never reached the board, and delete the content from the local cache."""
     content = SpokenContent()
     for run in run_folders(folder / "runs"):
         content.add(run)

@@ -296,7 +296,7 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
 
 
 def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
-    """Return each rater's agreement with the mean of the others (leave one out), and that between each pair of raters."""
+    """Return each rater's agreement with the mean of the others (leave one out), and with every other rater."""
     raters, table = tabulate_marks(marks)
     if len(raters) < 2:
         return []
