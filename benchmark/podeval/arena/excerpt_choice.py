@@ -32,7 +32,7 @@ SHORTEST_SHARE = 2 / 3
 """Minimum share of an excerpt's maximum length that whole turns must fill; otherwise, part of the next is added."""
 
 _TIMES_HEARD = 3
-"""Number of times that both sides can be played before a battle expires."""
+"""Minimum number of times that both sides can be played before a battle expires."""
 
 Span = tuple[float, float]
 """Start and end in seconds."""

@@ -47,7 +47,7 @@ class FlaggedVote:
 
 
 class BoardModeration:
-    """Carries out an operator's decisions about a board, and keeps their trail; thread-safe.
+    """Carries out an operator's decisions about a board, and keeps a trail of these decisions; thread-safe.
 
     Args:
         database: database of the board.

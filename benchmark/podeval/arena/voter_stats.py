@@ -34,7 +34,7 @@ class Personal:
 
     `judged` excludes skipped battles. `compared` counts the battles in which the voter chose a side and most other
     voters prefer one of the two systems (same dimension, counted votes); `agreed` counts those in which the voter chose
-    that system. `low` and `high` are the bounds of Wilson's 95 % interval of the share of agreement, or None if there
+    that system. `low` and `high` are the bounds of Wilson's 95 % interval for the share of agreement, or None if there
     are no comparisons. `board` ranks the systems only by this voter's choices, best first; with fewer than `BOARD_FROM`
     judgements, it is empty.
     """

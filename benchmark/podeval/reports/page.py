@@ -72,8 +72,7 @@ class Table:
 def tabulate(
     label: str, texts: Mapping[str, Any], columns: str, rows: Iterable[Any], css: str = "", summary: str = ""
 ) -> Table:
-    """Build a table from the names of its columns, separated by spaces, and from its rows, each a finished row or its
-    cells.
+    """Build a table from its columns' names, separated by spaces, and from its rows, each given as a row or as cells.
 
     The headers' texts are looked up under these names; `#` before a name declares a column of numbers.
     """

@@ -249,8 +249,8 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
 
 
 def measure_disk_use(folder: Path) -> int:
-    """Return the total bytes of the files below a folder, without links; if there are very many files, only the first
-    ones are counted.
+    """Return the total size in bytes of the files below a folder, excluding links; if there are very many files, only
+    the first ones are counted.
     """
     size = 0
     for root, _, names in itertools.islice(os.walk(folder), 10_000):
@@ -353,7 +353,7 @@ def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenT
 
 
 def keep_proportionate_details(line: Generated) -> dict[str, Any]:
-    """Return the details of provenance, unless they are too large."""
+    """Return the provenance details, unless they are too large."""
     details = line.details | ({"hardware": line.hardware} if line.hardware else {})
     try:
         text = json.dumps(details, allow_nan=False)

@@ -86,11 +86,11 @@ class Queue:
         return self.database.list_rows(query)
 
     def leases(self) -> list[Lease]:
-        """List the leases, with each worker and its submission."""
+        """List the leases, each with its worker and submission."""
         return self.database.list_rows(select(Lease).order_by(Lease.taken_at))
 
     def standings(self) -> dict[str, QueuePosition]:
-        """List the position and estimate of every queued submission, in order."""
+        """List the position and the estimated time to completion of every queued submission, in order."""
         return self.database.read(list_positions)
 
     def end(self) -> QueuePosition:

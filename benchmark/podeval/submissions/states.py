@@ -157,7 +157,7 @@ def order_submissions(session: Session, rows: Iterable[SubmissionRow]) -> list[S
 
 
 def list_positions(session: Session) -> dict[str, QueuePosition]:
-    """List the position and estimate of every queued submission, in order."""
+    """List the position and the estimated time to completion of every queued submission, in order."""
     order = order_submissions(session, session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued")))
     durations, workers = _measure_pace(session)
     return {

@@ -34,7 +34,7 @@ WAITING = timedelta(days=1)
 """Time for which an upload is kept without a submission."""
 
 OWNER_BYTES = 8 * 2**30
-"""Maximum bytes of disk space for one person's uploads, submitted or not."""
+"""Maximum disk space in bytes for one person's uploads, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
 """Number of bytes on the disk that must stay free in addition to the unpacked files."""
@@ -59,7 +59,7 @@ class Upload(recordings_zip.UnpackedZip):
     Attributes:
         token: name of the folder with the recordings; a submission gives this name as its folder.
         at: time of the upload, in ISO format.
-        size: bytes of all recordings.
+        size: total size of the recordings in bytes.
     """
 
     token: str

@@ -78,8 +78,8 @@ class Worker(Workplace):
         proposals: object that proposes results to models' own repos, for submitters who requested it; if None, no
             results are proposed.
         alone: whether this worker makes no claims while another worker is working.
-        fault: the fault of this machine because of which the last submission was returned to the queue; None if there
-            was none.
+        fault: the fault on this machine that caused the last submission to be returned to the queue; None if there was
+            none.
         at_work: the current submission.
         noted: time of the last sign of life, in monotonic seconds.
         rests: time, in monotonic seconds, until which a submission that this machine could not run is not retried.

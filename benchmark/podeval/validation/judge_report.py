@@ -14,7 +14,7 @@ Texts = Mapping[str, Any]
 
 
 def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> page.Table:
-    """Build the table of an audit: the figures, in order, next to the papers' corresponding figures."""
+    """Build the table for an audit: the figures, in order, next to the papers' corresponding figures."""
 
     def describe(name: str, estimate: Estimate, p: float | None = None, measure: str = "", unit: str = "") -> list[Any]:
         figure = f"{format_estimate(estimate, 1 if unit else 3)} {words['units'].get(unit, '')}".rstrip()
