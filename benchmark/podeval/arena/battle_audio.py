@@ -28,7 +28,7 @@ class BattleAudio:
 
     Args:
         arena: the arena that issued the names of the audio.
-        playback: makes and caches the copies.
+        playback: the object that makes and caches the copies.
     """
 
     def __init__(self, arena: Arena, playback: Playback) -> None:
@@ -43,7 +43,7 @@ class BattleAudio:
 
         Args:
             name: opaque name of the audio.
-            opus: return Ogg Opus if the sound is at least `LONG` seconds long, because its size then depends only on
+            opus: whether to return Ogg Opus if the sound is at least `LONG` seconds long; its size then depends only on
                 its length.
 
         Raises:

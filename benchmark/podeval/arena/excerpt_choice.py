@@ -32,7 +32,7 @@ SHORTEST_SHARE = 2 / 3
 """Minimum share of an excerpt's maximum length that whole turns must fill; otherwise, part of the next is added."""
 
 _TIMES_HEARD = 3
-"""A battle stays open long enough to play both sides this many times."""
+"""Minimum number of times that both sides can be played before a battle expires."""
 
 Span = tuple[float, float]
 """Start and end in seconds."""
@@ -97,7 +97,7 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides, from the same turn; if they are short, add part of the next.
+    """Choose as many whole turns as fit on both sides, from the same turn on, plus part of the next if they are short.
 
     The latest possible start is the one from which the longer side still fills an excerpt, so the end is played as
     often as any other part, and never as a short fragment.

@@ -45,7 +45,7 @@ class TakenIn:
 
 
 def import_file(database: Database, file: Path) -> TakenIn:
-    """Import all votes, standings and erasures of a file, or none; existing records stay unchanged.
+    """Import all votes, standings and erasures in a file, or none; existing records stay unchanged.
 
     Args:
         database: the database to write to.

@@ -61,7 +61,7 @@ def hold_battles(
         variant: the weight of ties in the ratings of `mtalk`: 0 in the paper's variant, otherwise one half.
         most: maximum number of battles per dimension, for `mtalk`.
         seed: seed for the choices of `mtalk`.
-        choose: the function that chooses among the pairs of `all`.
+        choose: the function that chooses among the pairs under `all`.
 
     Raises:
         BadInput: no two systems answered the same dialogue, or a system answered a dialogue twice.
@@ -133,7 +133,7 @@ def read_sides(
 
 
 class _Field:
-    """The battles of one dimension, and the ratings based on them."""
+    """The battles on one dimension, and the ratings based on them."""
 
     def __init__(
         self, name: str, items: dict[str, dict[str, SpokenDialogue]], variant: Variant, most: int, seed: int

@@ -37,7 +37,7 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
-"""Number of bits of a battle's seed, so that JSON represents it exactly."""
+"""Number of bits in a battle's seed, so that JSON represents the seed exactly."""
 
 _FRESH_SECONDS = 30.0
 """Seconds for which ratings and counts are used before they are computed again."""
@@ -125,7 +125,7 @@ class Matchmaker:
             protocol: the protocol of the comparison; by default, the first of `PROTOCOLS` that has something left to
                 judge.
             dimension: the dimension to judge; a random one by default.
-            seed: the seed of all random choices; random by default.
+            seed: the seed for all random choices; random by default.
 
         Raises:
             ArenaRefused: the voter has judged everything, or there is nothing to judge.
@@ -150,7 +150,7 @@ class Matchmaker:
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Read the pool and the counts again before the next battle, because something changed."""
+        """Read the pool and the counts again before the next battle, because something has changed."""
         with self._lock:
             self._snapshot = _Snapshot()
 
@@ -274,7 +274,7 @@ class Matchmaker:
 
 @dataclass(frozen=True)
 class _BattleWish:
-    """A voter's wish for a battle: the protocol and the dimension (None for any), and the seed of the choices."""
+    """A voter's request for a battle: the protocol and the dimension (None for any), and the seed for the choices."""
 
     voter: str
     seed: int
@@ -376,7 +376,7 @@ def _length(output: ArenaOutput) -> RecordingLength:
 
 
 def list_open_dimensions(session: Session) -> dict[str, list[str]]:
-    """Return, by protocol, the open dimensions that have an item with outputs of at least two systems.
+    """Return, by protocol, the open dimensions that have an item with outputs from at least two systems.
 
     A protocol without such a dimension is left out.
     """

@@ -1,8 +1,8 @@
 """Operators' decisions about the board and its arena, and the records of these decisions: the trail and the flags.
 
 Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
-is deleted, and ratings change immediately. The services for listening tests and submissions handle decisions about
-these. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
+is deleted, and ratings change immediately. Decisions about listening tests and submissions are handled by their own
+services. Each decision has a reason and an author, and is recorded on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class FlaggedVote:
 
 
 class BoardModeration:
-    """Carries out an operator's decisions about a board, and keeps their trail; thread-safe.
+    """Carries out an operator's decisions about a board, and keeps a trail of these decisions; thread-safe.
 
     Args:
         database: database of the board.
@@ -88,7 +88,7 @@ class BoardModeration:
         self._set_frozen(what, "", "thawed", operator_settings.validate_reason(reason), by)
 
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
-        """Return the votes with a signal or a decision, newest flag first."""
+        """Return the votes with a signal or a decision, most recently flagged first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.vote, newest)
             # Read the votes, with the systems that they compare.
@@ -118,7 +118,7 @@ class BoardModeration:
             ]
 
     def flagged_sessions(self, newest: int = 100) -> list[tuple[ListeningSession, list[Flag]]]:
-        """Return the listening sessions with a signal or a decision, and their signals, newest flag first."""
+        """Return listening sessions with a signal or a decision, and their signals, most recently flagged first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.session, newest)
             rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
@@ -144,11 +144,12 @@ class BoardModeration:
 
 @dataclass(frozen=True)
 class Pool:
-    """The pool of the arena: its systems, each with whether new battles may use it, and its dimensions, each with
-    whether it is open.
+    """The pool of the arena: its systems, marked as available for new battles or not, and its dimensions, marked as
+    open or closed.
 
     Attributes:
-        systems: the id and title of each system, whether it is in the pool, and its number of items with a recording.
+        systems: the id and title of each system, whether it is in the pool, and the number of items for which it has a
+            recording.
         dimensions: dimensions by name, each with its open state and its number of counted votes.
         goal: target number of counted votes for each dimension; None if not set.
     """
@@ -274,7 +275,7 @@ class ArenaModeration:
 
 
 def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
-    """Read the rules' signals by vote or session, newest flag first."""
+    """Read the rules' signals by vote or session, most recently flagged first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Flag]] = {str(id): [] for id in session.scalars(query)}

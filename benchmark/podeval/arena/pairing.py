@@ -1,9 +1,10 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
-`closest`: among the pairs with the closest ratings, the least compared comes first. New systems take part in up to half
-of the battles, so they soon have ratings while listeners still hear the others. A new system first meets the opponents
-with which it has the fewest votes. The voter and the number of their votes determine whether they hear a new system
-next, and against which opponent. A voter who skips or leaves such a battle gets the same pair again.
+`closest`: among the pairs with the closest ratings, the one that has been compared least often comes first. New systems
+take part in up to half of the battles, so they soon have ratings while listeners still hear the others. A new system
+first meets the opponents with which it has the fewest votes. The voter and the number of their votes determine whether
+they hear a new system next, and against which opponent. A voter who skips or leaves such a battle gets the same pair
+again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. All other choices follow from one seed,
 which is recorded with the battle.
 
@@ -57,7 +58,7 @@ class Meeting:
 
     @property
     def pair(self) -> Pair:
-        """The two systems without their sides."""
+        """The two systems, regardless of side."""
         return pair(self.a, self.b)
 
 
@@ -71,7 +72,7 @@ class MetBefore:
 
     Args:
         meetings: pairs of systems, each with the item on which they met.
-        again: whether the voter may hear a system again on the same item, with a new opponent.
+        again: whether the voter may hear a system again on the same item, against a new opponent.
     """
 
     def __init__(self, meetings: Collection[tuple[Pair, str]], again: bool = True) -> None:
@@ -158,7 +159,7 @@ class PairingField:
         pool: the systems and items that can be compared.
         ratings: ratings of systems on any interval scale; a system without a rating is new.
         votes: number of votes on each pair.
-        served: number of served battles of each pair.
+        served: number of battles served for each pair.
         provisional: systems with too few opponents or voters, however many votes they have.
     """
 
@@ -195,7 +196,7 @@ class PairingField:
         self.keys = _mix(keys[pool.low] * np.uint64(3) + keys[pool.high])
 
     def count(self, met: Pair) -> None:
-        """Count one more battle of a pair."""
+        """Count one more battle for a pair."""
         if (position := self.pool.find(met)) is not None:
             self.served[position] += 1
 
@@ -205,11 +206,11 @@ class PairingField:
         return self.find_closest(self.settled)
 
     def find_closest(self, settled: Positions) -> Positions:
-        """Return the pairs that are considered closest, sorted by their difference."""
+        """Return the pairs that are considered closest, sorted by rating difference."""
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
-        """Return the first `count` of these pairs, sorted by difference, and all that tie with the last of them."""
+        """Return the first `count` of these pairs, sorted by rating difference, and all that tie with the last one."""
         gaps = self.gaps[positions]
         return positions[: np.searchsorted(gaps, gaps[min(count, len(gaps)) - 1], side="right")]
 

@@ -57,7 +57,7 @@ class Pushed:
     records: int = 0
     files: list[str] = field(default_factory=list)
     others: TakenIn = field(default_factory=TakenIn)
-    """Records of the log that this database lacked: from another deployment, or from this one before a restore."""
+    """Records in the log that this database lacked: from another deployment, or from this one before a restore."""
 
 
 class PublicLog:
@@ -133,7 +133,7 @@ class PublicLog:
     def _send(self, path: str, records: list[Record]) -> str:
         """Add a file to the repo, and return a commit that contains it."""
         added = None
-        # A conflict means that another process of this database sent the file first, and that a voter has been erased
+        # A conflict means that another process on this database sent the file first, and that a voter has been erased
         # since.
         with contextlib.suppress(Conflict):
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")

@@ -205,7 +205,7 @@ class Rankings:
         self._until = 0.0
 
     def current(self) -> Ranking:
-        """Return the ranking by all counted votes, or a slightly older ranking if rating takes a long time.
+        """Return the ranking from all counted votes, or a slightly older ranking if rating takes a long time.
 
         Raises:
             PodevalError: no ranking exists yet, and none could be computed.
@@ -230,7 +230,7 @@ class Rankings:
         return self._ranking
 
     def _read_kept(self) -> Ranking | None:
-        """Return the ranking on disk if its votes are those of this database."""
+        """Return the ranking on disk if its votes are those in this database."""
         ranking = read_ranking(find_file(self._arena.database.name), Ranking)
         if ranking is None:
             return None
@@ -338,7 +338,7 @@ def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
     """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does for votes.
 
     A judge is named after its folder, with a number added if its battles were held in several ways. Cohorts' votes are
-    not given less weight here, because dialogues cannot collude.
+    not down-weighted here, because dialogues cannot collude.
 
     Raises:
         BadInput: a file does not contain judged battles.

@@ -1,8 +1,8 @@
-"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the most useful next
-votes.
+"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the votes that would be
+most useful next.
 
-All votes are in one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as the papers print it, and
-Bradley–Terry with ties and voter-clustered intervals for the ranking.
+All votes are in one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as reported in the papers,
+and Bradley–Terry with ties and voter-clustered intervals for the ranking.
 """
 
 import itertools
@@ -55,7 +55,7 @@ _JUDGED = (
 """The votes that are rated unless their battle repeats another or they are excluded."""
 
 POOLED = "pooled"
-"""The rating from the votes of all dimensions together."""
+"""The name of the rating from the votes on all dimensions together."""
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -68,7 +68,9 @@ SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 
 @dataclass(frozen=True)
 class Undecided:
-    """Neighbours in the ranking that the votes do not separate, and how many more votes would (None if unknown)."""
+    """Neighbours in the ranking that the votes do not separate, and the number of further votes that would separate
+    them (None if unknown).
+    """
 
     better: str
     worse: str
@@ -103,8 +105,7 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
         position: whether to estimate the effect of being shown first, too.
-        robust: whether to give less weight to cohorts who differ from all other voters, and to a system's surplus of
-            fans.
+        robust: whether to down-weight cohorts who differ from all other voters, and a system's surplus of fans.
 
     Raises:
         BadInput: `battles` is empty.
@@ -151,7 +152,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes for which a part in [`least`, `most`) was heard, in seconds or as a share of a whole recording."""
+    """The votes for which the heard part lies in [`least`, `most`), in seconds or as a share of a whole recording."""
 
     least: float
     most: float
@@ -181,12 +182,12 @@ class RatedVotes:
 
 
 def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRatings:
-    """Rate the systems by the votes of one protocol, separately for each group of votes by how much was heard.
+    """Rate the systems by the votes under one protocol, separately for each group of votes with a similar part heard.
 
     Args:
         protocol: the protocol.
-        votes: its votes.
-        ranked: the ratings by all of these votes.
+        votes: the votes under the protocol.
+        ranked: the ratings from all of these votes.
     """
     groups = []
     for least, most in SECONDS if protocol == EXCERPTS else SHARES:
@@ -197,7 +198,7 @@ def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRat
 
 
 def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] | None = None) -> Battles:
-    """Return votes with the columns of `build_rating_table` as battles.
+    """Convert votes with the columns of `build_rating_table` to battles.
 
     Args:
         votes: the votes.
@@ -208,7 +209,7 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 
 
 class VoteReader:
-    """Reads the rated votes, those of `build_rating_table`, by protocol and as numbers; for one thread at a time.
+    """Reads the rated votes (those in `build_rating_table`) by protocol and as numbers, in one thread at a time.
 
     The content of a vote never changes, so each vote is read once and kept; which votes are rated is read every time.
     After an erasure, everything is read again, because a new vote may get the number of an erased one. Nothing is kept
@@ -222,7 +223,7 @@ class VoteReader:
         """Return the rated votes by protocol.
 
         Args:
-            session: session of the database.
+            session: a database session.
         """
         before, kinds, columns = self._kept
         erasures = session.scalar(select(func.count()).select_from(Erasure)) or 0
@@ -248,7 +249,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
     Battles and votes are read one after the other, because a join in the database takes longer.
 
     Args:
-        session: session of the database.
+        session: a database session.
         kinds: the kinds of the columns, as in `_read_columns`.
         first: the lowest number to read; None for all votes.
     """
@@ -269,13 +270,13 @@ def _divide_by_protocol(
     """Divide votes by protocol.
 
     Args:
-        session: session of the database.
-        kinds: the kinds of the columns: a type, or the number of each text.
+        session: a database session.
+        kinds: the kinds of the columns: a type, or the numbers that replace a column's texts.
         columns: the columns.
     """
     _, voters, outcomes, preferences, _, _, protocols, dimensions, outputs, _ = kinds
     _, voter, outcome, preference, heard_a, heard_b, protocol, dimension, *sides = columns
-    # Number systems and voters in the order of their names.
+    # Number systems and voters in alphabetical order.
     of_output = {
         row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
     }
@@ -328,7 +329,7 @@ def build_rating_table(session: Session, dimension: str | None = None) -> pd.Dat
     """Return the rated votes in the order in which they were recorded, with `COLUMNS`.
 
     Args:
-        session: session of the database.
+        session: a database session.
         dimension: the only dimension to include; all by default.
     """
     query = _select_votes(COLUMNS).where(*RATED, *([] if dimension is None else [Battle.dimension == dimension]))
@@ -361,7 +362,7 @@ def list_public_votes(
     """List some rated votes in the order in which they were recorded, with `PUBLIC_COLUMNS`.
 
     Args:
-        session: session of the database.
+        session: a database session.
         limit: maximum number of votes.
         dimension: the only dimension to include; all by default.
         after: exclusive lower limit on the votes' numbers; the database finds the start immediately.

@@ -228,7 +228,7 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
     Args:
         session: a session that reads the item.
         battle: the battle to show.
-        sounds: makes the opaque names.
+        sounds: the object that makes the opaque names.
         token: the token that a vote on the battle must contain.
         settings: the settings of the arena.
     """

@@ -84,7 +84,7 @@ class Arena:
         self._objects = objects
         self._matchmaker = Matchmaker(database, self.settings)
         self.sounds = AudioTokens(database, self._secret, clock)
-        """Gives sounds opaque names, and finds them by these names."""
+        """Gives sounds opaque names, and resolves these names."""
         self._lock = threading.Lock()
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
         """Cached pseudonyms, by identity and name."""
@@ -126,7 +126,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
-        """Return a person's pseudonym, which is created on the first visit.
+        """Return a person's pseudonym; it is created on the first visit.
 
         Args:
             identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
@@ -196,7 +196,7 @@ class Arena:
         return self.database.write(lambda session: self._view(session, reopen(session)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
-        """Show the open battle of a token to the same voter again, for example after the page was reloaded.
+        """Show a token's open battle to the same voter again, for example after the page has been reloaded.
 
         Raises:
             ArenaRefused: the token is not from this arena or not for this voter, or the battle was judged or has
@@ -259,7 +259,7 @@ class Arena:
         Args:
             identity: the person's identity, as proven by signing in.
             pseudonym: instead of `identity`, the person's pseudonym in the public log.
-            account: instead of `identity`, the provider (`hf`, or its address) and account name of the person's last
+            account: instead of `identity`, the provider (`hf`, or its address) and account name from the person's last
                 sign-in.
         """
 
@@ -284,7 +284,7 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the integrity rules to all votes; a voter waits at most while one part of the changes is written.
+        """Apply the integrity rules to all votes; a voter waits no longer than one part of the changes takes to write.
 
         Rows that an interrupted sweep has written are kept, and the next sweep writes the rest.
         """
@@ -302,7 +302,7 @@ class Arena:
         """Apply the rules if no process has applied them for this many hours; return whether they were applied.
 
         Args:
-            hours: hours between two sweeps.
+            hours: minimum number of hours between two sweeps.
         """
         with self.database.reading() as session:
             last = operator_settings.read_done(session, operator_settings.SWEPT)
@@ -318,7 +318,7 @@ class Arena:
         return True
 
     def decide(self, vote: str, standing: str, reason: str, by: str) -> None:
-        """Set a vote's standing to `excluded` or `counted` by a person's decision, which the rules do not overrule."""
+        """Set a vote's standing to `excluded` or `counted` as decided by a person; the rules do not overrule this."""
         now = self._clock()
         self.database.write(lambda s: vote_review.decide_by_hand(s, vote, standing, reason, by, now))
         self.publish_decisions([vote])

@@ -24,7 +24,7 @@ class IntegrityLimits:
     fastest_seconds: float = 2.0
     heard_share: float = 0.5
     side_votes: int = 20
-    """Minimum number of decided battles for examining a preference for one side."""
+    """Minimum number of decided battles needed to examine a preference for one side."""
     side_share: float = 0.85
     side_chance: float = 1e-5
     undecided_share: float = 0.95
@@ -40,11 +40,11 @@ class IntegrityLimits:
     """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """A voter's surplus for one system over the expectation from all votes, in standard deviations."""
+    """Threshold for a voter's surplus for one system over the expectation from all votes, in standard deviations."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Probability that chance alone produces this number of voters who each favour one system unusually often."""
+    """Threshold for the probability that chance alone produces so many voters who favour one system unusually often."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5

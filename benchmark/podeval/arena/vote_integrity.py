@@ -1,4 +1,4 @@
-"""Decide which votes count by a single set of rules, applied from top to bottom.
+"""Decide which votes count, using a single set of rules that are applied from top to bottom.
 
 Each rule reports a finding about a vote and assigns points; a vote with `IntegrityLimits.exclude_at` points or more
 does not count in the public rating. The vote is kept, with the reasons, and can be restored. No rule considers who won
@@ -133,7 +133,7 @@ def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who favour it implausibly often."""
+    """Find the votes on a system by voters who favour it implausibly often."""
     sides = _split_sides(votes)
     table = _measure_surplus(sides, limits.partisan_battles)
     table = table[table["z"] >= limits.partisan_z]
@@ -141,7 +141,7 @@ def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who favour it, if such voters are more numerous than chance explains."""
+    """Find the votes on a system by voters who favour it, if such voters are more numerous than chance explains."""
     from scipy.stats import norm, poisson
 
     sides = _split_sides(votes)
@@ -277,8 +277,8 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
 
 
 def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
-    """Describe the alarms that follow from the numbers of excluded votes and of votes that could count: of all votes,
-    and of the last day's.
+    """Describe the alarms that follow from the numbers of excluded votes and of votes that could count, for all votes
+    and for those of the last day.
     """
     return [
         f"{excluded} of {votes} ({100 * excluded / votes:.0f} %) of {name} are excluded, more than "

@@ -139,7 +139,7 @@ def name_of(record: Record) -> str:
 def read_vote_records(
     session: Session, ids: Iterable[str] | None = None, *, private: bool = False
 ) -> Iterator[VoteRecord]:
-    """Return votes in the order of recording: all, or those with the given ids; if `private`, with their comments."""
+    """Return votes in recorded order: all, or those with the given ids; if `private`, with their comments."""
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
         select(Vote, Battle, ArenaItem, a, b)
@@ -176,7 +176,7 @@ _OF_VOTE, _OF_BATTLE = (
 
 
 def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
-    """Return the decisions about votes by the rules and by people, oldest first."""
+    """Return the decisions that the rules and people made about votes, oldest first."""
     query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
     if ids is not None:
         query = query.where(Flag.id.in_(list(ids)))
@@ -262,7 +262,7 @@ def read_record(data: Any, where: str) -> Record:
 
 
 def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Convert a record of another battle log to a vote on whole recordings; return podeval's own records unchanged.
+    """Convert a record from another battle log to a vote on whole recordings; return podeval's own records unchanged.
 
     The vote's id is a hash of the record and its row, so a log is imported only once; the voter becomes a pseudonym.
 
@@ -309,11 +309,11 @@ _Table = tuple[dict[str, type], list[dict[str, Any]]]
 
 
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
-    """Write `votes`, `standings`, `erasures`, `ratings` and `answers` from one state of the database, each atomically;
-    return the number of rows in each.
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers` from a single snapshot of the database, each
+    atomically; return the number of rows in each.
 
     Each export is written from scratch, so it may contain the texts that voters and listeners wrote (`comments`): the
-    next export no longer contains an erased person. Without these texts, an export is as public as the log.
+    next export no longer contains an erased person's texts. Without these texts, an export is as public as the log.
     """
     with database.reading() as session:
         tables = {
@@ -337,7 +337,9 @@ def _tabulate(model: type[Record], records: Iterable[Record]) -> _Table:
 
 
 def _find_type(annotation: Any) -> type:
-    """Return the plain type of an annotation: for a literal, that of its values; for an optional, that without None."""
+    """Return the plain type of an annotation: for a literal, the type of its values; for an optional type, the type
+    without None.
+    """
     while parts := [part for part in get_args(annotation) if part is not type(None)]:
         annotation = parts[0]
     return annotation if isinstance(annotation, type) else type(annotation)

@@ -131,7 +131,7 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """The changes of one review: new standings, and signals (rule, points and sentence), by vote."""
+    """The changes planned in one review: new standings, and signals (rule, points and sentence), by vote."""
 
     votes: int
     standings: dict[str, str]
@@ -146,7 +146,7 @@ class ReviewPlan:
             yield ReviewPlan(self.votes, standings, {vote: self.signals[vote] for vote in part if vote in self.signals})
 
     def report(self, alarms: list[str]) -> VoteReview:
-        """Return the review of which this was the plan."""
+        """Return the review that results from this plan."""
         excluded, restored = (
             [vote for vote, new in self.standings.items() if new == standing] for standing in ("excluded", "counted")
         )
@@ -169,7 +169,7 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out part of a plan, except for votes on which a person or another review has decided since."""
+    """Carry out part of a plan, except for votes on which a person or another review has decided in the meantime."""
     ids = {*part.standings, *part.signals}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))
@@ -212,7 +212,7 @@ def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str
 
 
 def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
-    """Set the standing of a vote by a person's decision, which the rules do not overrule.
+    """Set the standing of a vote as decided by a person; the rules do not overrule this.
 
     Raises:
         BadInput: the vote does not exist, or no reason or name is given.

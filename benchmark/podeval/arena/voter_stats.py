@@ -1,4 +1,4 @@
-"""Statistics of one voter: the number of judgements, and how often other voters agreed."""
+"""Statistics on one voter: the number of judgements, and how often other voters agreed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -30,11 +30,11 @@ class PersonalRow:
 
 @dataclass(frozen=True)
 class Personal:
-    """The statistics of one voter.
+    """The statistics on one voter.
 
     `judged` excludes skipped battles. `compared` counts the battles in which the voter chose a side and most other
     voters prefer one of the two systems (same dimension, counted votes); `agreed` counts those in which the voter chose
-    that system. `low` and `high` are the bounds of Wilson's 95 % interval of the share of agreement, or None if there
+    that system. `low` and `high` are the bounds of Wilson's 95 % interval for the share of agreement, or None if there
     are no comparisons. `board` ranks the systems only by this voter's choices, best first; with fewer than `BOARD_FROM`
     judgements, it is empty.
     """

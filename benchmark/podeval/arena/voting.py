@@ -39,7 +39,7 @@ _HAIR = 1e-6
 """Rounding tolerance in the comparison of shares."""
 
 _BYTES_A_SECOND = 0.5
-"""Lowest ratio of the share of a file's bytes to that of its seconds; FLAC uses fewer bytes for quiet parts."""
+"""Lowest ratio of the share of a file's bytes to the share of its seconds; FLAC uses fewer bytes for quiet parts."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettin
     voices.
 
     Args:
-        session: session of the database.
+        session: a database session.
         vote: the recorded vote.
         battle: its battle.
         settings: settings of the arena.
@@ -251,7 +251,7 @@ def _refuse_unheard(
 def _refuse_unfetched(
     amounts: list[float], lengths: list[float], kept: tuple[float | None, float | None], unkept: tuple[float, float]
 ) -> None:
-    """Refuse a ballot that claims a longer part of a side than the site sent."""
+    """Refuse a ballot that reports more of a side as played than the site sent."""
     for side, seconds, length, share, more in zip("AB", amounts, lengths, kept, unkept, strict=True):
         heard = _compute_share(seconds, length) if seconds else 0.0
         if share is not None and share + more + _HAIR < _BYTES_A_SECOND * heard:

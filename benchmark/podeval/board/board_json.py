@@ -128,7 +128,7 @@ def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> Re
 
 
 def _join_columns(settled: ResolvedView, printed: ResolvedView | None) -> list[Column]:
-    """Join measured and printed columns; to the overview, papers add only dimensions that were not measured."""
+    """Join measured and printed columns; in the overview, papers add only dimensions that were not measured."""
     measured = settled.choices.columns
     ids = {column.id for column in measured}
     dimensions = {column.dimension for column in measured} if settled.view.dimension == OVERVIEW else ()

@@ -47,7 +47,7 @@ def build(runs: Path) -> None:
 
 
 def write_tables(runs: Path, into: Path) -> None:
-    """Write the tables of a folder of runs into the same or another folder; nothing else may write to it meanwhile."""
+    """Write the tables of a folder of runs into a folder (the same or another) to which nothing else is writing."""
     runs_read = list(read_runs(runs))
     shipped = list(load_all(locate_hub_source("submissions")).values())
     judged = [row for log in read_judged_logs(runs) for row in _rating_rows(log, runs_read)]

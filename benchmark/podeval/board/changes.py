@@ -1,4 +1,4 @@
-"""List the changes of a board with their times, derived from runs and submissions and never entered by hand.
+"""List the changes to a board with their times, derived from runs and submissions and never entered by hand.
 
 There are three kinds of change: a result is new or replaces an earlier one of the same system; a submission is
 withdrawn; or a newer version of a metric supersedes the protocols of an older version, which can still be selected.
@@ -30,7 +30,7 @@ class Change:
     """One change.
 
     Attributes:
-        at: ISO 8601, UTC.
+        at: the time in UTC, in ISO 8601 format.
         kind: `new` or `again` for the first or a later result of a system; `withdrawn` if a submission left the board;
             `protocol` if a metric's version was superseded.
         about: title of the system, or name of the metric.
@@ -69,7 +69,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         plan = run.plan
         measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
-    # Results of the same moment have a fixed order that does not depend on the order of the set.
+    # Results with the same time are put in a fixed order that does not depend on the order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
         yield Change(

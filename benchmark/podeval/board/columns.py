@@ -1,7 +1,7 @@
-"""The columns of a board and their cells; a column never mixes numbers of two protocols.
+"""The columns of a board and their cells; a column never mixes numbers from two protocols.
 
 A column is one key of one metric under one protocol. Its name and direction come from the metric's declaration. A key
-without a declaration (a figure from a paper, a metric of a later version) still gets a column: for a spread over
+without a declaration (a figure from a paper, a metric from a later version) still gets a column: for a spread over
 groups, lower is better; everything else is shown without a direction. If a metric has numbers under several protocols,
 one protocol is chosen (`protocol_offers`).
 
@@ -70,13 +70,13 @@ class Column:
         return self.header_in("en")
 
     def title_in(self, language: str) -> str:
-        """Return the name in a language of the site."""
+        """Return the name in one of the site's languages."""
         if self.metric == reliability.NAME and (figure := reliability.declare(self.key, language)):
             return figure.title
         return translate(self.title, language)
 
     def header_in(self, language: str) -> str:
-        """Return the name and direction in a language of the site, with the unit if there is one."""
+        """Return the name and direction in one of the site's languages, with the unit if there is one."""
         title = self.title_in(language)
         # Do not repeat a unit that is part of the title.
         in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
@@ -226,7 +226,7 @@ def format_value(value: float | None, low: float | None, high: float | None, pla
 
 
 def format_standing(row: Row) -> str:
-    """Return the standing of a number: its rank, `incomplete`, or an empty text (for a paper's row or a control)."""
+    """Return the standing of a number: its rank, `incomplete`, or an empty string (for a paper's row or a control)."""
     if row["rankable"]:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:

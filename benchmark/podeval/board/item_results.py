@@ -241,7 +241,7 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
 def list_scores(
     results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
 ) -> list[ShownValue]:
-    """Return every value of an item in a language of the site, in metric order; `words` has the texts of reasons."""
+    """Return an item's values in one of the site's languages, in metric order; `words` has the texts for reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]
@@ -266,7 +266,7 @@ def list_scores(
 
 
 def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
-    """Return transcribed words, each with the metric that transcribed them."""
+    """Return the transcripts, each preceded by the metric that produced it."""
     return [
         (name, str(result.notes[HEARD]))
         for name, result in results.items()
@@ -275,7 +275,7 @@ def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
 
 
 def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
-    """Return the faults of an item in chronological order; None if no metric detects faults."""
+    """Return the defects of an item in chronological order; None if no metric detects defects."""
     listened = [result for result in results.values() if isinstance(result, Score) and DEFECTS in result.notes]
     try:
         return collect_defects(listened) if listened else None

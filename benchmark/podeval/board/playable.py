@@ -71,7 +71,7 @@ class Recordings:
 
     Args:
         runs: the folder of runs.
-        playback: makes and caches the copies.
+        playback: the object that makes and caches the copies.
     """
 
     def __init__(self, runs: Path, playback: Playback) -> None:

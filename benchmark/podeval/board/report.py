@@ -36,7 +36,7 @@ class Chapter(SystemFigures):
         scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
         drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
         items: every item, by category and title.
-        readings: what was measured of each item, by metric and id of the item.
+        readings: the readings for each item, by metric and item id.
         missing: the unscored items by metric, reason and cause, most items first.
         latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
         contents: the content of every protocol, by metric.
@@ -57,7 +57,7 @@ class Chapter(SystemFigures):
 
     @property
     def others(self) -> str:
-        """What the others are: `median` of several, `other` for a single system, empty if there are none."""
+        """The basis of comparison: `median` for several systems, `other` for a single one, empty if there are none."""
         most = max((len(figure.others) for figure in self.figures), default=0)
         return "" if not most else "other" if most == 1 else "median"
 
@@ -177,9 +177,9 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
 def report_runs(
     folders: Sequence[Path], profile: str | None = None, wishes: tuple[str, ...] = ()
 ) -> list[SystemReport]:
-    """Return a report on each system of some runs, compared with other runs, with a chapter for each run and profile.
+    """Return a report on each system in some runs, compared with other runs, with a chapter for each run and profile.
 
-    The folders of runs are `<runs>/<benchmark>/<split>/<system>`; with a `profile`, there is no other.
+    The folders of runs are `<runs>/<benchmark>/<split>/<system>`; if a `profile` is given, it is the only one.
 
     Raises:
         BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.

@@ -118,7 +118,7 @@ class SystemFigures:
         reference: id of the recordings of people for the comparison; "" if there are none.
         protocols: protocol id by metric.
         figures: figures over all items (or the requested slice), in board order.
-        slices: the headline figures of every slice, by the name of the slice on the board; "" for all items.
+        slices: the headline figures for every slice, by the name of the slice on the board; "" for all items.
     """
 
     reference: str
@@ -144,8 +144,8 @@ def build_figures(
 ) -> SystemFigures:
     """Compute a system's figures at `benchmark/split/profile`, compared with the others' median and with people.
 
-    With the board's name for a slice of the items, they are figures over that slice. If a metric has several protocols,
-    the one in `wishes` is used, each as a protocol id or the name of a preset.
+    If the board's name for a slice of the items is given, the figures cover that slice. If a metric has several
+    protocols, the one in `wishes` is used; each wish is a protocol id or the name of a preset.
     """
     here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]

@@ -73,7 +73,7 @@ class PrintedColumn(FactSheet):
         return " · ".join(part for part in (self.group, self.printed) if part) + ARROWS[self.better]
 
     def title_of_ours(self, language: str) -> str:
-        """Return the name of our metric for the same quantity in a language of the site; empty if there is none."""
+        """Return the name of our metric for the quantity in one of the site's languages; empty if there is none."""
         if self.key:
             return get_column(self.module, self.key, "").title_in(language)
         return catalogue.get(self.module).title if self.module else ""

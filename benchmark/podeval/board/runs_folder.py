@@ -78,7 +78,7 @@ BOARD_VALUES, SHEETS, RECENT, CORRECTED = 400, 24, 24, 4
 
 
 def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
-    """Return a board's table, possibly of an earlier version, with all columns of `BoardRow`; texts are categories."""
+    """Return a board's table, possibly an earlier version's, with all columns of `BoardRow` and text as categories."""
     columns = {name: board.get(name, "") for name in TEXTS}
     texts = {name: pd.Series(column, board.index).astype("category") for name, column in columns.items()}
     numbers = {name: board[name].astype("float64") if name in board else np.nan for name in NUMBERS}
@@ -204,7 +204,7 @@ class ProfileBoard:
         return self._kept.get(("columns", *protocols.items()), make)
 
     def sheet(self, protocols: Mapping[str, str], slice_: str) -> Sheet:
-        """Return the numbers of one slice under these protocols."""
+        """Return the numbers for one slice under these protocols."""
 
         def make() -> Sheet:
             numbers = self._under(protocols)
@@ -253,7 +253,7 @@ class Index:
 
     @cached_property
     def boards(self) -> tuple[str, ...]:
-        """The names `benchmark/split` of all splits; figures of a whole benchmark are on the boards of its splits."""
+        """The names `benchmark/split` of all splits; figures for a whole benchmark are on the boards of its splits."""
         with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
         return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
 
@@ -287,7 +287,7 @@ class Index:
         return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
     def is_whole(self, board: str, profile: str) -> bool:
-        """Return whether a board's numbers under a profile are for the whole benchmark instead of a split."""
+        """Return whether a board's numbers under a profile are for the whole benchmark rather than a split."""
         return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
 
     def board(self, name: str, profile: str) -> ProfileBoard:
@@ -312,7 +312,7 @@ def choose_names(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _names(board: str) -> tuple[str, ...]:
-    """Return a board's name, and the name for figures of its whole benchmark."""
+    """Return a board's name, and the name used for figures on its whole benchmark."""
     whole = f"{board.partition('/')[0]}/"
     return (board,) if board == whole else (board, whole)
 

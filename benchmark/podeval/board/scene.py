@@ -97,7 +97,7 @@ class Scene:
         return f"{name.removesuffix(KIND_MARKS[kind])} ({kinds[kind]})" if kind else name
 
     def say_standing(self, of: Cell) -> str:
-        """Return the text of a cell's standing in the reader's language."""
+        """Return the text for a cell's standing in the reader's language."""
         return str(self.words.get("standings", {}).get(of.standing, of.standing))
 
     def pinned(self, key: Key) -> bool:

@@ -321,7 +321,7 @@ def correct_together(
         together: protocol, slice and key of each of these columns.
 
     Returns:
-        The numbers, in which ratings by battles have no rank; None if the folder lacks some of the ranked runs.
+        The numbers, in which ratings from battles have no rank; None if the folder lacks some of the ranked runs.
     """
     try:
         standings = find_standings(list(read_runs(runs, board, profile)), together)

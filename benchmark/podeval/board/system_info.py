@@ -93,7 +93,7 @@ def read_links(systems: pd.DataFrame) -> dict[str, str]:
 
 
 def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return the values of every fact with their numbers of systems; buckets are in order, with `not_stated` last."""
+    """Return each fact's values with their numbers of systems; buckets are in order, with `not_stated` last."""
     nothing = Facts()
     declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
 

@@ -50,7 +50,7 @@ class BoardView:
         provenance: provenance of the rows; empty for all.
         controls: whether control systems are shown.
         openness: openness of the systems' weights: `open`, `closed`, `not_stated`; empty for all.
-        size: bucket of the systems' parameters; empty for all.
+        size: bucket for the systems' number of parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
         spoken: the way in which outputs were generated, according to their protocols: `whole`, `turns`, `chunks`; empty
@@ -163,7 +163,7 @@ class ResolvedView:
 
 
 def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
-    """Return the view that is closest to a wish and that the results allow.
+    """Return the view that the results allow and that is closest to a wish.
 
     Args:
         wish: choices, some of which may be missing or unknown.
@@ -305,7 +305,7 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
 
 
 def _pick(wish: str, choices: Sequence[str]) -> str:
-    """Return the wish if it is available, otherwise the first choice, or an empty text if there are no choices."""
+    """Return the wish if it is available, otherwise the first choice, or an empty string if there are no choices."""
     return wish if wish in choices else next(iter(choices), "")
 
 

@@ -1,4 +1,4 @@
-"""The board's names in one language, and the help texts of column headers."""
+"""The board's names in one language, and the help texts for column headers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def explain_column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def explain(of: Column, language: str = "en") -> dict[str, str]:
-    """Return the facts about a column in a language of the site; missing texts are empty.
+    """Return the facts about a column in one of the site's languages; missing texts are empty.
 
     The keys are `metric` (with a card), `about` (the value), `of_metric` (the purpose of the metric), `range`, `ideal`
     (the ideal range, if there is one), `people` and `systems` (the values that they reach), `source` (the origin of

@@ -45,13 +45,13 @@ Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
 Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length=20_000)]
 
 PAIRED = ("preference", "text_preference", "abx")
-"""Kinds whose pages compare two systems and do not rate them separately."""
+"""Kinds whose pages compare two systems instead of rating them separately."""
 
 SPREAD = ("mos", "rubric", "preference", "text_preference")
 """Kinds in which a listener rates one recording or pair per item, unless the design says `each: all`."""
 
 MINUTES = 30.0
-"""Default limit of a test's length in minutes; PodEval's listeners needed no more."""
+"""Default limit on a test's length in minutes; PodEval's listeners needed no more."""
 
 _PAGE_SECONDS = 5.0
 _MARK_SECONDS = 4.0

@@ -161,7 +161,7 @@ def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Quest
 class PageAnswer:
     """One validated answer: a number on a scale, or words; `stimulus` is the system's name (for a pair, the first one).
 
-    The answer to an ABX page is 1 (correct) or 0 (wrong), and its stimulus is the system that X is; the words name the
+    The answer to an ABX page is 1 (correct) or 0 (wrong), and its stimulus is the system behind X; the words name the
     two sides, `A | B`.
     """
 
@@ -226,7 +226,7 @@ def clean_words(text: Any) -> str:
     """Normalise a listener's text for storage: single spaces, no control characters, at most 2,000 characters.
 
     Raises:
-        BadInput: the value is not a text.
+        BadInput: the value is not a string.
     """
     if not isinstance(text, str):
         raise BadInput(write_sentence("reason-form", kind=type(text).__name__))
@@ -256,7 +256,7 @@ def _read_questionnaire(
         reply = answer.get(question.name)
         if reply is None:
             continue
-        # Read a bare text as the reason, and a bare value as the mark.
+        # Read a bare string as the reason, and a bare value as the mark.
         if not isinstance(reply, Mapping):
             reply = {"reason": reply} if isinstance(reply, str) else {"mark": reply}
         if question.optional:

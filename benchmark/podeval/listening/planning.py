@@ -76,7 +76,7 @@ class StoppingVerdict:
 
 
 def compute_listener_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
-    """Return each listener's mean mark for one system minus that for another, in the listeners' order.
+    """Return each listener's mean mark for one system minus the mean mark for another, in the listeners' order.
 
     Args:
         marks: marks of the listeners who finished, in the order of their places.

@@ -192,7 +192,7 @@ def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
 
 
 SAME = ("X is A", "X is B")
-"""Possible answers to an ABX page."""
+"""Possible answers on an ABX page."""
 
 PREFERENCE = ("A is much better", "A is better", "No difference", "B is better", "B is much better")
 """Marks from -2 to 2; positive if B is better, as in B minus A."""

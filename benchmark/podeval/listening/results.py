@@ -34,7 +34,7 @@ from podeval.store.database import Database
 from podeval.texts import write_sentence
 
 _FARTHEST = 12.0
-"""Above this d', the share of correct answers is practically 1."""
+"""The d' above which the share of correct answers is practically 1."""
 
 _BOUNDS: dict[str, tuple[float, float]] = {
     "mushra": (0, 100),
@@ -82,8 +82,8 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
 
     The interval is Wilson's with the effective number of trials, because the trials of one listener depend on each
     other; with a single listener it is the exact interval (Clopper and Pearson). The p-value is that of the exact
-    binomial test. The test does not have to account for listeners: because X is drawn at random, anyone who hears no
-    difference is correct with probability one half in each trial, regardless of their habits.
+    binomial test. The test does not have to distinguish between listeners: because X is drawn at random, anyone who
+    hears no difference is correct with probability one half in each trial, regardless of their habits.
 
     Raises:
         BadInput: there are no trials.

@@ -1,4 +1,4 @@
-"""The data of a listening test: the marks and answers of finished, counted sessions, and the progress of the test."""
+"""The data from a listening test: the marks and answers of finished, counted sessions, and the progress of the test."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Came:
-    """One listener of a test as the operator sees them; `code` is the completion code that was shown to the listener.
+    """One listener in a test, as seen by the operator; `code` is the completion code that was shown to the listener.
 
     `headphones` is the number of correct answers to the headphone check, or None if the check was not answered.
     """
@@ -178,7 +178,7 @@ def read_session_marks(database: Database, test: str) -> list[Mark]:
 def read_session_answers(
     database: Database, test: str
 ) -> tuple[list[QuestionnaireAnswer], dict[tuple[str, str], ClipFacts]]:
-    """Return the answers of the finished, counted sessions of a questionnaire, and the facts of its clips.
+    """Return the answers of the finished, counted sessions of a questionnaire, and the facts about its clips.
 
     Raises:
         BadInput: the test does not exist or is not a questionnaire.
@@ -231,7 +231,7 @@ def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]
 
 
 def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]]:
-    """Return the failed attention checks as pairs of the listener and the failure.
+    """Return the failed attention checks as pairs of listener and failure.
 
     Raises:
         BadInput: the test does not exist.

@@ -31,7 +31,7 @@ class StimulusAudio:
 
     Args:
         listening: the service that manages the sessions.
-        playback: makes and caches the copies.
+        playback: the object that makes and caches the copies.
         folder: base folder for relative paths in the design.
     """
 
@@ -56,7 +56,7 @@ class StimulusAudio:
         return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the file's peaks, from 0 to 1; empty if they would reveal the answer. Raises the errors of `file`."""
+        """Return the file's peaks, 0 to 1; empty if they would reveal the answer. Raises the same errors as `file`."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []

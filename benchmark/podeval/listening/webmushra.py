@@ -48,7 +48,7 @@ _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
 _IN_WORDS = ("text", "long_text", "option")
 _BY_LABELS = ("rate2", "likert", "likert2", "rate", "select")
 _TEN = 11
-"""Stars of PodEval's scale from 0 to 10."""
+"""Number of stars on PodEval's scale from 0 to 10."""
 _WHY = re.compile(r"why\b|please explain|warum\b|为什么", re.IGNORECASE)
 _MASK = "\ue000"
 

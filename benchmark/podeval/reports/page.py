@@ -25,7 +25,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")
 """Languages of reports; the first is the language of the engine."""
 MISSING = "–"
-"""The cell of a missing value."""
+"""The cell for a missing value."""
 _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
@@ -35,8 +35,8 @@ _WHOLE = re.compile(
     r"(?s)<(script|style|title|option|textarea|svg|code|pre)\b.*?</\1>"
     r"|#\d+–\d+(?=[^<>{}]*<)|(?<=[\s\[(>])-(?=\d[^<>{}]*<)"
 )
-"""Matches an element that is left unchanged or, in text between tags, a rank range or a hyphen that stands
-for a minus."""
+"""Pattern for an element that is left unchanged or, in text between tags, a rank range or a hyphen that stands for a
+minus."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Table:
 def tabulate(
     label: str, texts: Mapping[str, Any], columns: str, rows: Iterable[Any], css: str = "", summary: str = ""
 ) -> Table:
-    """Build a table from the names of its columns, separated by spaces, and from its rows, each made or as its cells.
+    """Build a table from its columns' names, separated by spaces, and from its rows, each given as a row or as cells.
 
-    The texts of the headers have these names; `#` before a name declares a column of numbers.
+    The headers' texts are looked up under these names; `#` before a name declares a column of numbers.
     """
     names = columns.split()
     heads = [TableCell(str(texts[name.strip("#")]), css="number" if "#" in name else "") for name in names]

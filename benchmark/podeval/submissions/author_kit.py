@@ -32,7 +32,7 @@ from podeval.texts import write_sentence
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
 )
-"""Pattern of the address of a model's page on the Hub, or of a page below it."""
+"""Pattern for the address of a model's page on the Hub, or of a page below it."""
 
 _DESCRIPTION = 600
 """Number of characters of the card that serve as the description if the submitter writes none."""

@@ -54,7 +54,7 @@ def list_entries(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def list_runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ...]:
-    """List the runs of tracks, each given as a benchmark and one of its tracks; unknown tracks have no runs."""
+    """List the runs on tracks, each given as a benchmark and one of its tracks; unknown tracks have no runs."""
     runs = []
     for name, track in tracks:
         splits = benchmarks.get(name).splits if name in benchmarks.list_benchmarks() else ()

@@ -41,7 +41,7 @@ LOG = "generated.jsonl"
 _LOG_MOST = 64 * 2**20
 _LINE_MOST = 2**20
 _AT_ONCE = 4 * 2**20
-"""Bytes of the log that are parsed at a time; parsed JSON can take thirty times as many bytes in memory."""
+"""Number of bytes of the log that are parsed at a time; parsed JSON can take thirty times as many bytes in memory."""
 _LINES_MOST = 2_000
 _DETAILS_MOST = 16_384
 _KILLED = (-9, 128 + 9)
@@ -50,7 +50,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,250}")
 
 @dataclass(frozen=True)
 class Intake:
-    """The intake of the outputs of one run.
+    """The intake for the outputs of one run.
 
     Attributes:
         folder: folder of the run.
@@ -176,7 +176,7 @@ class Intake:
         box = sandbox.SandboxSpec(command, clean, sources, limits, sandbox.ONE_THREAD, trusted=self.trusted, own=True)
         with open_box(box) as running:
             ended = running.wait()
-        # Accept only plausible values from its report.
+        # Accept only plausible values from the report.
         reports = {}
         for line in _read_file(clean / REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
@@ -249,8 +249,8 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
 
 
 def measure_disk_use(folder: Path) -> int:
-    """Return the total bytes of the files below a folder, without links; if there are very many files, only the first
-    ones are counted.
+    """Return the total size in bytes of the files below a folder, excluding links; if there are very many files, only
+    the first ones are counted.
     """
     size = 0
     for root, _, names in itertools.islice(os.walk(folder), 10_000):
@@ -353,7 +353,7 @@ def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenT
 
 
 def keep_proportionate_details(line: Generated) -> dict[str, Any]:
-    """Return the details of provenance, unless they are too large."""
+    """Return the provenance details, unless they are too large."""
     details = line.details | ({"hardware": line.hardware} if line.hardware else {})
     try:
         text = json.dumps(details, allow_nan=False)

@@ -61,7 +61,7 @@ class Gate:
     Attributes:
         limits: the limits of this board.
         api: the Hub's client; by default one with the token of the logged-in user.
-        local: whether outputs may come from folders of this machine.
+        local: whether outputs may come from folders on this machine.
         data: folder of built datasets.
         uploads: folder of uploads; outputs may always come from it.
         trial: runs whose outputs are checked in place of the document's entries.
@@ -75,7 +75,7 @@ class Gate:
     trial: tuple[RunEntry, ...] = ()
 
     def check(self, document: Submission, document_folder: Path | None = None) -> PinnedSource:
-        """Check a submission by every rule.
+        """Check a submission against every rule.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all broken rules.
@@ -138,7 +138,7 @@ class Gate:
     def _check_base(
         self, repo: hub.RepoFacts, stated_base: PinnedRepo | None, refusals: list[Refusal]
     ) -> tuple[PinnedRepo | None, hub.RepoFacts | None]:
-        """Check the base model of an adapter by the same rules; the repo and the document must name the same base."""
+        """Check an adapter's base model against the same rules; the repo and the document must name the same base."""
         config = repo.configs.get("adapter_config.json")
         stated = config.get("base_model_name_or_path") if isinstance(config, dict) else None
         if not isinstance(stated, str) or not re.fullmatch(r"[\w.-]+/[\w.-]+", stated, re.ASCII):
@@ -294,7 +294,7 @@ def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
 
 
 def list_placeholders(document: Submission) -> Iterator[Refusal]:
-    """Check that the placeholders of the template, or of a run's draft, are filled in."""
+    """Check that the placeholders in the template, or in a draft made from a run, are filled in."""
     source = document.source
     fields = {
         "system.description": document.system.description.strip().endswith(_UNWRITTEN),
@@ -332,8 +332,8 @@ def check_task(document: Submission) -> Iterator[Refusal]:
 
 
 def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterator[Refusal]:
-    """Check that the document states whose voices are cloned, with their permission; this is required if a repo has
-    voices.
+    """Check that the document states whose voices are cloned and that they have given permission; this is required if a
+    repo has voices.
     """
     consent = source.consent
     if consent is None:
@@ -349,7 +349,7 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model of a document can be run here, using only the repo's small files and without running any
+    """Judge whether the model in a document can be run here, using only the repo's small files and without running any
     code.
 
     Returns:

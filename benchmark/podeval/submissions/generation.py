@@ -77,7 +77,7 @@ class GenerationSettings:
 def write_task(
     entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
 ) -> Path:
-    """Write a model's tasks to a folder: the items, the voices and the job, with its other fields in `job`; return the
+    """Write a model's tasks to a folder: the items, the voices and the job, whose other fields are in `job`; return the
     job file.
 
     The model sees the folder under the path `seen_at`.
@@ -106,7 +106,7 @@ class Runner(Protocol):
 
         Raises:
             Unusable: the model cannot be run.
-            OursFailed: an item could not be generated through our fault.
+            OursFailed: an item could not be generated because of a fault on our side.
             MachineFault: this machine cannot run any model.
         """
 
@@ -116,7 +116,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
     Raises:
         Unusable: the model cannot be run.
-        OursFailed: an item could not be generated through our fault.
+        OursFailed: an item could not be generated because of a fault on our side.
         MachineFault: this machine cannot run any model.
     """
     yield from (item for item in items if intake.folder.output(item.id) is not None)
@@ -154,7 +154,7 @@ class SandboxRunner:
         task: task of the adapter.
         making: settings for running models here.
         check: function that is called often, and raises an error when the work must end.
-        seed: seed of the generation.
+        seed: seed for generation.
     """
 
     entry: RunEntry

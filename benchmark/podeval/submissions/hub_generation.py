@@ -47,7 +47,7 @@ class FetchedResults:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Reasons why items could not be generated through our fault."""
+        """Reasons why items could not be generated, where the fault is ours."""
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
@@ -148,7 +148,7 @@ class OnTheHub:
         jobs: settings of jobs: namespace, machine, duration.
         ledger: ledger of all jobs, with the budget.
         pause: seconds between two checks of a job.
-        log: function that receives the events of jobs.
+        log: function that receives events about jobs.
 
     Raises:
         BadInput: there is no budget.

@@ -1,8 +1,8 @@
 """Records on the Hub: a public record from which a new server can start, and results proposed to models' own repos.
 
-`requests/<id>/<step>-<state>.json` contains a change of state with the submission at that time; results contain a run's
-folder without its audio. Both are append-only (`hub.commits`), except that the results of taken-down submissions are
-deleted, including from the repo's history.
+`requests/<id>/<step>-<state>.json` contains a state change, with the submission as it was at that time; results contain
+a run's folder without its audio. Both are append-only (`hub.commits`), except that the results of taken-down
+submissions are deleted, including from the repo's history.
 
 If the submitter requested it, results are proposed to the model's repo in pull requests, one for each form. A proposal
 is stored with the publication and opened afterwards; if a worker is killed in between, or the Hub is down, it waits for
@@ -51,14 +51,14 @@ _APART = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class HubRecord:
-    """The Hub's copy of a queue and a board: `requests` contains changes of state, `results` finished runs."""
+    """The Hub's copy of a queue and a board: `requests` contains state changes; `results` contains finished runs."""
 
     queue: Queue
     requests: AppendOnly
     results: AppendOnly
 
     def push(self) -> int:
-        """Send every change of state that is not on the Hub; return how many were sent.
+        """Send every state change that is not on the Hub; return how many were sent.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends the rest.
@@ -95,7 +95,7 @@ class HubRecord:
         return sent
 
     def push_all(self, board: Path) -> tuple[int, int]:
-        """Send the board's changes of state and runs; return how many changes and how many runs were sent."""
+        """Send the board's state changes and runs; return how many changes and how many runs were sent."""
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
@@ -166,7 +166,7 @@ def _path(step: SubmissionHistory) -> str:
 
 
 def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
-    """Return a change of state as JSON; the same change always gives the same JSON."""
+    """Return a state change as JSON; the same change always gives the same JSON."""
     change = {name: _to_text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
     kept = {name: _to_text(getattr(row, name)) for name in _ALWAYS}
     kept["pinned"] = row.pinned if step.before not in ("", "received") else {}
@@ -234,7 +234,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
 
 
 def list_forms(document: Submission) -> tuple[str, ...]:
-    """List the forms in which a submitter requested proposals of results."""
+    """List the forms in which a submitter asked for results to be proposed."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 

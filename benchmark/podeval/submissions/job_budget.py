@@ -91,7 +91,7 @@ class Ledger:
         return self.database.write(take)
 
     def keep_job(self, row: HubJob, job: str) -> None:
-        """Store the job of a round."""
+        """Store the job that was started for a round."""
         self._change(row, job=job, stage="RUNNING")
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
@@ -130,7 +130,7 @@ class Ledger:
             self._change(row, stage=EMPTIED, message="")
 
     def committed(self) -> float:
-        """Return the amount in US dollars that is spent or reserved for running jobs."""
+        """Return the amount in US dollars that has been spent or is reserved for running jobs."""
         return self.database.read(_committed)
 
     def _change(self, row: HubJob, **values: Any) -> None:

@@ -1,8 +1,8 @@
 """An operator's decisions about submissions: requeue, cancel, withdraw, take down.
 
-Each decision has a reason and a name, and is recorded in the trail, in the transaction that carries it out; the board
-changes at once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded runs,
-in the arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every
+Each decision has a reason and an author, and is recorded in the trail, in the transaction that carries it out; the
+board changes at once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded
+runs, in the arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every
 worker, and where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next
 push (`hub_record`); in a backup when it is restored, according to the decisions in the replaced database and in the
 file next to the backup. Figures, history and votes stay, as does the decision with its reason. The content is
@@ -238,7 +238,7 @@ def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], back
     Args:
         copy: the restored database.
         runs: the unpacked runs.
-        replaced: decisions of the replaced database.
+        replaced: decisions from the replaced database.
         backup: the backup; later decisions are read from the file next to it.
 
     Returns:

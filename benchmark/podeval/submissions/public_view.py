@@ -1,6 +1,6 @@
 """The public facts about a submission, and the log in which a worker writes a line for each item and each run.
 
-Neither shows secrets, people's addresses, or folders and names of the board's machines.
+Neither shows secrets, people's addresses, or the folders and names of the board's machines.
 """
 
 import re
@@ -215,9 +215,9 @@ SILENT_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class QueueHealth:
-    """The state of a queue at one moment.
+    """The state of a queue at one point in time.
 
-    `waiting`: submissions that could be claimed. `waited`: seconds of the longest wait. `busy`: workers that hold a
+    `waiting`: submissions that could be claimed. `waited`: the longest wait in seconds. `busy`: workers that hold a
     claim. `alive_at`: the last sign of life of a worker.
     """
 

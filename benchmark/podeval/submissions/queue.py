@@ -1,7 +1,7 @@
-"""The queue. The submissions table is the only source of truth; a change of state and its history are one transaction.
+"""The queue. The submissions table is the only source of truth; one transaction changes a state and its history.
 
 A change names the previous state and the attempt, so only one of two workers can make it. A claim is a lease that its
-worker renews and that is taken back when it expires. The code is the same for SQLite and PostgreSQL.
+worker renews and that is revoked when it expires. The code is the same for SQLite and PostgreSQL.
 """
 
 import secrets
@@ -80,17 +80,17 @@ class Queue:
         return self.database.list_rows(query)
 
     def history(self, id: str) -> list[SubmissionHistory]:
-        """List every change of a submission's state, in order."""
+        """List every state change of a submission, in order."""
         self.get(id)
         query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
         return self.database.list_rows(query)
 
     def leases(self) -> list[Lease]:
-        """List the leases, with each worker and its submission."""
+        """List the leases, each with its worker and submission."""
         return self.database.list_rows(select(Lease).order_by(Lease.taken_at))
 
     def standings(self) -> dict[str, QueuePosition]:
-        """List the position and estimate of every queued submission, in order."""
+        """List the position and the estimated time to completion of every queued submission, in order."""
         return self.database.read(list_positions)
 
     def end(self) -> QueuePosition:
@@ -176,7 +176,7 @@ class Queue:
         """Change the state of a submission that no worker holds; `also` runs in the same transaction.
 
         Raises:
-            BadInput: the submission is in another state by now, or this change of state is not allowed.
+            BadInput: the submission is no longer in the expected state, or this state change is not allowed.
         """
 
         def change(session: Session) -> SubmissionRow:
@@ -186,7 +186,7 @@ class Queue:
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """Claim the next submission exclusively for this worker, or return None; those in `without` are left to others.
+        """Claim the next submission exclusively for this worker, or return None; leave those in `without` to others.
 
         Expired claims are revoked first.
         """

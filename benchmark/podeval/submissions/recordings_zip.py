@@ -52,7 +52,7 @@ class UnpackedZip:
     """The content of an archive.
 
     Attributes:
-        recordings: seconds of each recording, by its path.
+        recordings: length of each recording in seconds, by its path.
         unreadable: reason why a recording cannot be used, by its path.
         ignored: some of the other files, which were not unpacked.
     """
@@ -92,7 +92,7 @@ def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLim
 def _choose_recordings(
     entries: Sequence[zipfile.ZipInfo], limits: ZipLimits
 ) -> tuple[list[zipfile.ZipInfo], list[str]]:
-    """Choose the recordings among the files, and also return the names of some of the other files.
+    """Choose the recordings from among the files, and also return the names of some of the other files.
 
     Raises:
         BadInput: there are too many files, they are too large, or a name leads out of the folder.

@@ -106,7 +106,7 @@ class OursFailed(PodevalError):
 
 @dataclass(frozen=True)
 class GateLimits:
-    """The limits of this board on running models and storing files.
+    """This board's limits on running models and storing files.
 
     Attributes:
         weight_bytes: total size of the weights of a model and its base.

@@ -61,7 +61,7 @@ CHANNEL = "podeval"
 TASK = "podeval.look"
 
 LOOK_SECONDS = 1.0
-"""Seconds between two checks of a worker for announcements."""
+"""Seconds between a worker's checks for announcements."""
 
 
 class Dispatch:

@@ -265,7 +265,7 @@ def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) ->
 
 
 def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> None:
-    """Retire the outputs below these folders of runs whose files are missing or changed; their votes stay.
+    """Retire the outputs in these folders of runs if their files are missing or have changed; their votes stay.
 
     The arena can no longer play them: the recording that listeners heard is gone, or was replaced.
     """

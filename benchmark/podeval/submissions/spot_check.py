@@ -3,9 +3,9 @@
 Items drawn at random are generated in the sandbox with several seeds, and both sets of outputs are measured in the same
 way. If the supplied outputs are another draw from the same model, their figures differ from the generated ones only as
 much as those differ from each other: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)),
-where d is an item's supplied figure minus the mean of its generated ones, and s the standard deviation between seeds,
-pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below
-`store.spot_checks.LEVEL`, the outputs are considered different.
+where d is an item's supplied figure minus the mean of its generated ones, and s is the standard deviation between
+seeds, pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979);
+below `store.spot_checks.LEVEL`, the outputs are considered different.
 """
 
 import math

@@ -53,7 +53,7 @@ KEPT = timedelta(days=7)
 """Time for which the files of a submission are kept for a retry or another spot check."""
 
 _LATEST = 20
-"""Number of the latest published submissions that are used to estimate waiting times."""
+"""Number of the most recently published submissions that are used to estimate waiting times."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def change_state(
     With `attempt_held`, the submission must be at that attempt.
 
     Raises:
-        BadInput: the submission is in another state or at another attempt by now, or this change of state is not
-            allowed.
+        BadInput: the submission is no longer in the expected state or at the expected attempt, or this state change is
+            not allowed.
     """
     if after not in NEXT[before]:
         raise BadInput(write_sentence("no-such-change", before=before, after=after))
@@ -115,7 +115,7 @@ def get_row(session: Session, id: str) -> SubmissionRow:
 def note_step(
     session: Session, id: str, before: str, after: str, attempt: int, by: str, reason: str, now: datetime
 ) -> None:
-    """Write a change of state to the history of a submission."""
+    """Record a state change in the history of a submission."""
     count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
     step = (session.scalar(count) or 0) + 1
     change = {"before": before, "after": after, "attempt": attempt, "made_by": by, "reason": reason, "at": now}
@@ -157,7 +157,7 @@ def order_submissions(session: Session, rows: Iterable[SubmissionRow]) -> list[S
 
 
 def list_positions(session: Session) -> dict[str, QueuePosition]:
-    """List the position and estimate of every queued submission, in order."""
+    """List the position and the estimated time to completion of every queued submission, in order."""
     order = order_submissions(session, session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued")))
     durations, workers = _measure_pace(session)
     return {

@@ -34,7 +34,7 @@ from podeval.texts import write_sentence
 
 
 class Heartbeat:
-    """Tracks the progress of a claim's work and whether the claim is still valid; listens to the progress of runs.
+    """Tracks the progress of work on a claim and whether the claim is still valid; listens to the progress of runs.
 
     Args:
         claim: the claim.
@@ -58,7 +58,7 @@ class Heartbeat:
         """Stop the work if the claim is no longer valid.
 
         Raises:
-            LeaseLost: the claim is invalid or may be.
+            LeaseLost: the claim is, or may be, invalid.
         """
         if self.lost is not None:
             raise self.lost
@@ -97,7 +97,7 @@ def keep_alive(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
 
 @dataclass
 class Workplace:
-    """The machine of a worker: its queue and folders, and its settings for making and measuring runs.
+    """A worker's machine: its queue and folders, and its settings for making and measuring runs.
 
     Attributes:
         queue: the queue.
@@ -108,7 +108,7 @@ class Workplace:
         executor: the processes that measure.
         data: folder of built datasets.
         fetch: function that fetches files.
-        hub: the runner of models as jobs on the Hub; if None, models run on this machine.
+        hub: the runner that starts models as jobs on the Hub; if None, models run on this machine.
     """
 
     queue: Queue
@@ -148,7 +148,7 @@ class SubmissionRuns:
         Raises:
             Unusable: the system has no output at all.
             MachineFault: this machine cannot make the runs.
-            OursFailed: an item could not be made through our fault.
+            OursFailed: an item could not be made because of a fault on our side.
             LeaseLost: the claim is no longer valid.
         """
         row, source, folder = self.row, self.document.source, self.workplace.folder / self.row.id / "runs"
@@ -202,7 +202,7 @@ class SubmissionRuns:
         measure_run(_plan(self.row, self.document, entry), request, self.pulse.step, make)
 
     def _choose_settings(self) -> GenerationSettings:
-        """Choose the isolation of a submission.
+        """Choose the isolation for a submission.
 
         Models run in a sandbox, and all untrusted data is also read in a sandbox. The operator's own folder, which only
         the command line accepts, is trusted; it is read without a sandbox, by a process with its own limits.

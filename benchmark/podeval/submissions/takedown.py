@@ -43,10 +43,10 @@ from podeval.submissions.source_files import delete_upload, is_upload
 from podeval.text.characters import keep_letters
 
 LEAST_WORDS = 40
-"""Minimum number of words of a text with a digest; in a language without spaces, characters count as words."""
+"""Minimum number of words for a text to have a digest; in a language without spaces, characters count as words."""
 
 LEAST_QUOTED = 24
-"""Minimum number of letters of a whole passage that counts as a quote, ignoring case, spaces and punctuation."""
+"""Minimum number of letters for a whole passage to count as a quote, ignoring case, spaces and punctuation."""
 
 EMPTIED = "[taken down]"
 """Text that replaces a deleted text in a listening test."""
@@ -73,9 +73,9 @@ class SpokenContent:
 
     Attributes:
         marks: digests that identify it.
-        contents: SHA-256 of the recordings' files, for finding cached facts.
+        contents: SHA-256 hashes of the recordings' files, for finding cached facts.
         passages: letters of the passages that judges, readers and listeners may have seen.
-        records: keys of the judge exchanges that results name.
+        records: keys of the judge exchanges to which results refer.
     """
 
     marks: set[str] = field(default_factory=set)

@@ -34,15 +34,15 @@ WAITING = timedelta(days=1)
 """Time for which an upload is kept without a submission."""
 
 OWNER_BYTES = 8 * 2**30
-"""Maximum bytes of disk space for one person's uploads, submitted or not."""
+"""Maximum disk space in bytes for one person's uploads, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
-"""Bytes of the disk that must stay free in addition to the unpacked files."""
+"""Number of bytes on the disk that must stay free in addition to the unpacked files."""
 
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
 )
-"""Limits of the unpacking process, which gets more time for a larger archive."""
+"""Limits for the unpacking process, which gets more time for a larger archive."""
 AT_ONCE = 2
 """Maximum number of archives that are unpacked at the same time, each from a different person."""
 _BYTES_A_SECOND = 10_000_000
@@ -58,8 +58,8 @@ class Upload(recordings_zip.UnpackedZip):
 
     Attributes:
         token: name of the folder with the recordings; a submission gives this name as its folder.
-        at: time of the upload, in ISO form.
-        size: bytes of all recordings.
+        at: time of the upload, in ISO format.
+        size: total size of the recordings in bytes.
     """
 
     token: str
@@ -130,7 +130,7 @@ class Uploads:
         )
 
     def _rows(self, queue: Queue, token: str) -> list[SubmissionRow]:
-        """List the submissions of an upload."""
+        """List the submissions that use an upload."""
         beside = queue.database.list_rows(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
         return [row for row in beside if row.document["source"].get("folder") == token]
 

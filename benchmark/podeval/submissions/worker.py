@@ -51,7 +51,7 @@ SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
 """Seconds between two checks for expired claims, and between two runs of every other chore."""
 
 EVERYTHING = "everything"
-"""Key in `rests` for all submissions, if the machine cannot run any at the moment."""
+"""Key in `rests` that stands for all submissions, if the machine cannot run any at the moment."""
 
 _TICK = 0.2
 _LOCK, _REMOVED = ".lock", ".removed"
@@ -77,12 +77,12 @@ class Worker(Workplace):
             was down.
         proposals: object that proposes results to models' own repos, for submitters who requested it; if None, no
             results are proposed.
-        alone: whether it makes no claims while another worker is working.
-        fault: the fault of this machine because of which the last submission was returned to the queue; None if there
-            was none.
+        alone: whether this worker makes no claims while another worker is working.
+        fault: the fault on this machine that caused the last submission to be returned to the queue; None if there was
+            none.
         at_work: the current submission.
-        noted: monotonic seconds of the last sign of life.
-        rests: monotonic seconds until which it does not retry a submission that this machine could not run.
+        noted: time of the last sign of life, in monotonic seconds.
+        rests: time, in monotonic seconds, until which a submission that this machine could not run is not retried.
     """
 
     name: str = field(default_factory=lambda: f"{socket.gethostname()[:60]}:{os.getpid()}")
@@ -150,7 +150,7 @@ class Worker(Workplace):
         return claim.id
 
     def _attempt(self, claim: Claim) -> None:
-        """Work on a claimed submission, and report how that ended."""
+        """Work on a claimed submission, and report the outcome."""
         with keep_alive(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
             try:
                 self._work(claim, pulse)
@@ -242,12 +242,12 @@ class Worker(Workplace):
         # Every item is measured.
         self.queue.beat(claim, done=pulse.done, total=pulse.total)
         self.queue.advance(claim, "running", "measured")
-        # Copy the runs to the board as long as the claim is valid.
+        # Copy the runs to the board while the claim is still valid.
         paths = []
         for run in runs:
             pulse.check()
             paths.append(publish(run, self.board))
-        # The arena retires outputs of an earlier version, and never plays other audio in their place.
+        # The arena retires outputs from an earlier version, and never plays other audio in their place.
         retire_changed(self.queue.database, paths, "another version of its system was published", datetime.now(UTC))
         self.refresh(self.board)
         pulse.check()
@@ -325,7 +325,7 @@ def _is_taken_down(queue: Queue, folder: Path) -> bool:
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
-    """Store the marks of taken-down content that never reached the board, and delete it from the local cache."""
+    """Store marks of taken-down content that never reached the board, and delete the content from the local cache."""
     content = SpokenContent()
     for run in run_folders(folder / "runs"):
         content.add(run)

@@ -37,7 +37,7 @@ from podeval.validation.human_scores import average_figures
 FEWEST = 5
 """Minimum number of outputs with a metric's value and a human score for reporting an agreement."""
 ENOUGH_SYSTEMS = 12
-"""Number of systems from which a correlation of .8 is detected with a power of 80 % (docs/validity.md, power)."""
+"""Minimum number of systems for detecting a correlation of .8 with a power of 80 % (docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
 """Minimum number of systems, and of items, for an interval."""
 MOST_OUTPUTS = 300
@@ -151,8 +151,8 @@ def compare(
 def compare_all(
     keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison = compare
 ) -> list[Validity]:
-    """Return the agreement of each key with each human measure, by a function that compares one key with one measure,
-    provided that the two share at least five outputs.
+    """Return the agreement of each key with each human measure, using a function that compares one key with one
+    measure, provided that the two share at least five outputs.
     """
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
@@ -183,7 +183,7 @@ def _reach(by_chance: Array, estimate: Estimate) -> float | None:
 
 
 def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the SRCC of two sets of means by system, leaving out each of the systems in turn."""
+    """Return the SRCC between two sets of means by system, leaving out each of the systems in turn."""
     return {left: srcc(*([of[name] for name in ours if name != left] for of in (ours, theirs))).value for left in ours}
 
 
@@ -203,7 +203,7 @@ def has_direction(key: Key) -> bool:
 def correlate(
     statistic: Statistic, ours: Sequence[float], theirs: Sequence[float], outputs: Sequence[tuple[Hashable, Hashable]]
 ) -> Estimate:
-    """Return a correlation of outputs with its interval over systems and items.
+    """Return a correlation over outputs with its interval over systems and items.
 
     Args:
         statistic: function such as `srcc`; it is called without clusters.

@@ -99,7 +99,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
 def compare_with_people(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> dict[str, Estimate]:
-    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores and people's on common items."""
+    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy between a judge's and people's scores on common items."""
     measures = agreement.MEASURES | {"pairwise accuracy": agreement.pairwise_accuracy}
     return {name: measure(judged, truth, clusters) for name, measure in measures.items()}
 

@@ -143,7 +143,7 @@ def _read_battles(file: Path) -> list[JudgeAnswers]:
 
 
 def _of(answers: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
-    """Return the entry of a judge by its id, even if the line that describes the judge is missing."""
+    """Return the entry for a judge by its id, even if the line that describes the judge is missing."""
     return answers.setdefault(judge, JudgeAnswers({"id": judge}))
 
 

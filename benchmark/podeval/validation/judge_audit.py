@@ -2,12 +2,12 @@
 
 A judge is unfit for publication if the lower 95 % bound of its agreement between orders is at or below one half (with
 at least 50 pairs, without ties), or if it is a declared trial model. The records show the two orders of a comparison:
-the same prompt and seed, with exchanged texts or clips. For a judge that was never asked to compare, `orders` is None,
-which does not make the judge unfit. A judge without a usable answer is unfit.
+the same prompt and seed, with the texts or clips swapped. For a judge that was never asked to compare, `orders` is
+None, which does not make the judge unfit. A judge without a usable answer is unfit.
 
 A probe is an audit that asks the judge about cases with known answers. The judge fails a kind of case if the lower 95 %
-bound of its share of errors is above `TOLERATED`, that is, from five errors in 20 cases or three in ten on, so a sound
-judge that errs once passes.
+bound of its share of errors is above `TOLERATED`, that is, from five errors in 20 cases or three in ten upwards, so a
+sound judge that errs once passes.
 """
 
 import itertools
@@ -72,7 +72,7 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class Likeness:
-    """The agreement of two judges on a measure, over the questions that both answered."""
+    """The agreement between two judges on a measure, over the questions that both answered."""
 
     prompt: str
     measure: str
@@ -289,13 +289,13 @@ def _alpha(rows: list[list[Leaf]]) -> Estimate | None:
     if numbers != rows or len({value for row in numbers for value in row}) < 2:
         return None
     if all(len(set(row)) == 1 for row in numbers):
-        # Alpha is then 1 by definition, also in every bootstrap draw.
+        # Alpha is then 1 by definition, including in every bootstrap draw.
         return Estimate(1.0, 1.0, 1.0, len(rows))
     return agreement.krippendorff_alpha(list(itertools.zip_longest(*numbers)), "interval")
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """Return the agreement of each pair of judges on their common questions, by prompt and measure.
+    """Return the agreement between each pair of judges on their common questions, by prompt and measure.
 
     To compare two versions of one judge, pass the answers of both versions; `difference` is then the drift.
     """

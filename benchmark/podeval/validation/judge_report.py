@@ -1,4 +1,4 @@
-"""An audit of a judge for readers: its figures as text, next to those of the papers, and as parts of a report."""
+"""An audit of a judge for readers: its figures as text, next to the papers' figures, and as parts of a report."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ Texts = Mapping[str, Any]
 
 
 def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> page.Table:
-    """Build the table of an audit: the figures, in order, next to the papers' corresponding figures."""
+    """Build the table for an audit: the figures, in order, next to the papers' corresponding figures."""
 
     def describe(name: str, estimate: Estimate, p: float | None = None, measure: str = "", unit: str = "") -> list[Any]:
         figure = f"{format_estimate(estimate, 1 if unit else 3)} {words['units'].get(unit, '')}".rstrip()
@@ -42,7 +42,7 @@ def tabulate_people(people: Agreement, name: str, words: Texts) -> page.Table:
 
 
 def describe_likeness(likeness: Likeness) -> str:
-    """Return the agreement figures of two judges as text."""
+    """Return the figures on the agreement between two judges as text."""
     figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in likeness.figures.items())
     return f"{figures}; n {likeness.figures['identical'].count}"
 

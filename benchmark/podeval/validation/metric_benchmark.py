@@ -55,8 +55,8 @@ class KeyAgreement(Validity):
     Attributes:
         systems_plcc: PLCC over the systems' means.
         systems_krcc: KRCC over the systems' means.
-        partial: SRCC over outputs without the influence of a control, by the control's name, and of all controls
-            (`all`).
+        partial: SRCC over outputs without the influence of a control, by the control's name, or without that of all
+            controls (`all`).
         each_system: the mean of the key, and SRCC and PLCC over the outputs, by system.
     """
 
@@ -68,8 +68,8 @@ class KeyAgreement(Validity):
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Share of choices between two outputs that a key orders as people do; people's ties are left out, the key's count
-    half.
+    """Share of choices between two outputs that a key orders as people do; people's ties are left out, and the key's
+    ties count half.
 
     Attributes:
         accuracy: the share, with an interval over items, or over pairs of systems if items are not named.

@@ -37,7 +37,7 @@ Values = dict[str, dict[Output, float]]
 """Values by output, by `metric.key` or the name of a property."""
 
 BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
-"""Number of samples of a window, and the level, in dB below that of the strongest frequency, above which there is
+"""Number of samples in a window, and the level, in dB below the strongest frequency, above which a frequency counts as
 sound."""
 
 

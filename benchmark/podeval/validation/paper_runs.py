@@ -38,7 +38,7 @@ class RunFigure:
     """A printed figure next to a run of the same system.
 
     Attributes:
-        figure: the system with the printed quantity.
+        figure: the system and the printed quantity.
         ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
         low, high: the 95 % interval of the run's value.
         inside: whether the printed value, to its printed digits, is inside the interval; None if there is no interval.
@@ -144,7 +144,7 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 # the order of the six systems that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are
 # published), so there are six human data points, whatever the number of clips. `paper_tables/human_agreement.csv` has
 # the agreement of metrics and judges with people as printed in the papers, each with its n if the paper states one;
-# `judges.csv` has their audits.
+# `judges.csv` has the papers' audits of judges.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """PodEval's systems in its listeners' order of dialogue naturalness, best first."""

@@ -3,7 +3,7 @@
 The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which
 contains tables that are not about a system's results (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). All other
 figures depend on unpublished values of individual items or votes, and a line says so, even for tables without figures
-of systems. PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the
+on systems. PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the
 public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each line says so, and no
 difference is computed. One of the scripts behind its Table 6 is published, Arts_19
 (`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
@@ -37,9 +37,9 @@ EXAMPLE = "podeval_arts_19.json"
 PAGES = 17
 """Number of pages in PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
-"""The judges whom PodEval excluded by the rule in its Table 3."""
+"""The judges whom PodEval excluded under the rule in its Table 3."""
 CLIPS = {"real_pod": "HQ"}
-"""The set of public clips of a system of PodEval, if its name is not the system's."""
+"""The set of public clips for a PodEval system, where the name of the set differs from the system's name."""
 BUCKETS = {"0-2K": 139, "2K-4K": 360, "4K-8K": 153, "8K-16K": 134, "16K-21K": 13}
 """Numbers of PodBench samples by input length, as printed in its Table 3."""
 CRITERIA = {"semantic": 804, "paralinguistic": 792, "ambient": 795}

@@ -1,9 +1,9 @@
 """Cases with known answers that an audit uses to probe a judge: planted weaknesses, and a benchmark's anchors.
 
-A planted case pairs a script with a copy that is no better: it is unchanged (the answer must be a tie), or contains
-additional empty turns (padding), a turn that asks the judge for the highest rating (injection), or a last turn that
-names the judge's own model as the author (self). The judge compares the two as in `dialogue_judge`. An anchor is an
-item of planted quality that belongs to the definition of a judged benchmark, at several levels; each pair of
+A planted case pairs a script with a copy that is no better: the copy is unchanged (the answer must be a tie), or
+contains additional empty turns (padding), a turn that asks the judge for the highest rating (injection), or a last turn
+that names the judge's own model as the author (self). The judge compares the two as in `dialogue_judge`. An anchor is
+an item of planted quality that belongs to the definition of a judged benchmark, at several levels; each pair of
 neighbouring levels is a case, and the judge errs if it does not score the better one higher.
 """
 
@@ -170,7 +170,7 @@ def read_anchors(benchmark: Benchmark) -> tuple[Anchor, ...]:
 
 
 def plant_anchors(anchors: Sequence[Anchor]) -> Iterator[CaseGroup]:
-    """Yield the cases of anchors, metric by metric.
+    """Yield the cases for anchors, metric by metric.
 
     Raises:
         BadInput: there are no anchors.
@@ -184,7 +184,7 @@ def plant_anchors(anchors: Sequence[Anchor]) -> Iterator[CaseGroup]:
 
 
 def _score_levels(metric_name: str, anchors: Sequence[Anchor]) -> CaseGroup:
-    """Return the cases of a metric: the judge errs if the better of two adjacent levels does not score higher."""
+    """Return the cases for a metric: the judge errs if the better of two adjacent levels does not score higher."""
     metric = catalogue.get(metric_name)
     assert metric.asks
     parameters = metric.read_parameters(anchors[0].parameters)
@@ -206,7 +206,7 @@ def _score_levels(metric_name: str, anchors: Sequence[Anchor]) -> CaseGroup:
 
 
 def _compare_levels(anchors: Sequence[Anchor]) -> CaseGroup:
-    """Return the cases of pairs of dialogues: the judge errs if the better one does not win in both orders."""
+    """Return the cases for pairs of dialogues: the judge errs if the better one does not win in both orders."""
     conversations = []
     for anchor in anchors:
         better, worse = (

@@ -65,7 +65,7 @@ def compare_arena_with_rubric(
             omitted.
 
     Returns:
-        Cohen's kappa of the explicit and the implied winner, and the share of battles in which they agree.
+        Cohen's kappa between the explicit and the implied winner, and the share of battles in which they agree.
     """
     explicit, implied = [], []
     for rater, task, a, b, winner in battles:
@@ -256,7 +256,7 @@ class AnalysisLine:
 
 
 def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[AnalysisLine]:
-    """Return the provisional systems, the separability of the ratings from all votes, and the agreement of voter
+    """Return the provisional systems, the separability of the ratings from all votes, and the agreement between voter
     groups.
 
     Args:
@@ -296,7 +296,7 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
 
 
 def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
-    """Return the agreement of each rater with the mean of the others (leave one out), and of each pair of raters."""
+    """Return each rater's agreement with the mean of the others (leave one out), and with every other rater."""
     raters, table = tabulate_marks(marks)
     if len(raters) < 2:
         return []

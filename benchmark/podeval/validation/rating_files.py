@@ -91,7 +91,7 @@ class Layout:
         columns: sets of columns; a file must have all columns of at least one set.
         where: the source of the data.
         scales: columns with marks, each with the name of its scale; missing ones are skipped.
-        locate: function that returns the system, the item and the recording's name of a line.
+        locate: function that returns the system, the item and the name of the recording for a line.
         counts: column that marks the lines to use, with the reason why the other lines are left out.
         read: function that reads the file if it does not contain marks line by line.
         archive: address of the published archive; empty if a program cannot fetch it.
@@ -113,7 +113,7 @@ def read_rating_files(path: Path) -> list[RatingFile]:
     task.
 
     Raises:
-        BadInput: the file cannot be read, has none of the `LAYOUTS`, or has a wrong line; the message names the line.
+        BadInput: the file cannot be read, has none of the `LAYOUTS`, or has an invalid line, which the message names.
     """
     if not path.is_dir():
         return [_read_file(path)]
@@ -198,7 +198,7 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
 
 
 def _to_number(line: str, record: Record, name: str) -> float:
-    """Return a number.
+    """Return a value of a line as a number.
 
     Raises:
         BadInput: the value is not a number.
@@ -269,7 +269,7 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
 
 
 def _read_votes(path: Path) -> RatingFile:
-    """Read votes in any form that `raters.read_votes` accepts; if a vote has an item, both outputs are for it."""
+    """Read votes in any form that `raters.read_votes` accepts; a vote's item, if given, applies to both outputs."""
     votes, preferences = read_votes(path), []
     for number, vote in enumerate(votes):
         row = read_log_record(f"vote {number + 1}", vote)

@@ -1,6 +1,6 @@
 """Results in the format of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
-The package `every-eval-ever` defines the format, and the tests call `validate` from it. A record is at
+The package `every-eval-ever` defines the format, and the tests call its `validate`. A record is at
 `data/<collection>/<developer>/<model>/<uuid>.json`, with its items next to it in `<uuid>_samples.jsonl`. Only the ids
 of items are exported, not their texts; unscored items are counted but have no line, because the format does not allow
 missing scores.
@@ -234,7 +234,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Describe the judge and the question; None if there is no judge or the prompt is of another podeval version."""
+    """Describe the judge and the question; None if there is no judge or the prompt is from another podeval version."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]

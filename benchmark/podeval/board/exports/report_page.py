@@ -50,7 +50,7 @@ def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str
 
 
 def build_report(report: SystemReport, texts: Texts) -> page.Report:
-    """Build the report of one system from its data and the texts of the pages, in one language."""
+    """Build the report on one system from its data and the texts of the pages, in one language."""
     words = texts["report"]
     chapters = [ChapterPage(report.title, chapter, texts) for chapter in report.chapters]
     key_figures, radar, counts = chapters[0].list_key_figures(), chapters[0].draw_radar(), chapters[0].count()
@@ -305,7 +305,7 @@ class ChapterPage:
     # Pictures.
 
     def draw_radar(self) -> list[page.Part]:
-        """Draw the system's radar, with people and the other systems' median; there is none with too few axes."""
+        """Draw the system's radar, with people and the other systems' median; empty if there are too few axes."""
         words, chapter = self.texts["report"], self.chapter
         axes = [(figure, axis) for figure in chapter.headlines if (axis := find_axis(figure.column))]
         axes = [(figure, axis) for figure, axis in axes if figure.value is not None]
