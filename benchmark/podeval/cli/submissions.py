@@ -356,7 +356,7 @@ def mirror(
 
 
 def require_gpu(*, trusted: bool) -> None:
-    """Refuse to run models on a GPU if they cannot use it.
+    """Refuse to run models on a GPU if they cannot use one.
 
     Raises:
         BadInput: the message names the missing part.

@@ -1,7 +1,7 @@
 """Read the source documents of a PodBench dataset, cluster them by topic, and write a request for each cluster.
 
 In the paper, a language model writes a query for each document, and documents are clustered by the embedding of that
-query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is that of the profile, so queries are requested in
+query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is the profile's, so queries are requested in
 English. The paper does not state its clustering method; here, clusters within a language are merged while the mean
 cosine between two is high enough (average linkage), up to a maximum number of documents.
 

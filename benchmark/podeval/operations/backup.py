@@ -1,4 +1,4 @@
-"""Back up everything that cannot be recreated: judgements, submissions, uploads, runs, recordings of the arena.
+"""Back up everything that cannot be recreated: judgements, submissions, uploads, runs and the arena's recordings.
 
 The site and the workers keep running during the backup. The database is copied first, in one consistent state; then the
 files are copied in one pass, each before the files that it refers to. A restored backup is a state that existed; later
@@ -95,9 +95,10 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
 
     Args:
         target: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
-        database: a SQLite file or a database address; may be in use.
+        database: a SQLite file or a database address; it may be in use.
         runs: the folder of runs; it need not exist.
-        with_secret: include the secret; together with the database, it identifies the person behind each pseudonym.
+        with_secret: whether to include the secret; together with the database, it identifies the person behind each
+            pseudonym.
 
     Raises:
         BadInput: there is no such database, or the target exists or has another extension.

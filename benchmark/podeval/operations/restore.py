@@ -73,8 +73,8 @@ def restore(
         path: path of the backup.
         database: a SQLite file or the address of a database of any kind; it must not be in use.
         runs: the folder of runs; it is created if it does not exist.
-        force: replace existing data. Replaced files are kept in another folder, but the replaced rows of a server are
-            not.
+        force: whether to replace existing data. Replaced files are kept in another folder, but the replaced rows of a
+            server are not.
         read_decisions: function that reads decisions from the replaced database, if that can still be read.
         settle: function that receives the new database before it is moved into place, the unpacked runs, and the
             decisions.

@@ -34,7 +34,9 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """The outcome: the total size before, each run's items without recordings now, and why other runs kept theirs."""
+    """The outcome: the total size beforehand, each run's items that now lack recordings, and why other runs kept
+    theirs.
+    """
 
     budget: int
     bytes: int

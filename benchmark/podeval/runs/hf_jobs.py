@@ -1,8 +1,8 @@
 """The executor `hf-jobs` lets a submitted model generate in a separate container on Hugging Face Jobs.
 
-The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, the items from a
-private dataset at its commit, no secrets, a time limit, a single attempt, and results written to a bucket. The maximum
-cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
+The container is the sandbox: an image pinned by digest, the model mounted read-only at a fixed commit, the items from a
+private dataset at a fixed commit, no secrets, a time limit, a single attempt, and results written to a bucket. The
+maximum cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
 """
 
 import re

@@ -62,12 +62,12 @@ class OwnSystem:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings that change its outputs or their speed, as plain JSON data."""
+        """All settings that affect its outputs or their speed, as plain JSON data."""
         return {**self.maker.generation, **({AT_ONCE: self.pace.at_once} if self.pace.at_once > 1 else {})}
 
 
 def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress = tell_nobody) -> RunSummary:
-    """Make missing outputs, measure missing results, and aggregate.
+    """Make missing outputs, compute missing results, and aggregate.
 
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, the folder
@@ -135,7 +135,7 @@ def _make_missing(
 def _make_in_turn(
     items: Sequence[Item], make: Callable[[Item], ServerBusy | None], done: Callable[[int], None]
 ) -> Iterator[tuple[Item, ServerBusy | None]]:
-    """Generate one item after the other, on demand."""
+    """Generate one item after another, on demand."""
     for number, item in enumerate(items):
         done(number)
         yield item, make(item)

@@ -141,7 +141,7 @@ class RunSummary(_Document):
     """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocols."""
 
     def add_to(self, earlier: "RunSummary") -> "RunSummary":
-        """Return these aggregates with the earlier summary's aggregates for other settings."""
+        """Return these aggregates together with the earlier summary's aggregates for other settings."""
         others = earlier.settings or {"": tuple(earlier.protocols)}
         others = {name: protocols for name, protocols in others.items() if name not in self.settings}
         kept = {one for protocols in others.values() for one in protocols} - self.protocols.keys()

@@ -102,7 +102,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
     Args:
         session: the write session that adds or removes the battles.
         battles: the battles.
-        by: 1, or -1 to subtract them.
+        by: 1 to add them, or -1 to subtract them.
     """
     pairs: Counter[tuple[str, ...]] = Counter()
     items: Counter[tuple[str, ...]] = Counter()
@@ -116,7 +116,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Add those of the given votes that are rated to the counts, or subtract them.
+    """Add the rated ones among the given votes to the counts, or subtract them.
 
     Call this function after votes are added. To change or delete votes, call it with -1 before the change and, if the
     votes stay, with 1 afterwards.
@@ -124,7 +124,7 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
     Args:
         session: the write session that changes the votes.
         which: the condition that selects the votes.
-        by: 1, or -1 to subtract them.
+        by: 1 to add them, or -1 to subtract them.
     """
     votes = session.execute(_VOTES.where(which)).all()
     if not votes:
