@@ -170,7 +170,8 @@ def warm_up(app: FastAPI) -> None:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
                     _LOG.exception("the front page could not be built at the start")
-            # The agreement takes several seconds once and is not on the front page, so the site does not wait for it.
+            # The agreement takes several seconds to compute once, and is not on the front page, so the site does not
+            # wait for it.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield
 

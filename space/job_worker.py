@@ -41,7 +41,7 @@ PAUSE = 10.0
 JOB_PAUSE = 15.0
 """Seconds between two checks of a job."""
 JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
-"""Settings `PODEVAL_JOBS_…` for machines of the Hub, with their defaults."""
+"""Settings `PODEVAL_JOBS_…` for the Hub's machines, with their defaults."""
 
 
 class Evaluation:

@@ -1,5 +1,5 @@
-"""Limit how often someone may send requests, by the monotonic times of their last ones, and how many requests may run
-at once.
+"""Limit how often someone may send requests, using the monotonic times of their latest ones, and how many requests may
+run at once.
 
 `limits` parses rates. Its in-memory storage scans everyone's requests up to a hundred times per second, never forgets a
 name, and uses the time of day, so a clock set back by an hour would lock people out for an hour.

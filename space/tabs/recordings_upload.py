@@ -90,7 +90,7 @@ class RecordingsUpload(TabPart):
                 path.unlink(missing_ok=True)
 
     def show(self, request: gr.Request, tracks: Any) -> str:
-        """Compare an earlier upload when other tracks are chosen."""
+        """Compare an earlier upload with the chosen tracks whenever these change."""
         try:
             self._limit(request, SHOW_RATE, "recordings shown")
             person = self._site.person(request.request)

@@ -179,7 +179,7 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
 
 
 def _search_episodes(term: str, read: Read, country: str, most: int) -> list[dict[str, Any]]:
-    """Search Apple's store for a country for episodes, best first; `minutes` is None if Apple does not give a length.
+    """Search a country's Apple store for episodes, best first; `minutes` is None if Apple does not give a length.
 
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
     """
