@@ -94,8 +94,7 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """Respond with a playable copy, whole or in ranges; this reads the file, so do not call it in the server's thread.
-    """
+    """Respond with a playable copy, whole or in ranges; this reads the file, so keep it out of the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # The time of creation would reveal which of two recordings was played first; a name always stands for the same
     # audio.

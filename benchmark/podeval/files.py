@@ -149,8 +149,7 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
 @contextlib.contextmanager
 def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
-    """Yield the storage behind an address and the path in it; convert the errors of every kind of storage to one type.
-    """
+    """Yield the storage behind an address and the path in it; convert all kinds of storage errors to one type."""
     import fsspec
 
     try:

@@ -418,8 +418,7 @@ _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
 
 
 def find_kinds(sentences: Iterable[str]) -> dict[str, str]:
-    """Map each sentence to the first one of its kind; sentences of the same kind differ only in numbers and quotations.
-    """
+    """Map each sentence to the first one of its kind; sentences of a kind differ only in numbers and quotations."""
     examples: dict[str, str] = {}
     return {sentence: examples.setdefault(_VARYING.sub("", sentence), sentence) for sentence in sentences}
 

@@ -36,7 +36,7 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Number of rows that are written at once, and number of rows from which they are compressed."""
+"""Number of rows that are written at once, and minimum number of rows for compression."""
 GZIP_BITS = 31
 """The gzip format, as numbered by zlib."""
 
@@ -133,8 +133,7 @@ def _view(request: Request) -> BoardView:
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """Return the view that an address requests; for a file, it must match exactly, because a change would go unnoticed.
-    """
+    """Return the view that an address requests; for a file, it must match exactly, as a change would go unnoticed."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))

@@ -249,8 +249,7 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
 
 
 def _print_metrics(report: dict[str, Any]) -> None:
-    """Print a line per metric and a column per profile: whether the metric can be scored, or the number of the remedy.
-    """
+    """Print a line per metric and a column per profile: whether the metric can be scored, or the remedy's number."""
     from rich.console import Console
     from rich.table import Table
 

@@ -132,7 +132,7 @@ class ScoreTable(_PrintsTable, ResultsTable):
     """The scores of many recordings: a row for each, and the mean of every value with its 95 % interval.
 
     Attributes:
-        scores: scores of the readable recordings, in their order.
+        scores: scores of the readable recordings, in input order.
         errors: the errors of unreadable recordings, by name.
         intervals: the mean with its interval, by `metric.key`.
     """

@@ -254,7 +254,7 @@ class ResultsTable:
     """The scores of many recordings as data.
 
     Attributes:
-        scores: scores of the readable recordings, in their order.
+        scores: scores of the readable recordings, in input order.
         errors: the errors of unreadable recordings, by name.
     """
 

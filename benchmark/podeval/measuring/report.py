@@ -102,7 +102,7 @@ def render_html(scores: RecordingResults | ResultsTable) -> str:
 
 
 def _play(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
-    """Make a player whose waveform has marks at the defects, or a sentence that says why there is none."""
+    """Make a player whose waveform has marks at the defects, or a sentence that says why there is no player."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
         from podeval.recording.playback import measure_peaks

@@ -1,6 +1,6 @@
 """Restore a database and a folder of runs from a backup: check and unpack it first, then move the files into place.
 
-Existing data is not touched until everything is unpacked and the restored tables are of this version. Replaced files
+Existing data is not touched until everything is unpacked and the restored tables match this version. Replaced files
 are kept in a folder next to the runs, with a timestamp in its name; replaced rows of a server are not kept.
 
 A backup may come from a stranger. Names, links, devices and sizes are checked before anything is unpacked, and nothing

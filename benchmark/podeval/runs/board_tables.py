@@ -52,7 +52,7 @@ def place_on_board(metric: Metric, group: str) -> tuple[str, str]:
 
 
 class BoardRow(FactSheet):
-    """One number of the board: one key of one metric of one system, over all items or one slice of them."""
+    """One number on the board: one key of one metric for one system, over all items or one slice of them."""
 
     benchmark: str
     split: str  # "" for a figure for the whole benchmark, as papers report it

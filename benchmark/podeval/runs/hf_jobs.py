@@ -72,7 +72,7 @@ class JobPlan:
 
 
 def make_labels(submission: str, run: str, round: int) -> dict[str, str]:
-    """Return the labels of the job of one round; a slash in the run's name becomes a dash."""
+    """Return the labels for one round's job; a slash in the run's name becomes a dash."""
     names = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
     return {"podeval": "generate", **names}
 
