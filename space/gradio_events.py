@@ -34,7 +34,7 @@ from website import LONGEST_SENTENCE
 _LOG = logging.getLogger("podeval.site")
 
 NAME = r"[A-Za-z0-9_-]{1,64}"
-"""Pattern of the name of a session, event, upload or function."""
+"""Pattern that the name of a session, event, upload or function must match."""
 _Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 WAITING, MOST_WAITING = 8, 40
 """Maximum number of events that wait for one function, and for all functions."""

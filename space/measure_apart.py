@@ -34,7 +34,7 @@ _LOG = logging.getLogger("podeval.site")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 SECONDS = 300
-"""Maximum length of a recording in seconds, which is short because the machine also serves the board."""
+"""Maximum length of a recording in seconds; it is short because the machine also serves the board."""
 
 CHANNELS, RATES = 8, (1_000, 192_000)
 DECODING = sandbox.SandboxLimits(

@@ -41,7 +41,7 @@ class RecordingsUpload(TabPart):
         return Uploads(self._site.services.runs)
 
     def list_kits(self) -> str:
-        """List the addresses of scripts and notebooks of the default runs, for systems that cannot be run here."""
+        """List the addresses of scripts and notebooks for the default runs, for systems that cannot be run here."""
         entered = list_runs_of_tracks((name, "voice") for name in benchmarks.list_benchmarks())
         kits = [
             f"{write_board_name(entry.folder)}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "

@@ -160,7 +160,7 @@ class UserTurn(FactSheet):
 
 
 class HardLine(FactSheet):
-    """The difficulties of one line of an item's script, and its accepted readings; see `AcceptedReadings`."""
+    """The difficulties in one line of an item's script, and its accepted readings; see `AcceptedReadings`."""
 
     tags: tuple[Name, ...] = ()
     readings: tuple[ReadingStretch, ...] = ()

@@ -36,7 +36,7 @@ MOST_DOCUMENTS = 10
 """Maximum number of documents for one request, as in the paper (table 3)."""
 
 _SHOWN_FOR_QUERY = 24_000
-"""Number of characters of a document that a model is shown to write its query."""
+"""Number of characters of a document that a model is shown when it writes the query."""
 
 
 class Document(StagedRow):

@@ -38,7 +38,7 @@ _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
 """Maximum size in bytes of a feed that feedparser reads, and maximum number of `<` and `=` in it; each takes up to two
 kilobytes."""
 _DEEPEST = 64
-"""Maximum depth of the elements of a feed."""
+"""Maximum nesting depth of a feed's elements."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
 _PIECE = 1 << 16
 _FACTS = ("title", "guid", "pubDate", "enclosure")

@@ -121,7 +121,7 @@ SECTIONS = {
     "Paralinguistic information": "paralinguistic",
     "Ambient sound": "ambient",
 }
-"""The dimension of each section of the file."""
+"""The dimension to which each section of the file belongs."""
 
 
 @dataclass(frozen=True)

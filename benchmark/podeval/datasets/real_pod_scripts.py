@@ -161,7 +161,7 @@ _FIRST_WORDS = frozenset(
 
 
 def list_claim_features() -> datasets.Features:
-    """Return the columns of the table of claims."""
+    """Return the columns of the claims table."""
     text = datasets.Value("string")
     turn = {"speaker": text, "text": text, "claims": datasets.List({"claim": text, "source": text})}
     return datasets.Features(

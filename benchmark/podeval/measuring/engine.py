@@ -138,7 +138,7 @@ class ScoreTable(_PrintsTable, ResultsTable):
     """
 
     def report(self, path: str | Path, language: str = "en") -> Path:
-        """Write one self-contained HTML file with the table of means and a report of every recording.
+        """Write one self-contained HTML file with the table of means and a report on every recording.
 
         Args:
             path: the path of the file; an existing file is replaced.
@@ -522,7 +522,7 @@ def _describe(recording: Recording, cache: Cache, key: str) -> tuple[RecordingFa
 
 
 def find_defects(recording: Recording) -> tuple[Defect, ...]:
-    """Find faults of the file itself: no measurable content, or a channel without sound."""
+    """Find faults in the file itself: no measurable content, or a channel without sound."""
     length = round(recording.duration, 3)
     if recording.defect:
         return (Defect("unusable", 0.0, length, recording.defect),)

@@ -68,7 +68,7 @@ class Manifest(BaseModel):
         made_at: the time when the backup began.
         podeval: the version of podeval.
         kind: the kind of database that was backed up.
-        rows: the number of rows of each table.
+        rows: the number of rows in each table.
         runs: the path of the folder of runs.
         sounds: the names of the recordings that were outside the folder of runs, by their paths in the database.
         files: the files by name.
@@ -296,7 +296,7 @@ def merge_log(file: Path) -> None:
 
 
 def _count_rows(file: Path) -> dict[str, int]:
-    """Check a SQLite file, and count the rows of each of its tables."""
+    """Check a SQLite file, and count the rows in each of its tables."""
     with contextlib.closing(sqlite3.connect(file)) as opened:
         if (whole := opened.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(whole)

@@ -47,7 +47,7 @@ class Restored:
         backup: contents of the backup.
         forgotten: number of people who asked to be forgotten after the backup was made; they stay forgotten.
         settled: the result of `settle`.
-        secret: path of the restored secret of the service; None if the backup contains no secret.
+        secret: path of the service's restored secret; None if the backup contains no secret.
         kept: folder with the replaced files; None if nothing was replaced.
     """
 
@@ -199,7 +199,7 @@ def _read_schema(opened: Connection) -> set[tuple[str, str, str, str]]:
 
 
 def _fill_server(copy: Database, database: str | Path) -> None:
-    """Replace all rows of a server with those of a file, in one transaction; the tables themselves do not change."""
+    """Replace all rows on a server with those in a file, in one transaction; the tables themselves do not change."""
     with (
         Database(database) as target,
         backup.explain_copy_errors(f"the rows of the backup do not fit the tables of {target.name}"),

@@ -72,7 +72,7 @@ class ColumnComparison:
         column: `metric.key`.
         key: declaration of the column.
         before, after: means over the pairs that both runs have.
-        difference: difference of the means, with a clustered 95 % interval that is valid for a single look.
+        difference: difference between the means, with a clustered 95 % interval that is valid for a single look.
         anytime: the interval of the mean difference that is valid at every look; None for too few pairs.
         pairs: number of pairs with a value in both runs.
         lost, won: pairs with a value in only the first run (lost) or only the second (won), through the other system's

@@ -178,7 +178,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def limit_threads(threads: int) -> None:
-    """Set the number of threads of this process; call it before the numerical libraries are loaded."""
+    """Set this process's number of threads; call it before the numerical libraries are loaded."""
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
 

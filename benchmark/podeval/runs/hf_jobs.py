@@ -43,7 +43,7 @@ class JobPlan:
         run: name of the run within the submission, such as `real_pod/demo`.
         round: number of the round, from 1; an existing job of the same round is found and not started a second time.
         model, revision: the repo, and its commit.
-        items_revision, items_folder: commit of the dataset of items, and the folder in it with `job.json` and items.
+        items_revision, items_folder: commit of the items' dataset, and the folder in it with `job.json` and items.
         results: folder for outputs in the bucket.
         base, base_revision: the repo that the model adapts, and its commit.
     """

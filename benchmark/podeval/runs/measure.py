@@ -145,7 +145,7 @@ class Task:
 def make_protocols(
     benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
-    """Return the protocol of each metric of a plan's track, and of each composite figure, by name.
+    """Return the protocol of each metric on a plan's track, and of each composite figure, by name.
 
     Args:
         benchmark: the benchmark to measure.

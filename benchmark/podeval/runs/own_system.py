@@ -208,7 +208,7 @@ def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -
 
 
 def describe_streaming(folder: RunFolder) -> str | None:
-    """Describe in a sentence how a server's stream would have played; return None without timings."""
+    """Describe in a sentence how a server's stream would have played; return None if there are no timings."""
     latency = read_latency(folder)
     if latency is None:
         return None
@@ -223,7 +223,7 @@ def describe_streaming(folder: RunFolder) -> str | None:
 
 
 def describe_turn_taking(folder: RunFolder) -> str | None:
-    """Describe in a sentence how a system took turns in live conversations; return None without timings."""
+    """Describe in a sentence how a system took turns in live conversations; return None if there are no timings."""
     outputs = [folder.output(item.id) for item in folder.items() or ()]
     logs = [output.details["turn_taking"] for output in outputs if output and "turn_taking" in output.details]
     if not logs:

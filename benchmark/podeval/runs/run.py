@@ -102,7 +102,7 @@ _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "w
 """Outputs that a system that reads scripts aloud cannot produce, by track."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
-"""Function that puts outputs of items into a run's folder and passes on each item whose output is in it."""
+"""Function that puts items' outputs into a run's folder and passes on each item whose output is in it."""
 
 
 RunProgress = Callable[[str, int, int], None]

@@ -15,7 +15,7 @@ DIFFERS_BELOW = 0.01
 
 
 class KeyComparison(FactSheet):
-    """Values of one key of a metric for the supplied outputs and for the model's outputs, and whether the two agree.
+    """Values for one key of a metric from the supplied outputs and from the model's outputs, and whether the two agree.
 
     `difference` is the mean over items of the supplied minus the generated value; `spread` is the standard deviation
     between seeds.

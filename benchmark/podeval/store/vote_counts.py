@@ -66,7 +66,7 @@ RATED_VOTES = Table(
     Index("ix_rated_votes_number", "number"),
     sqlite_with_rowid=False,
 )
-"""The numbers of the rated votes of each dimension, for finding a page quickly."""
+"""The numbers of the rated votes on each dimension, for finding a page quickly."""
 
 COUNTS = (PAIR_COUNTS, ITEM_COUNTS, SYSTEM_COUNTS, RATED_VOTES)
 """All tables of counts."""
