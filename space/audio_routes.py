@@ -94,7 +94,7 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """Respond with a playable copy, whole or in ranges; reads the file, so do not call it in the server's thread."""
+    """Respond with a playable copy, whole or in ranges; this reads the file, so keep it out of the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # The time of creation would reveal which of two recordings was played first; a name always stands for the same
     # audio.
@@ -123,7 +123,7 @@ def answer_picture(peaks: list[float]) -> Response:
 @routes.api_route("/audio/{name}", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def play(site: CurrentSite, name: str, form: str = "") -> Response:
-    """Send a recording of a battle."""
+    """Send one of a battle's recordings."""
     services = site.services
     copy = BattleAudio(services.arena, services.playback).file(name, opus=form == "opus")
     count = partial(services.arena.sounds.count_fetched, name)
@@ -133,5 +133,5 @@ def play(site: CurrentSite, name: str, form: str = "") -> Response:
 @routes.get("/audio/{name}/peaks", dependencies=[limit("60/minute")])
 @in_turn
 def draw_peaks(site: CurrentSite, name: str) -> Response:
-    """Send the peaks of a recording of a battle."""
+    """Send the peaks of one of a battle's recordings."""
     return answer_picture(BattleAudio(site.services.arena, site.services.playback).peaks(name))

@@ -82,7 +82,7 @@ async def answer_too_many(request: Request, error: TooMany) -> Response:
 
 
 async def answer_refused(request: Request, error: ArenaRefused) -> Response:
-    """Report a refusal of the arena or of a listening test."""
+    """Report a refusal by the arena or by a listening test."""
     return _answer(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
 
 

@@ -45,7 +45,7 @@ LEAST_FREE = 2**30
 MOST_HELD = 2 * 2**30
 """Maximum bytes of stored uploads, which are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The share for visitors; the rest is reserved for people who submit."""
+"""The share of this maximum for visitors; the rest is reserved for people who submit."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
 """Maximum bytes of one visitor's uploads, and their maximum number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600

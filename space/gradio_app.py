@@ -63,7 +63,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
-    # Gradio looks for work a thousand times per second, which takes 10 % of a core even on an idle site.
+    # Gradio looks for work a thousand times per second; this takes 10 % of a core even on an idle site.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
 
@@ -134,7 +134,7 @@ class LanguageApps:
             max_file_size=LARGEST_ARCHIVE,
             theme=make_theme(),
         )
-        # Gradio checks whether a named file was uploaded only if this is set, which its own `launch` does.
+        # Gradio checks whether a named file was uploaded only if this is set; its own `launch` sets it.
         blocks.has_launched = True
         for route in alone.routes:
             if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
@@ -170,7 +170,8 @@ def warm_up(app: FastAPI) -> None:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
                     _LOG.exception("the front page could not be built at the start")
-            # The agreement takes several seconds once and is not on the front page, so the site does not wait for it.
+            # The agreement takes several seconds to compute once, and is not on the front page, so the site does not
+            # wait for it.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield
 

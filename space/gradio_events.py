@@ -1,7 +1,8 @@
 """Limits on visitors' events and streams before Gradio sees them: their form, their rate, their number.
 
 Gradio creates a session before it checks an event, keeps sessions for thousands of names indefinitely, and keeps
-streams open forever. All of this is therefore checked before Gradio, and the data that Gradio keeps is limited here.
+streams open forever. All of this is therefore checked before it reaches Gradio, and the data that Gradio keeps is
+limited here.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from website import LONGEST_SENTENCE
 _LOG = logging.getLogger("podeval.site")
 
 NAME = r"[A-Za-z0-9_-]{1,64}"
-"""Pattern of the name of a session, event, upload or function."""
+"""Pattern that the name of a session, event, upload or function must match."""
 _Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 WAITING, MOST_WAITING = 8, 40
 """Maximum number of events that wait for one function, and for all functions."""
@@ -47,9 +48,10 @@ MOST_CALLS, EACH_CALLS = 32, 8
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
-"""Seconds after which an event ends if nobody has listened to its result."""
+"""Seconds after which an event ends if nobody has listened for its result."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Maximum number of an app's sessions whose components (0.4 MB each), and whose messages, Gradio keeps."""
+"""Maximum number of an app's sessions for which Gradio keeps the components (0.4 MB each), and the same for messages.
+"""
 MOST_UPLOADS = 1_000
 """Maximum number of uploads for which Gradio keeps the progress, in all apps together."""
 
@@ -115,7 +117,7 @@ def is_waiting(queue: Any, session: str) -> bool:
 
 
 def has_left() -> bool:
-    """Return whether nobody waits for this thread's event any longer; False outside Gradio's queue."""
+    """Return whether nobody is waiting for this thread's event any longer; False outside Gradio's queue."""
     blocks, name = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
     if blocks is None or name is None:
         return False
@@ -308,7 +310,7 @@ def check_names(session: str, upload: str) -> None:
 
 
 def describe_invalid(error: ValidationError) -> str:
-    """Describe the fault of a request in one short sentence, without quoting the request.
+    """Describe the fault in a request in one short sentence, without quoting the request.
 
     Args:
         error: the error from pydantic.

@@ -169,7 +169,7 @@ class GradioGate:
             await app(scope, receive, send)
 
     async def _page(self, tab: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond with Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
+        """Respond with Gradio's page in its frame, in the reader's language, with the tab at the address in front."""
         request = Request(scope, receive)
         language = self._site.language(request)
         prefix, app = PREFIXES[language], await self.apps.start(language)

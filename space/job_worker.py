@@ -41,7 +41,7 @@ PAUSE = 10.0
 JOB_PAUSE = 15.0
 """Seconds between two checks of a job."""
 JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
-"""Settings `PODEVAL_JOBS_…` for machines of the Hub, with their defaults."""
+"""Settings `PODEVAL_JOBS_…` for the Hub's machines, with their defaults."""
 
 
 class Evaluation:
@@ -67,7 +67,7 @@ class Evaluation:
                 ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
                 machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
                 self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
-                # Where changes of state and results are mirrored, if repos are named.
+                # Where state changes and results are mirrored, if repos are named.
                 repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
                 self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
                 # Models run in their own containers; podeval's own code reads the data that is decoded here.

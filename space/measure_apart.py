@@ -34,7 +34,7 @@ _LOG = logging.getLogger("podeval.site")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 SECONDS = 300
-"""Maximum length of a recording in seconds, which is short because the machine also serves the board."""
+"""Maximum length of a recording in seconds; it is short because the machine also serves the board."""
 
 CHANNELS, RATES = 8, (1_000, 192_000)
 DECODING = sandbox.SandboxLimits(
@@ -81,7 +81,7 @@ class MeasuringTurn:
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = HEARTBEAT) -> int:
-        """Wait for the first place, at most this many seconds; return the number of places ahead of this one."""
+        """Wait until this place is first, for at most this many seconds; return the number of places ahead of it."""
         with self._changed:
             self._seen = time.monotonic()
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
@@ -91,7 +91,7 @@ class MeasuringTurn:
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:
-        """Wait for the first place; raise BadInput once the visitor has left."""
+        """Wait until this place is first; raise BadInput once the visitor has left."""
         while self.wait():
             if has_left():
                 raise BadInput(_UNHEARD)

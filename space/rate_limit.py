@@ -1,5 +1,5 @@
-"""Limit how often someone may send requests, by the monotonic times of their last ones, and how many requests may run
-at once.
+"""Limit how often someone may send requests, using the monotonic times of their latest ones, and how many requests may
+run at once.
 
 `limits` parses rates. Its in-memory storage scans everyone's requests up to a hundred times per second, never forgets a
 name, and uses the time of day, so a clock set back by an hour would lock people out for an hour.
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 _SWEEP = 60.0
 """Seconds between two removals of names without requests."""
 MOST_NAMES = 20_000
-"""Maximum number of names whose requests are remembered; all networks of an attacker would not fit into memory."""
+"""Maximum number of names whose requests are remembered; all of an attacker's networks would not fit into memory."""
 
 
 class RateLimit:
@@ -98,8 +98,8 @@ class WaitingRoom:
     """Limits on waiting and running requests, in total and per sender, used only by the server's thread.
 
     Args:
-        most: maximum number of requests of all senders.
-        most_each: maximum number of requests of one sender.
+        most: maximum number of requests from all senders.
+        most_each: maximum number of requests from one sender.
     """
 
     def __init__(self, most: int, most_each: int) -> None:

@@ -86,7 +86,7 @@ class RequestCounts:
 
     Attributes:
         answers: number of responses by the first digit of the status.
-        within: number of responses whose head took no longer than a number of seconds, by this number.
+        within: number of responses whose head took no longer than a given number of seconds, by that number.
         seconds: total seconds of all responses.
     """
 

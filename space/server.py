@@ -26,7 +26,9 @@ LARGEST_HEAD = 32 * 1024
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections whose head arrives too slowly, and connections of clients that have too many."""
+    """An HTTP/1.1 protocol that closes connections whose head arrives too slowly, and those of clients that have too
+    many.
+    """
 
     _of_address: ClassVar[Counter[str]] = Counter()
     _address = ""

@@ -144,8 +144,8 @@ ONLY_VOTES = CodedSentence(
 
 
 class FetchKeeper:
-    """Saves how much of battles' recordings was fetched, in one thread for all requests; one waiting request covers all
-    that come later.
+    """Saves how much of each battle's recordings was fetched, in one thread for all requests; one waiting request
+    covers all that come later.
 
     Args:
         tokens: the battles' recordings.
@@ -226,7 +226,7 @@ class Services:
 
     @cached_property
     def fetches(self) -> FetchKeeper:
-        """The service that saves the fetched parts of battles."""
+        """The service that saves how much of each battle's recordings was fetched."""
         return FetchKeeper(self.arena.sounds)
 
     @cached_property

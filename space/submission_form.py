@@ -41,7 +41,7 @@ class FormField:
 
 
 KINDS = {"model": "Model", "outputs": "Outputs", "human": "Human"}
-"""The kinds of source that a stranger can enter, with the name of the block of each in the schema."""
+"""The kinds of source that a stranger can enter, with the name of each one's block in the schema."""
 
 
 def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> list[FormField]:

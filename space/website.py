@@ -187,7 +187,7 @@ class Site:
         return self._render(template, context | values)
 
     def say_sign_in(self, request: Request) -> str:
-        """Return the words of a link to the sign-in."""
+        """Return the text of a link to the sign-in."""
         texts = self.texts[self.language(request)]["site"]
         return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
 
@@ -225,7 +225,7 @@ class Site:
             answer.set_cookie("lang", self.language(request), max_age=31_536_000, samesite="lax", httponly=True)
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
-        """Return the page of a refusal, translated if possible; it does not use the database, which may be missing."""
+        """Return the page for a refusal, translated if possible; it does not use the database, which may be missing."""
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         return self.render(
             request,

@@ -5,8 +5,8 @@
     scores = podeval.score("episode.wav", text="script.json")
     print(scores)
 
-Importing it is light: it does not load torch or gradio, and does not use the network. Heavy modules are imported where
-they are used.
+Importing it is cheap: this does not load torch or gradio, and does not use the network. Heavy modules are imported
+where they are used.
 """
 
 from typing import TYPE_CHECKING, Any

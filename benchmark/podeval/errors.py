@@ -81,7 +81,9 @@ class ModelMissing(PodevalError):
 
 
 class CannotScore(PodevalError):
-    """Readable audio or text cannot be measured: it is silent, too short, has NaN samples or too low a sample rate."""
+    """Readable audio or text cannot be measured: it is silent or too short, has NaN samples, or has too low a sample
+    rate.
+    """
 
 
 class NoWords(CannotScore):
@@ -133,7 +135,7 @@ def require_fields(what: str, fields: Mapping[str, object]) -> None:
     """Refuse a declaration, such as that of a metric or a model, that lacks an essential field.
 
     Args:
-        what: the beginning of the sentence: the declared thing with its name.
+        what: the beginning of the sentence: the declared thing and its name.
         fields: the required fields with their values; an empty value counts as missing.
 
     Raises:
@@ -148,12 +150,12 @@ _WRITTEN = frozenset((
     "#NA", "#N/A N/A", "<null>", "(null)", "(NULL)", "\\N", "undefined", "1.#QNAN", "1.#IND", "-1.#IND", "-1.#QNAN",
     "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#DIV/0!",
 ))  # fmt: skip
-"""Texts that programs write in place of a missing value."""
+"""Strings that programs write in place of a missing value."""
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is missing: None, NaN in any form, pandas' NA or NaT, an empty text, or a text whose lines
-    are all missing values, for example JSON lines of `null`.
+    """Return whether a value is missing: None, NaN in any form, pandas' NA or NaT, an empty string, or a string whose
+    lines are all missing values, for example JSON lines of `null`.
 
     Collections are never missing, whatever they contain.
     """

@@ -112,12 +112,12 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def append_line(path: Path, data: Any) -> None:
-    """Append one JSON line and sync it, after removing a half-written last line of a killed process."""
+    """Append one JSON line and sync it, after removing any half-written last line left by a killed process."""
     append_lines(path, [data])
 
 
 def append_lines(path: Path, rows: Iterable[Any]) -> None:
-    """Append JSON lines with one sync; if the process is killed, possibly only the first few are written."""
+    """Append JSON lines with one sync; if the process is killed, only the first few may have been written."""
     text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
 def append_synced(file: io.FileIO, lines: bytes) -> int:
     """Append complete lines to an open file, all or none, and sync them; return the offset at which they begin.
 
-    A half-written last line of a killed process is removed first.
+    Any half-written last line left by a killed process is removed first.
     """
     end = find_end_of_last_line(file)
     file.truncate(end)
@@ -149,7 +149,7 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
 @contextlib.contextmanager
 def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
-    """Yield the storage of an address and the path in it; convert the errors of every kind of storage to one type."""
+    """Yield the storage behind an address and the path in it; convert all kinds of storage errors to one type."""
     import fsspec
 
     try:
@@ -299,7 +299,7 @@ def find_user_folder() -> Path:
 
 
 def locate_hub_source(name: str) -> Path:
-    """Return the folder of that name with the source of a Hub repo, for both wheels and editable installs.
+    """Return the folder of that name that contains the source of a Hub repo, in both wheels and editable installs.
 
     Raises:
         PodevalError: the installation lacks this folder.

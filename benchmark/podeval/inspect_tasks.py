@@ -107,7 +107,7 @@ def _plan(split: str, dataset: str) -> RunPlan:
 
 
 async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState, target: Target) -> Score:
-    """Return a value for each key of the metric; without a score from podeval, none of them count."""
+    """Return a value for each key of the metric; without a score from podeval, none of them counts."""
     import anyio.to_thread
 
     item = Item.model_validate(state.metadata["item"])

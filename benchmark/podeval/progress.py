@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[str, float, float], None]
-"""A function that is called with the name of the task, the finished amount and the total, both in the same unit."""
+"""A function that is called with the name of the task, the finished amount and the total; the amount and the total are
+in the same unit.
+"""
 
 PREPARING = "preparing a model, once"
 """The task of preparing a model that has never been used on this machine."""

@@ -314,7 +314,7 @@ CAUSES: Mapping[str, Any] = {
     "one": "{} ({}: {})",
     "between": "; ",
 }
-"""Words around reasons, which a page may show in another language; its `sentences` are reasons by code."""
+"""Words around reasons, which a page may show in another language; its `sentences` contains the reasons by code."""
 
 REASONS: Mapping[str, str] = {
     "recording-silent": "the recording is silent",
@@ -443,7 +443,8 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
 
     Args:
         reason: the reason in the engine's English.
-        words: a mapping like `CAUSES`; its `sentences` has the translation of some of `REASONS`, by the same codes.
+        words: a mapping like `CAUSES`; its `sentences` contains translations of some of `REASONS`, under the same
+            codes.
     """
     for code, translation in words.get("sentences", {}).items():
         if (values := _match(REASONS[code], reason)) is not None:
@@ -457,7 +458,7 @@ _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
 
 
 def find_kinds(sentences: Iterable[str]) -> dict[str, str]:
-    """Map each sentence to the first sentence of its kind, whose sentences differ only in numbers and quotations."""
+    """Map each sentence to the first one of its kind; sentences of a kind differ only in numbers and quotations."""
     examples: dict[str, str] = {}
     return {sentence: examples.setdefault(_VARYING.sub("", sentence), sentence) for sentence in sentences}
 

@@ -42,21 +42,21 @@ class _Sent(FromPage):
 
 
 class AboutVote(_Sent):
-    """The decision whether a vote counts."""
+    """The decision on whether a vote counts."""
 
     vote: str
     counted: bool
 
 
 class AboutVoter(_Sent):
-    """The decision whether all votes of a voter count."""
+    """The decision on whether all of a voter's votes count."""
 
     voter: str
     counted: bool
 
 
 class AboutSession(_Sent):
-    """The decision whether a listener counts in a test."""
+    """The decision on whether a listener counts in a test."""
 
     test: str
     listener: str
@@ -71,21 +71,21 @@ class AboutSubmission(_Sent):
 
 
 class Freeze(_Sent):
-    """The decision whether votes or submissions are accepted; the reason is shown to everyone."""
+    """The decision on whether votes or submissions are accepted; the reason is shown to everyone."""
 
     what: str
     frozen: bool
 
 
 class AboutDimension(_Sent):
-    """The decision whether new battles are created on a dimension."""
+    """The decision on whether new battles are created on a dimension."""
 
     dimension: str
     open: bool
 
 
 class AboutSystem(_Sent):
-    """The decision whether new battles include a system."""
+    """The decision on whether new battles include a system."""
 
     system: str
     shown: bool
@@ -106,12 +106,12 @@ OperatorName = Annotated[str, Depends(name_operator)]
 
 
 async def get_arena(site: CurrentSite) -> ArenaModeration:
-    """Return the object for decisions on the arena."""
+    """Return the object for decisions about the arena."""
     return ArenaModeration(site.services.arena)
 
 
 async def get_board(site: CurrentSite) -> BoardModeration:
-    """Return the object for decisions on freezing, and for all decisions."""
+    """Return the object for decisions about freezing, and for all decisions."""
     return BoardModeration(site.services.database, site.services.arena.changed)
 
 
@@ -145,7 +145,7 @@ def vote(by: OperatorName, arena: OnArena, sent: AboutVote) -> JSONResponse:
 
 @routes.post("/admin/voters")
 def voter(by: OperatorName, arena: OnArena, sent: AboutVoter) -> JSONResponse:
-    """Count all votes of a voter, or exclude them."""
+    """Count all of a voter's votes, or exclude them."""
     changed = arena.count_voter(sent.voter, sent.counted, sent.reason, by)
     return JSONResponse({"voter": sent.voter, "counted": sent.counted, "votes": changed})
 

@@ -172,7 +172,7 @@ def counts(site: CurrentSite) -> PlainTextResponse:
 
 
 def _count_stored(site: Site) -> Families:
-    """Return facts from the database and the disk, which are read only rarely, because counting processes all votes."""
+    """Return facts from the database and the disk, which are read rarely, because counting goes through all votes."""
     services, now = site.services, datetime.now(UTC)
     counted, hub = services.arena.counts(), services.evaluation.hub
     with services.database.reading() as session:

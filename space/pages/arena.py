@@ -128,7 +128,7 @@ def battle(request: Request, site: CurrentSite, wish: Wish) -> JSONResponse:
 @routes.get("/arena/battles/{token}", dependencies=[limit("60/minute")])
 @in_turn
 def again(request: Request, site: CurrentSite, token: str) -> JSONResponse:
-    """Return an open battle again to its voter."""
+    """Return an open battle to its voter again."""
     return _show(request, site, site.services.arena.show(token, _voter(request, site)))
 
 

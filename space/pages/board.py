@@ -36,7 +36,7 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Number of rows that are written at once, and number of rows from which they are compressed."""
+"""Number of rows that are written at once, and minimum number of rows for compression."""
 GZIP_BITS = 31
 """The gzip format, as numbered by zlib."""
 
@@ -92,7 +92,7 @@ def elsewhere(request: Request) -> Response:
 
 
 def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[str, Any], bool]:
-    """Return the view of an address as JSON, and whether the results could be read.
+    """Return the view that an address requests, as JSON, and whether the results could be read.
 
     Args:
         site: the site of the results.
@@ -127,13 +127,13 @@ ADDRESSES = Addresses(
 
 
 def _view(request: Request) -> BoardView:
-    """Return the view of an address; a form without a script repeats a name for each of its values."""
+    """Return the view that an address requests; a form without a script repeats a name for each of its values."""
     query = request.query_params
     return BoardView.from_query({name: ",".join(query.getlist(name)) for name in query})
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """Return the view of an address, which must match exactly for a file, where a change would go unnoticed."""
+    """Return the view that an address requests; for a file, it must match exactly, as a change would go unnoticed."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))

@@ -34,7 +34,7 @@ routes.get("/cards")(lambda: RedirectResponse("/docs"))
 
 @routes.get("/docs", dependencies=[limit(RATE)])
 def documents(request: Request, site: CurrentSite, q: str = "") -> Response:
-    """Show the list of documents and metrics, or of those that have every word of a search."""
+    """Show the list of documents and metrics, or of those that contain every word of a search."""
     texts, words = _read_texts(request, site)
     person = site.person(request)
     names = DOCUMENTS | (OPERATORS_DOCUMENTS if person and person.admin else {})

@@ -167,7 +167,7 @@ def peaks(site: CurrentSite, session: str, number: int, letter: str) -> Response
 
 @routes.get("/listen/sessions/level", dependencies=[limit(FAST)])
 def level() -> Response:
-    """Send a noise for setting the volume."""
+    """Send a noise signal for setting the volume."""
     return FileResponse(write_level_noise(open_default_cache().folder.parent), media_type="audio/wav")
 
 

@@ -24,7 +24,7 @@ routes = APIRouter(include_in_schema=False)
 
 
 class ListenerStanding(FromPage):
-    """The decision whether a listener counts, and the reason."""
+    """The decision on whether a listener counts, and the reason."""
 
     listener: str
     counted: bool

@@ -249,7 +249,7 @@ class BoardTools:
     def compare_systems(self, a: Name, b: Name, benchmark: Name = "") -> Answer:
         """Compare two systems by paired differences over the items that they share; null if they share none.
 
-        `says` is the comparison of a with b, `sure` whether the interval supports it.
+        `says` compares a with b, and `sure` is whether the interval supports this.
 
         Raises:
             BadInput: there is no such system, or the benchmark has no results for one of them.

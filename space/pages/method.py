@@ -30,7 +30,7 @@ from podeval.validation.paper_runs import list_printed_agreements, recompute_agr
 routes = APIRouter(include_in_schema=False)
 
 NEWEST = 100
-"""Maximum number of changes in the list of changes."""
+"""Maximum number of entries in the list of changes."""
 
 
 compute_published = cache(recompute_agreement)

@@ -184,7 +184,7 @@ def all_submissions(
 
 @routes.get("/api/v1/submissions/{id}", dependencies=[limit(RATE)])
 def submission(site: CurrentSite, row: Row) -> dict[str, Any]:
-    """One submission with its changes of state, its cost, the workers' log, and its finished items."""
+    """One submission with its state changes, its cost, the workers' log, and its finished items."""
     return _describe(site, row)
 
 

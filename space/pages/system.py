@@ -41,7 +41,7 @@ LONGEST = 15.0
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""The phrases around the words or the name in the detail of a metric's defect."""
+"""The phrases that surround the words or the name in the detail of a metric's defect."""
 
 
 @routes.get("/system", dependencies=[limit("120/minute")])

@@ -41,7 +41,7 @@ class RecordingsUpload(TabPart):
         return Uploads(self._site.services.runs)
 
     def list_kits(self) -> str:
-        """List the addresses of scripts and notebooks of the default runs, for systems that cannot be run here."""
+        """List the addresses of scripts and notebooks for the default runs, for systems that cannot be run here."""
         entered = list_runs_of_tracks((name, "voice") for name in benchmarks.list_benchmarks())
         kits = [
             f"{write_board_name(entry.folder)}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
@@ -90,7 +90,7 @@ class RecordingsUpload(TabPart):
                 path.unlink(missing_ok=True)
 
     def show(self, request: gr.Request, tracks: Any) -> str:
-        """Compare an earlier upload when other tracks are chosen."""
+        """Compare an earlier upload with the chosen tracks whenever these change."""
         try:
             self._limit(request, SHOW_RATE, "recordings shown")
             person = self._site.person(request.request)

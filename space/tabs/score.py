@@ -187,7 +187,7 @@ class RecordingPart(ScorePart):
         return gr.Column(visible=False), example
 
     def look_at(self, audio: str | None) -> str:
-        """Return the fault of a newly chosen recording; empty if none is known."""
+        """Return the fault in a newly chosen recording; empty if none is known."""
         return render_problem(self._too_large(audio) if audio else "")
 
     def measure(

@@ -151,7 +151,7 @@ class Dataset(FactSheet):
 
 
 class Breakdown(FactSheet):
-    """A property of items for breaking down scores, and its groups in order; empty if the source defines them.
+    """An item property by which scores are broken down, and its groups in order; empty if the source defines them.
 
     `robustness` means that the spread over the groups is also reported: a system should do equally well in all of them.
     `within` means that groups are parts of items, such as the words of a tag; metrics that support this count them. If

@@ -160,7 +160,7 @@ class UserTurn(FactSheet):
 
 
 class HardLine(FactSheet):
-    """The difficulties of one line of an item's script, and its accepted readings; see `AcceptedReadings`."""
+    """The difficulties in one line of an item's script, and its accepted readings; see `AcceptedReadings`."""
 
     tags: tuple[Name, ...] = ()
     readings: tuple[ReadingStretch, ...] = ()
@@ -170,9 +170,9 @@ class Item(FactSheet):
     """One task for a system.
 
     The task is to speak `script`, in the speakers' `reference_voices` if there are any; to write a script on a topic or
-    by the `instruction`, from its `sources`; or to answer the `user` turn by turn. `properties` are used for breakdowns
-    of scores, in addition to category and language. `lines`, one per turn, list the accepted readings of the script,
-    and `claims` the sources of its facts; systems do not see either.
+    according to the `instruction`, from its `sources`; or to answer the `user` turn by turn. `properties` are used for
+    breakdowns of scores, in addition to category and language. `lines`, one per turn, list the accepted readings of the
+    script, and `claims` lists the sources of its facts; systems see neither.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")

@@ -244,7 +244,7 @@ def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def set_parameters(benchmark: Benchmark, parameters: Mapping[str, Mapping[str, JsonValue]]) -> Benchmark:
-    """Return the benchmark with these parameters of metrics added to its own."""
+    """Return the benchmark with these metric parameters added to its own."""
     dimensions = tuple(
         dimension.model_copy(
             update={

@@ -25,7 +25,7 @@ TAGS = (
     "laughter",
     "interruption",
 )
-"""Difficulties of a line, or of a stretch of it; `plain` for a line without difficulties."""
+"""Difficulties in a line, or in a stretch of it; `plain` for a line without difficulties."""
 
 UNMEASURED = ("name", "homograph")
 """Tags that are in no breakdown: a transcript does not show how a name or a homograph is pronounced."""

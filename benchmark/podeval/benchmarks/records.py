@@ -1,4 +1,4 @@
-"""Base classes for a benchmark's records, and the data files of the package."""
+"""Base classes for a benchmark's records, and the package's data files."""
 
 import hashlib
 from importlib import resources
@@ -30,7 +30,7 @@ class FactSheet(BaseModel):
 
 
 class PinnedFile(FactSheet):
-    """A data file of the package and the SHA-256 that its content must have."""
+    """A data file in the package and the SHA-256 that its content must have."""
 
     file: str
     revision: Revision
@@ -56,7 +56,7 @@ def compute_content_revision(file: str) -> str:
 
 
 def locate_data(file: str) -> Path:
-    """Return the path of a data file of the package."""
+    """Return the path of a data file in the package."""
     return Path(str(resources.files("podeval.benchmarks").joinpath("data", file)))
 
 

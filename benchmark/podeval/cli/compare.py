@@ -133,7 +133,7 @@ def _describe_size(column: "ColumnComparison") -> str:
 
 
 def _describe_quarantine(item: "QuarantinedItem") -> str:
-    """Describe the result of a quarantined item; it does not affect the outcome."""
+    """Describe the result for a quarantined item, which does not affect the outcome."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
     return f"In quarantine, not counted: {item.item}{reason}: {means or 'no value in both runs'}."

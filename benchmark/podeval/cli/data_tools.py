@@ -182,7 +182,7 @@ def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, optio
 
 
 def _read_transcript(path: Path) -> str | None:
-    """Read the text of a text file; None for audio.
+    """Read the text of a text file; return None for audio.
 
     Raises:
         BadAudio: the file is missing, empty, a directory, or neither audio nor text; the message says which.
@@ -271,7 +271,7 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
 def _make_draw(
     count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None
 ) -> "Draw | None":
-    """Make the function that draws clips; None if no option asks for it."""
+    """Make the function that draws clips; return None if no option asks for clips."""
     if (count, min_seconds, max_seconds, seed) == (None, None, None, None):
         return None
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds

@@ -1,4 +1,6 @@
-"""The database of a command: --database or DATABASE_URL, otherwise podeval.db in the folder of runs, as on the site."""
+"""The database that a command uses: --database or DATABASE_URL, otherwise podeval.db in the folder of runs, as on the
+site.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

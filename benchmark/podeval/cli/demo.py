@@ -26,9 +26,11 @@ MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
 SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
 """Controls that take a long time to make or to listen to, and the number of items on which the demo runs them."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
-"""The demo's system with several seeds, the number of its seeds, and the number of its items."""
+"""The system that the demo runs with several seeds, the number of seeds, and the number of items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
-"""Controls with planted faults, and the number of items on which the demo runs them, only to find faults."""
+"""Controls with planted faults, and the number of items on which the demo runs them, with only the metrics that detect
+faults.
+"""
 PODCASTS = {
     "planted_podcast": ("Podcast with a turn said again", False),
     "planted_podcast_music": ("Podcast with a turn said again, and music", True),

@@ -36,7 +36,7 @@ def floors(checkout: Path) -> dict[str, int]:
 
 
 def imports(engine: Path) -> dict[str, set[str]]:
-    """Find the modules of the engine that each of its modules imports: at the top, in functions, or for types."""
+    """Find the engine modules that each engine module imports: at the top, in functions, or for types."""
     paths = {
         ".".join(path.relative_to(engine.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in engine.rglob("*.py")
@@ -222,7 +222,9 @@ def _say_what_was_looked_at(metric: Metric) -> str:
 
 
 def prompts_page() -> str:
-    """Return the page of every protocol's prompts as judges read them, with sources and the differences from them."""
+    """Return the page of every protocol's prompts as judges read them, with their sources and how they differ from
+    these.
+    """
     parts = [
         "# What judges are asked\n\nMade from the prompts by `python -m podeval.cli.generate_docs`. The wording is "
         "podeval's own; "
@@ -250,7 +252,7 @@ def _quote(text: str) -> str:
 
 
 FULL_SIZE = Path(__file__).parents[1] / "systems" / "adapters" / "full_size.json"
-"""Records of `studies/speed/full_size.py`: a line for each model of a published size and each device."""
+"""Records from `studies/speed/full_size.py`: a line for each model of a published size on each device."""
 
 _OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model runs, and the board shows this."
 
@@ -309,13 +311,13 @@ STUDIES: dict[str, tuple[str, str]] = {
     "real raters": ("real_raters.csv", "No results of real raters are available yet."),
     "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
 }
-"""Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence that is shown if the file
+"""Tables in docs/validity.md that a study writes to docs/studies as CSV, each with a sentence that is shown if the file
 is missing.
 """
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables of docs/validity.md; each row has its number, and its interval if one is printed."""
+    """Render the tables in docs/validity.md; each row has its number, and its interval if one is printed."""
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
     turned = {"higher": "", "lower": ", reversed", "in range": ", distance from the range, reversed"}

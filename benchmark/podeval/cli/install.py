@@ -248,7 +248,7 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
 
 
 def _print_metrics(report: dict[str, Any]) -> None:
-    """Print a line per metric and a column per profile: whether it can be scored, or the number of the remedy."""
+    """Print a line per metric and a column per profile: whether the metric can be scored, or the remedy's number."""
     from rich.console import Console
     from rich.table import Table
 
@@ -284,7 +284,7 @@ def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
     """Describe how to get missing parts: a line for each command that helps, or for each reason why none does.
 
     Args:
-        remedies: commands, or reasons if there is none, each with the parts that it concerns.
+        remedies: commands, or reasons where no command helps, each with the parts that it concerns.
     """
     for command, whats in remedies.items():
         yield f"run {command} ({_join_missing(whats)})" if whats else command

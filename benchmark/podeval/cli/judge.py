@@ -1,5 +1,5 @@
-"""`podeval judge …`: texts by a judge for a person's approval, battles decided by a judge, and scores from listeners'
-reasons.
+"""`podeval judge …`: texts written by a judge for a person's approval, battles decided by a judge, and scores derived
+from listeners' reasons.
 """
 
 from collections.abc import Sequence

@@ -112,7 +112,7 @@ def tell_pilot(
         usage: the pilot's usage with the number of its items, for each judged metric.
         done: number of items in the pilot.
         total: number of all items.
-        means: name, mean with its 95 % interval, and number of values of each mean.
+        means: the name, the mean with its 95 % interval, and the number of values behind each mean.
         seeds: number of outputs per item.
     """
     from podeval.judges.budget import Account

@@ -143,7 +143,7 @@ def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
     """Return the base folder of a design's relative paths; webMUSHRA's paths start from the folder above its `configs`.
 
     Raises:
-        BadInput: recordings of a webMUSHRA configuration are not in either folder; the message names them.
+        BadInput: recordings of a webMUSHRA configuration are in neither folder; the message names them.
     """
     if not webmushra:
         return path.parent

@@ -71,7 +71,8 @@ def spread(
     together: "ProcessGroup | None" = None,
     profile: str = "embedded",
 ) -> Iterator[tuple["Executor", "Voicing"]]:
-    """Yield the executors that measure and that make built-in systems speak, for the duration of the block.
+    """Yield the executor that measures and the `Voicing` that makes built-in systems speak, for the duration of the
+    block.
 
     Args:
         where: location of the work: this machine or a Ray cluster.

@@ -53,7 +53,7 @@ def submit(
 ) -> None:
     """Submit a system: it is checked immediately, then queued, or refused with a list of necessary changes.
 
-    With --check, the outputs of a run of a trial split (demo) are also checked; such a trial does not count as an
+    With --check, the outputs of a run on a trial split (demo) are also checked; such a trial does not count as an
     entry.
 
     Example: podeval submit submissions/my_tts
@@ -356,7 +356,7 @@ def mirror(
 
 
 def require_gpu(*, trusted: bool) -> None:
-    """Refuse to run models on a GPU if they cannot use it.
+    """Refuse to run models on a GPU if they cannot use one.
 
     Raises:
         BadInput: the message names the missing part.

@@ -133,7 +133,7 @@ def agreement(
 
 
 def _read_ratings(files: "Sequence[RatingFile]", tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
-    """Add the marks in files, and return the findings about their votes."""
+    """Add the marks from files, and return the findings about their votes."""
     from podeval.validation.raters import analyse_votes
 
     lines = []

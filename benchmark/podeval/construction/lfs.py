@@ -5,7 +5,7 @@ The folder contains, in the order of the steps: `orders.jsonl` and `written.json
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
 
 A plan sets the number of cases for each scenario, language and number of speakers. Each missing case gets an order,
-which asks for an unused topic and a case about it. After the refinement, running the step `write` again replaces the
+which asks for an unused topic and a case about it. After refinement, running the step `write` again replaces the
 cases that were left out; new cases are refined in the same way (LFS-Bench, appendix A.2 and A.3).
 """
 

@@ -148,7 +148,7 @@ def write(
     scenarios: Names = tuple(SCENES),
     capabilities: Names = tuple(CAPABILITIES),
 ) -> None:
-    """Have a language model write dialogues of a user and an assistant.
+    """Have a language model write dialogues between a user and an assistant.
 
     A later call with the same settings resumes, and replaces dialogues that have since been removed.
     """

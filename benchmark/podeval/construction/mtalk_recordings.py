@@ -182,7 +182,7 @@ def make_check(take: Take, number: int) -> Check:
 
 @dataclass(frozen=True)
 class TagSound:
-    """The sound of a tag."""
+    """The sound for a tag."""
 
     kind: str
     file: Path | None

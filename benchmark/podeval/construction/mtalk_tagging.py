@@ -1,4 +1,4 @@
-"""Tag dialogues of an MTalk-Bench dataset with the manner of speech and with the sounds around it.
+"""Tag dialogues of an MTalk-Bench dataset with the manner of speech and the surrounding sounds.
 
 A tag is written in parentheses where it applies, as in "(anxious tone) My parcel should have come." Two annotators work
 independently (a judge asked twice, or people), and a third resolves the differences in the review (paper, section 4.1

@@ -1,7 +1,7 @@
 """Write raw dialogues for an MTalk-Bench dataset with a language model: situations, then a dialogue for each.
 
 For every scenario and capability, several candidates are ordered, each with its own situation and one aspect of the
-capability. A dialogue consists of turns of a user and an assistant; its last answer must require the earlier turns
+capability. A dialogue consists of turns by a user and an assistant; its last answer must require the earlier turns
 (appendix B.1, script 1). Another run of the step replaces dialogues that later steps removed.
 """
 

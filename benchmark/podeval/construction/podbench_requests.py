@@ -1,7 +1,7 @@
 """Read the source documents of a PodBench dataset, cluster them by topic, and write a request for each cluster.
 
 In the paper, a language model writes a query for each document, and documents are clustered by the embedding of that
-query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is that of the profile, so queries are requested in
+query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is the profile's, so queries are requested in
 English. The paper does not state its clustering method; here, clusters within a language are merged while the mean
 cosine between two is high enough (average linkage), up to a maximum number of documents.
 
@@ -36,7 +36,7 @@ MOST_DOCUMENTS = 10
 """Maximum number of documents for one request, as in the paper (table 3)."""
 
 _SHOWN_FOR_QUERY = 24_000
-"""Number of characters of a document that a model is shown to write its query."""
+"""Number of characters of a document that a model is shown when it writes the query."""
 
 
 class Document(StagedRow):

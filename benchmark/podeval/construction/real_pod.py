@@ -24,7 +24,7 @@ from podeval.judges import Asked, Prompt
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"
 SUGGESTED, KEPT = 5, 3
-"""Number of topics per category that are suggested, and that people keep."""
+"""Number of topics per category that are suggested, and the number that people keep."""
 
 VOICES = 2
 _SHOWN = 400
@@ -179,7 +179,7 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
 
 
 def _search_episodes(term: str, read: Read, country: str, most: int) -> list[dict[str, Any]]:
-    """Search Apple's store of a country for episodes, best first; `minutes` is None if Apple does not give a length.
+    """Search a country's Apple store for episodes, best first; `minutes` is None if Apple does not give a length.
 
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
     """

@@ -1,6 +1,6 @@
 """Let people review rows in a spreadsheet table: each row is kept or not, and can be corrected.
 
-A row passes only if `keep` contains `yes`. Columns with a name that ends in "(edit)" may be changed, and `remark` is
+A row passes only if `keep` contains `yes`. Columns whose names end in "(edit)" may be changed, and `remark` is
 free text. When the table is written again, a person's entries in a row are kept as long as the row is unchanged.
 """
 

@@ -66,7 +66,7 @@ _NEEDS = {"files": "FILEs", "judging": "--judge", "encode": "--profile", "accept
 
 
 def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
-    """Read a step's settings from texts of the form `NAME=VALUE`; lists are separated by commas.
+    """Read a step's settings from strings of the form `NAME=VALUE`; lists are separated by commas.
 
     Raises:
         BadInput: a setting is unknown or cannot have this value.

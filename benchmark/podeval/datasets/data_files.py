@@ -29,7 +29,7 @@ def read_objects(path: Path, name: str = "items") -> list[Mapping[str, Any]]:
 
 
 def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the objects of a file of JSON lines, each with the number of its line.
+    """Yield the objects in a file of JSON lines, each with its line number.
 
     Raises:
         BadInput: the file cannot be read, or a line contains other data.
@@ -55,7 +55,7 @@ def _read_text(path: Path) -> str:
 
 
 def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: Sequence[str] = ()) -> pa.Table:
-    """Read columns of all files of a folder that match a pattern, concatenated in the order of their names.
+    """Read columns from all files in a folder that match a pattern, concatenated in the order of their names.
 
     Args:
         folder: folder of the source.

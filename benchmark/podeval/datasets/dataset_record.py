@@ -1,4 +1,4 @@
-"""The record of a dataset, and the rules of its rows.
+"""The record of a dataset, and the rules for its rows.
 
 The record contains all facts for the card, the build and the push, stated once as data. Every row must follow the
 rules; a broken rule is reported with its row.
@@ -192,7 +192,7 @@ def require_present(*columns: str) -> RowRule:
 
 
 def require_text(*columns: str, name: str = "text") -> RowRule:
-    """Return the rule that these columns contain texts that are not blank."""
+    """Return the rule that these columns contain text that is not blank."""
 
     def broken_by(row: Row) -> str | None:
         wrong = [column for column in columns if not isinstance(row[column], str) or not row[column].strip()]
@@ -212,7 +212,7 @@ def require_one_of(column: str, values: Sequence[str]) -> RowRule:
 
 
 def require_at_least(column: str, least: float) -> RowRule:
-    """Return the rule that the column's value is a number and not below this minimum."""
+    """Return the rule that the column's value is a number that is not below this minimum."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)

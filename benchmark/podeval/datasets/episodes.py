@@ -1,6 +1,6 @@
 """Rows from a folder of recordings: the words, their speakers and times, and the clips around speaker changes.
 
-The rows contain only texts and times. The owners of the recordings are unknown, so samples are not distributed.
+The rows contain only text and times. The owners of the recordings are unknown, so samples are not distributed.
 """
 
 from collections.abc import Iterator, Mapping

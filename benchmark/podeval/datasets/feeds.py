@@ -38,7 +38,7 @@ _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
 """Maximum size in bytes of a feed that feedparser reads, and maximum number of `<` and `=` in it; each takes up to two
 kilobytes."""
 _DEEPEST = 64
-"""Maximum depth of the elements of a feed."""
+"""Maximum nesting depth of a feed's elements."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
 _PIECE = 1 << 16
 _FACTS = ("title", "guid", "pubDate", "enclosure")
@@ -175,7 +175,7 @@ def parse_feed(content: bytes) -> list[Enclosure]:
 
     Raises:
         BadFeed: the document is not RSS, is larger or more deeply nested than any real feed, states an unsupported
-            encoding, or uses constructs of XML bombs.
+            encoding, or uses constructs found in XML bombs.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser
@@ -207,7 +207,7 @@ def parse_feed(content: bytes) -> list[Enclosure]:
 
 
 class _ItemBuilder(TreeBuilder):
-    """A builder of an XML tree that removes each element at its end, and keeps only the facts of the RSS items."""
+    """An XML tree builder that removes each element when it ends, and keeps only the facts about the RSS items."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -135,7 +135,7 @@ def fetch_episodes(
 
 
 def read_attempts(folder: Path) -> dict[str, Attempt]:
-    """Read the last attempt at each episode of a folder; empty if the folder has no record.
+    """Read the last attempt at each episode in a folder; empty if the folder has no record.
 
     Raises:
         BadInput: the record is damaged; the message names the line.
@@ -199,7 +199,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
 
 
 def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_bytes: int) -> dict[str, Any]:
-    """Download one file of audio, check it, move it into place, and return its facts."""
+    """Download one audio file, check it, move it into place, and return its facts."""
     # The address determines the name, so a download never resumes from a part of another file.
     address = strip_secrets(url)
     part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]

@@ -97,7 +97,7 @@ class _Transport(httpx.BaseTransport):
         self._allow_private = allow_private
         self._direct = _make_transport()
         self._next_request: dict[str, float] = {}
-        """The time of the earliest next request to each host."""
+        """The earliest time for the next request to each host."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         scheme, host = request.url.scheme, request.url.raw_host.decode("ascii")
@@ -178,7 +178,7 @@ _NOT_GLOBAL_UNICAST = ("::/3", "4000::/2", "8000::/1")
 # Special addresses in IANA's registries (RFC 6890 and later) that safehttpx and some versions of Python from 3.11 on
 # treat as public: shared, assigned to protocols, anycast relays, documentation.
 _SPECIAL = ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20")
-# The only metadata address of a cloud that is outside these ranges is Azure's. (Oracle's 192.0.0.192, Alibaba's
+# The only cloud metadata address outside these ranges is Azure's. (Oracle's 192.0.0.192, Alibaba's
 # 100.100.100.200, Amazon's fd00:ec2::254 and Google's fd20:ce::254 are inside them or are not global unicast.)
 _AZURE = "168.63.129.16/32"
 _NOT_PUBLIC = tuple(map(ipaddress.ip_network, (*_NOT_GLOBAL_UNICAST, *_SPECIAL, _AZURE)))

@@ -71,7 +71,7 @@ def sort_turns(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[Sou
 
     Args:
         raw: rows of the source with `type`, `number`, `turn` and `arena_prompt`.
-        taxonomy: source of the capability of a dialogue, by the prompt of its first turn.
+        taxonomy: the taxonomy, which gives a dialogue's capability from the prompt of its first turn.
     """
     read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_sort_key)
     ordered: list[SourceTurn] = []
@@ -121,12 +121,12 @@ SECTIONS = {
     "Paralinguistic information": "paralinguistic",
     "Ambient sound": "ambient",
 }
-"""The dimension of each section of the file."""
+"""The dimension to which each section of the file belongs."""
 
 
 @dataclass(frozen=True)
 class MtalkAnswer:
-    """The answer of one model in one turn; paths are as in the file, and missing transcripts are "".
+    """One model's answer in one turn; paths are as in the file, and missing transcripts are "".
 
     Attributes:
         dialogue: id in the dataset `mtalk_bench`, such as `semantic-1-1`.
@@ -244,7 +244,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 
 
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
-    """Yield the questions whose path names a different dialogue, turn or dimension than their position in the file."""
+    """Yield the questions whose paths and positions in the file disagree about the dialogue, turn or dimension."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
         yield f"{dialogue}-{number}: its question's path says {kind}-{record[1]}; its position in the file is used"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):

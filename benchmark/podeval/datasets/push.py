@@ -109,7 +109,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` next to the card, with a task per dimension; return its path, or None without a benchmark."""
+    """Write `eval.yaml` next to the card, with a task per dimension; return its path, None if there is no benchmark."""
     if name not in benchmarks.list_benchmarks():
         return None
     configs: dict[str, list[str]] = {}

@@ -161,7 +161,7 @@ _FIRST_WORDS = frozenset(
 
 
 def list_claim_features() -> datasets.Features:
-    """Return the columns of the table of claims."""
+    """Return the columns of the claims table."""
     text = datasets.Value("string")
     turn = {"speaker": text, "text": text, "claims": datasets.List({"claim": text, "source": text})}
     return datasets.Features(
@@ -218,7 +218,7 @@ def read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
 
 
 def read_topic_id(item: Mapping[str, Any]) -> int | None:
-    """Return the paper's number of a topic, which is at the end of the topic's id."""
+    """Return the paper's number for a topic, which is at the end of the topic's id."""
     number = str(item.get("id")).rpartition("_")[2]
     return int(number) if number.isdecimal() else None
 

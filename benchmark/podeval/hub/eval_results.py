@@ -31,7 +31,7 @@ FRAMEWORK = "podeval"
 
 @dataclass(frozen=True)
 class HubFigure:
-    """One value of the board: the main column of one dimension of a benchmark.
+    """One value on the board: the main column of one dimension of a benchmark.
 
     Attributes:
         task: name of the task in the `eval.yaml` of the dataset (`name_task`).
@@ -56,7 +56,7 @@ def name_task(split: str, dimension: str) -> str:
 
 
 def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
-    """Return the content of the results file of a model's repo.
+    """Return the content of the results file for a model's repo.
 
     Args:
         figures: values of one model.

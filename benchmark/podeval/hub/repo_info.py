@@ -1,4 +1,4 @@
-"""Facts about a Hub repo at one commit without downloading it: files, card, small configs and headers of weights."""
+"""Facts about a Hub repo at one commit, read without downloading it: files, card, small configs and weight headers."""
 
 import math
 import tempfile
@@ -90,7 +90,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
         numbers = [*ends, *(length for shape in shapes for length in shape)]
     except (AttributeError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"it does not describe tensors ({type(error).__name__}: {error})") from None
-    # Check before any multiplication, because the product of many long numbers takes minutes.
+    # Check before any multiplication, because multiplying many long numbers takes minutes.
     possible = all(type(number) is int and 0 <= number < _NUMBER_MOST for number in numbers)
     if not possible or any(len(shape) > _DIMENSIONS_MOST for shape in shapes):
         raise ValueError("it states lengths that no tensor has")

@@ -61,7 +61,7 @@ def make_metric(metric: str, **options: Any) -> SampleLevelMetricGrouping:
     """Return a podeval metric as a lighteval metric, with a value for each of its keys and for `unscored`.
 
     Args:
-        metric: the name of a metric of texts, scripts or passages.
+        metric: the name of a metric for texts, scripts or passages.
         options: options of `podeval.measure`; a function is called with the question, such as
             `request=lambda doc: doc.query`.
     """

@@ -23,7 +23,7 @@ Log = Callable[[dict[str, float], int], None]
 
 
 class ScoreCallback(TrainerCallback):  # type: ignore[misc]
-    """Generates samples with the current model, scores them, and writes the means into the training's log.
+    """Generates samples with the current model, scores them, and writes the means to the training log.
 
     If the model fails to generate speech or the samples cannot be read, a line is logged (`podeval/failed`) and the
     training continues.
@@ -58,7 +58,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
         """The scores of the last samples, for display or a report."""
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Score samples of the checkpoint."""
+        """Score samples from the checkpoint."""
         if self._when == "save" and state.is_world_process_zero:
             self._score(state, kwargs.get("model"))
 

@@ -158,7 +158,7 @@ class Records:
         self._append({"kind": "failure", "version": VERSION, **data})
 
     def remove(self, unwanted: Callable[[Mapping[str, Any]], bool]) -> int:
-        """Overwrite exchanges and failures that must no longer be kept; return the number of lines.
+        """Overwrite exchanges and failures that must no longer be kept; return the number of overwritten lines.
 
         Lines keep their length, so other readers of the file still find all other lines at their offsets.
         """

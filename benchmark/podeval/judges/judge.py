@@ -82,7 +82,7 @@ class Judge:
         tries: maximum number of answers that are requested, each with the faults of the previous one, before a request
             counts as unanswered.
         context: maximum tokens that a local model reads; None for the model's own limit.
-        dtype: precision of a local model through transformers if it is not float32: bfloat16 on a GPU.
+        dtype: precision of a local model run through transformers if it is not float32: bfloat16 on a GPU.
         price: price of its tokens, if there is one.
         recorded: the id of the judge that gave the recorded answers, for `records`.
     """

@@ -1,4 +1,4 @@
-"""Parses the answer of a judge, tolerating errors of form but not of content.
+"""Parses a judge's answer, tolerating errors of form but not of content.
 
 Tolerated: reasoning before the answer, code fences, surrounding prose, trailing commas, comments, full-width colons and
 commas, keys in another case or spelling, keys that are (Chinese) aliases of the answer's fields, `36/45` where a number

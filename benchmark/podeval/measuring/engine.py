@@ -132,13 +132,13 @@ class ScoreTable(_PrintsTable, ResultsTable):
     """The scores of many recordings: a row for each, and the mean of every value with its 95 % interval.
 
     Attributes:
-        scores: scores of the readable recordings, in their order.
+        scores: scores of the readable recordings, in input order.
         errors: the errors of unreadable recordings, by name.
         intervals: the mean with its interval, by `metric.key`.
     """
 
     def report(self, path: str | Path, language: str = "en") -> Path:
-        """Write one self-contained HTML file with the table of means and a report of every recording.
+        """Write one self-contained HTML file with the table of means and a report on every recording.
 
         Args:
             path: the path of the file; an existing file is replaced.
@@ -340,7 +340,7 @@ def _take(name: str, source: Any) -> Any:
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:
-    """Return the texts of the recordings if there is one for each; None if one text is for all.
+    """Return the recordings' texts if there is one for each; None if one text applies to all.
 
     Raises:
         BadInput: their number differs from that of the recordings.
@@ -395,7 +395,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     key = Cache.key(audio.content, "described", form=_FORM, version=__version__)
     described = cache.get(key)
     facts, defects = _describe(audio.recording, cache, key) if described is None else _read_description(described)
-    # Score the rest; matrix products are too small for a second thread.
+    # Score the rest; the matrix products are too small to benefit from a second thread.
     if missing := [metric for metric in plan.metrics if metric.name not in results]:
         inputs = _open_inputs(request, missing, {"recording": lambda: audio.recording})
         with _find_libraries().limit(limits=1, user_api="blas"):
@@ -513,7 +513,7 @@ def _read_description(payload: bytes) -> tuple[RecordingFacts, tuple[Defect, ...
 
 
 def _describe(recording: Recording, cache: Cache, key: str) -> tuple[RecordingFacts, tuple[Defect, ...]]:
-    """Describe a recording, with the defects that need no model, and cache the description."""
+    """Describe a recording, including the defects that are found without a model, and cache the description."""
     facts = RecordingFacts(round(recording.duration, 3), recording.rate, recording.channels, recording.file_notes)
     defects = find_defects(recording)
     data = {"facts": asdict(facts), "defects": [asdict(defect) for defect in defects]}
@@ -522,7 +522,7 @@ def _describe(recording: Recording, cache: Cache, key: str) -> tuple[RecordingFa
 
 
 def find_defects(recording: Recording) -> tuple[Defect, ...]:
-    """Find faults of the file itself: no measurable content, or a channel without sound."""
+    """Find faults in the file itself: no measurable content, or a channel without sound."""
     length = round(recording.duration, 3)
     if recording.defect:
         return (Defect("unusable", 0.0, length, recording.defect),)

@@ -1,4 +1,4 @@
-"""Every metric of podeval as a module of the `evaluate` library.
+"""Every podeval metric as a module for the `evaluate` library.
 
 The layer is thin. Only strings pass through the library: paths, scripts as JSON, and an empty string for a missing
 value. Other values are written to a float WAV file first, so samples beyond ±1 arrive unchanged. Each of several
@@ -98,7 +98,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score the items that were added before or are given here; the module's card lists the other arguments."""
-        # `evaluate.combine` gives each of its metrics the references of all of them.
+        # `evaluate.combine` gives each of its metrics the references for all of them.
         combined = isinstance(sys._getframe(1).f_locals.get("self"), evaluate.CombinedEvaluations)
         references = None if combined and not self.metric.reference else references
         if predictions is not None or references is not None:

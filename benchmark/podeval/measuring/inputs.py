@@ -1,7 +1,8 @@
-"""A request for a recording, the inputs of metrics in the forms that people and programs use, and the metrics to try.
+"""A request to score a recording, the inputs of metrics in the forms that people and programs use, and the metrics to
+try.
 
 The command line, `evaluate`, the demo pages of metrics, the Space, runs and Python all pass a `MetricInputs` for each
-item. The reader of an input is imported when such an input is read, so a metric of audio imports neither judges nor
+item. The reader of an input is imported when such an input is read, so a metric for audio imports neither judges nor
 questionnaires. A recording may be a path, bytes, samples with their rate, or a row of `datasets`.
 """
 
@@ -32,7 +33,7 @@ TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
 """File name extensions of transcripts and scripts that are stored next to audio files."""
 
 WORDS = ("reference_text", "text", "passage", "script")
-"""Names of the inputs that are the spoken words; metrics of texts measure the words themselves."""
+"""Names of the inputs that are the spoken words; text metrics measure the words themselves."""
 
 DEFAULT_PROFILE = "embedded"
 
@@ -60,7 +61,7 @@ _ADVICE: Mapping[Face, Mapping[str, str]] = {
         "profile": 'profile="{}"',
     },
 }
-"""Advice, by interface, on how to supply an input that a metric lacks, in the terms of the interface's users."""
+"""Advice, by interface, on how to supply an input that a metric lacks, in terms that the interface's users know."""
 
 
 class MetricInputs(Mapping[str, Any]):

@@ -1,9 +1,9 @@
 """Score one recording or script in a separate program, which can be limited in memory and time, and stopped at any
 time.
 
-`python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as there is a
-result, and lines about the progress; it writes `report.html` at the end. Facts about the recording are stored in
-`PODEVAL_CACHE`. `run_job` starts the program in a sandbox and reads the lines.
+`python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as its result
+is available, along with lines about the progress; it writes `report.html` at the end. Facts about the recording are
+stored in `PODEVAL_CACHE`. `run_job` starts the program in a sandbox and reads the lines.
 """
 
 import json
@@ -312,9 +312,9 @@ def copy_compiled(folder: Path) -> dict[str, str]:
     variable to set.
 
     A sandbox starts with an empty home folder, in which numba would compile everything again. The copied code was
-    compiled by our own process from a tone of our own. A sandbox cannot change it: an untrusted recording can affect
-    only its own copy. If nothing has been compiled yet, nothing is copied, and the code is compiled in the background
-    for the next recording.
+    compiled by our own process while it analysed a tone of our own. A sandbox cannot change it: an untrusted recording
+    can affect only its own copy. If nothing has been compiled yet, nothing is copied, and the code is compiled in the
+    background for the next recording.
 
     Args:
         folder: the folder of the sandbox, before it starts.

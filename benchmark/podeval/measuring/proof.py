@@ -56,7 +56,7 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 """Verdicts of sentences to record again, with the worst first."""
 
 RUN = {"en": 3, "zh": 6}
-"""Number of words (Chinese characters) in a row by which a recording is located in the book."""
+"""Number of consecutive words (in Chinese, characters) by which a recording is located in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
 """Minimum shares of a sentence's words: omitted words for the verdict `missing`; repeated words for `twice`, or
 recognised words for optional text to count as read; and words as written for high confidence.
@@ -333,7 +333,9 @@ def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> Co
 
 
 def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
-    """Return the index of the sentence of a difference; for words added at the end, the index after the last."""
+    """Return the index of the sentence to which a difference belongs; for words added at the end, the index after the
+    last.
+    """
     written = alignment.written
     if each.kind != "repeated":
         return written[each.first].turn if each.first < len(written) else written[-1].turn + 1
@@ -347,7 +349,7 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
 
 
 def _judge(faults: Sequence[ContentDifference], words: int, begin: int) -> Verdict:
-    """Return the worst fault of a sentence with this many words; `begin` is its first word recognised as written."""
+    """Return the worst fault in a sentence with this many words; `begin` is its first word recognised as written."""
     if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
         return "missing"
     if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):

@@ -201,7 +201,7 @@ class RecordingResults:
         """Return plain data, as printed by `podeval score --json`.
 
         `duration` is the length of the analysed audio in seconds, or null if there was none. `titles` contains the name
-        of each value, and `band` contains the basis of its word (`good`, `usual`, `poor`).
+        of each value, and `band` contains the basis for its word (`good`, `usual`, `poor`).
         """
         titles: dict[str, dict[str, str]] = {}
         bands: dict[str, dict[str, Any]] = {}
@@ -254,7 +254,7 @@ class ResultsTable:
     """The scores of many recordings as data.
 
     Attributes:
-        scores: scores of the readable recordings, in their order.
+        scores: scores of the readable recordings, in input order.
         errors: the errors of unreadable recordings, by name.
     """
 

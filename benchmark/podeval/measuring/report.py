@@ -34,7 +34,7 @@ MOST_SECONDS = 2 * 3600.0
 """Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
 _PEAKS = 900
 _OF_VOICES = {"speaker_attribution", "sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"}
-"""Metrics that transcribe a recording with a script."""
+"""Metrics that transcribe a recording for which there is a script."""
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
 .podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
@@ -102,7 +102,7 @@ def render_html(scores: RecordingResults | ResultsTable) -> str:
 
 
 def _play(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
-    """Make a player whose waveform has marks at the defects, or a sentence that says why there is none."""
+    """Make a player whose waveform has marks at the defects, or a sentence that says why there is no player."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
         from podeval.recording.playback import measure_peaks
@@ -175,9 +175,10 @@ class TimelinePlot:
 def plot_results(
     results: RecordingResults, name: str = "", words: ReportWords | None = None, css_class: str = ""
 ) -> TimelinePlot:
-    """Draw the timelines of a recording, of a metric or of one value of it (`dnsmos.ovrl`) if there is a name.
+    """Draw the timelines of a recording or, if a name is given, those of a metric or of one of its values
+    (`dnsmos.ovrl`).
 
-    With a CSS class, the plots are for a page that has a style for them; without one, they are plots on their own.
+    With a CSS class, the plots are for a page that has a style for them; without one, they are standalone.
 
     Raises:
         BadInput: there are no values over time; the message lists the metrics that have them.
@@ -229,7 +230,7 @@ class TranscribedTurn:
 
     @property
     def text(self) -> str:
-        """The words as a text."""
+        """The words as text."""
         return " ".join(word.text.strip() for word in self.words)
 
 

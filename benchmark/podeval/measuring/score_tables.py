@@ -44,7 +44,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
 
 
 def _group(sentences: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return the names that have each sentence."""
+    """Return, for each sentence, the names that have it."""
     names: dict[str, list[str]] = {}
     for name, of_name in sentences.items():
         for sentence in of_name:
@@ -53,7 +53,9 @@ def _group(sentences: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
-    """Give the verdict and list the defects, a long list collapsed; their times start a player. All forms begin so."""
+    """Give the verdict and list the defects, collapsing a long list; their times start a player. All forms begin this
+    way.
+    """
     entries = []
     for one in scores.defects:
         text = f"{words['until']} {format_clock(one.end, 1)}, {': '.join(filter(None, words.defect(one)))}"

@@ -77,7 +77,7 @@ class ScoreRow:
 
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""The phrases around the words or the name in the detail of a metric's defect."""
+"""The phrases that surround the words or the name in the detail of a metric's defect."""
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
 UNUSABLE = "unusable"
 """The kind of defect that affects the whole recording; its detail begins with a verb."""
@@ -184,7 +184,7 @@ class ReportWords:
         return str(self["lengths"]["hours"]).format(minutes // 60, f"{minutes % 60:02d}")
 
     def metric(self, name: str) -> str:
-        """Return the title of a metric, or the topic of a note without a metric."""
+        """Return the title of a metric, or the topic of a note that is not about a metric."""
         return str(self["noted"].get(name) or standing.translate(get_title(name), self.language))
 
 

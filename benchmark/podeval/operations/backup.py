@@ -1,4 +1,4 @@
-"""Back up everything that cannot be recreated: judgements, submissions, uploads, runs, recordings of the arena.
+"""Back up everything that cannot be recreated: judgements, submissions, uploads, runs and the arena's recordings.
 
 The site and the workers keep running during the backup. The database is copied first, in one consistent state; then the
 files are copied in one pass, each before the files that it refers to. A restored backup is a state that existed; later
@@ -68,7 +68,7 @@ class Manifest(BaseModel):
         made_at: the time when the backup began.
         podeval: the version of podeval.
         kind: the kind of database that was backed up.
-        rows: the number of rows of each table.
+        rows: the number of rows in each table.
         runs: the path of the folder of runs.
         sounds: the names of the recordings that were outside the folder of runs, by their paths in the database.
         files: the files by name.
@@ -95,9 +95,10 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
 
     Args:
         target: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
-        database: a SQLite file or a database address; may be in use.
+        database: a SQLite file or a database address; it may be in use.
         runs: the folder of runs; it need not exist.
-        with_secret: include the secret; together with the database, it identifies the person behind each pseudonym.
+        with_secret: whether to include the secret; together with the database, it identifies the person behind each
+            pseudonym.
 
     Raises:
         BadInput: there is no such database, or the target exists or has another extension.
@@ -295,7 +296,7 @@ def merge_log(file: Path) -> None:
 
 
 def _count_rows(file: Path) -> dict[str, int]:
-    """Check a SQLite file, and count the rows of each of its tables."""
+    """Check a SQLite file, and count the rows in each of its tables."""
     with contextlib.closing(sqlite3.connect(file)) as opened:
         if (whole := opened.execute("PRAGMA integrity_check").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(whole)

@@ -1,6 +1,6 @@
 """Restore a database and a folder of runs from a backup: check and unpack it first, then move the files into place.
 
-Existing data is not touched until everything is unpacked and the restored tables are of this version. Replaced files
+Existing data is not touched until everything is unpacked and the restored tables match this version. Replaced files
 are kept in a folder next to the runs, with a timestamp in its name; replaced rows of a server are not kept.
 
 A backup may come from a stranger. Names, links, devices and sizes are checked before anything is unpacked, and nothing
@@ -47,7 +47,7 @@ class Restored:
         backup: contents of the backup.
         forgotten: number of people who asked to be forgotten after the backup was made; they stay forgotten.
         settled: the result of `settle`.
-        secret: path of the restored secret of the service; None if the backup contains no secret.
+        secret: path of the service's restored secret; None if the backup contains no secret.
         kept: folder with the replaced files; None if nothing was replaced.
     """
 
@@ -73,8 +73,8 @@ def restore(
         path: path of the backup.
         database: a SQLite file or the address of a database of any kind; it must not be in use.
         runs: the folder of runs; it is created if it does not exist.
-        force: replace existing data. Replaced files are kept in another folder, but the replaced rows of a server are
-            not.
+        force: whether to replace existing data. Replaced files are kept in another folder, but the replaced rows of a
+            server are not.
         read_decisions: function that reads decisions from the replaced database, if that can still be read.
         settle: function that receives the new database before it is moved into place, the unpacked runs, and the
             decisions.
@@ -199,7 +199,7 @@ def _read_schema(opened: Connection) -> set[tuple[str, str, str, str]]:
 
 
 def _fill_server(copy: Database, database: str | Path) -> None:
-    """Replace all rows of a server with those of a file, in one transaction; the tables themselves do not change."""
+    """Replace all rows on a server with those in a file, in one transaction; the tables themselves do not change."""
     with (
         Database(database) as target,
         backup.explain_copy_errors(f"the rows of the backup do not fit the tables of {target.name}"),

@@ -2,8 +2,8 @@
 
 If object storage is configured, a run's recordings are moved there as one tar file and can be fetched again. Only
 recordings of finished runs are removed, the oldest first, and those of superseded runs before those on the board.
-Recordings that battles and open listening tests use are kept. The output of every item records the removal of its
-audio, so the audio does not count as missing and is not generated again unless requested.
+Recordings that battles and open listening tests use are kept. Every item's output records the removal of its audio, so
+the audio does not count as missing and is not generated again unless requested.
 """
 
 import hashlib
@@ -34,7 +34,9 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """The outcome: the total size before, each run's items without recordings now, and why other runs kept theirs."""
+    """The outcome: the total size beforehand, each run's items that now lack recordings, and why other runs kept
+    theirs.
+    """
 
     budget: int
     bytes: int

@@ -27,7 +27,7 @@ def summarise(
     items: Sequence[Item],
     bench: JudgeConfig = NOBODY,
 ) -> RunSummary:
-    """Summarise a run under a profile; only results of the current protocols of one setting are used."""
+    """Summarise a run under a profile; only results under one setting's current protocols are used."""
     plan = folder.plan()
     outputs = [output for item in items if (output := folder.output(item.id)) is not None]
     current = make_protocols(benchmark, plan, profile, list_conditions(plan, outputs), bench)

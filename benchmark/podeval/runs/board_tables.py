@@ -52,10 +52,10 @@ def place_on_board(metric: Metric, group: str) -> tuple[str, str]:
 
 
 class BoardRow(FactSheet):
-    """One number of the board: one key of one metric of one system, over all items or one slice of them."""
+    """One number on the board: one key of one metric for one system, over all items or one slice of them."""
 
     benchmark: str
-    split: str  # "" for a figure of the whole benchmark, as papers report them
+    split: str  # "" for a figure for the whole benchmark, as papers report it
     profile: str  # embedded | reference | paper
     system: str
     system_title: str
@@ -80,7 +80,7 @@ class BoardRow(FactSheet):
     source: str  # run folder, or the paper's table
     created: str  # ISO 8601, UTC
     spot_check: str = ""  # for supplied outputs, the result of the spot check: agrees, differs, not told; else empty
-    values: int | None = None  # items that have a value of this key
+    values: int | None = None  # items that have a value for this key
     clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank or else the interval
 
 
@@ -88,7 +88,7 @@ class ItemRow(FactSheet):
     """One result on one item, with the facts that a system page shows."""
 
     benchmark: str
-    split: str  # "" for a figure of the whole benchmark, as papers report them
+    split: str  # "" for a figure for the whole benchmark, as papers report it
     profile: str
     system: str
     item: str
@@ -146,7 +146,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Group rows by the texts of some columns, with groups in the order of their first rows."""
+    """Group rows by the text in some columns; the groups are in the order of their first rows."""
     for texts, rows in numbers.groupby(list(names), sort=False, observed=True):
         yield tuple(map(str, texts)), rows
 

@@ -6,7 +6,7 @@ scorable output counts as the largest possible difference, so silence never pays
 
 The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
 also tested one by one with a permutation test over the seeds, corrected for the number of items (Holm). Together, the
-two tests fail at most 5 % of comparisons of equal systems, regardless of the number of watched metrics.
+two tests fail at most 5 % of comparisons between equal systems, regardless of the number of watched metrics.
 """
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ from podeval.stats.sequential import (
 )
 
 LEVEL = 0.05
-"""Maximum probability that a comparison of equal systems fails."""
+"""Maximum probability that a comparison between equal systems fails."""
 Verdict = Literal["worse", "no worse", "undecided"]
 
 
@@ -71,11 +71,12 @@ class ColumnComparison:
     Attributes:
         column: `metric.key`.
         key: declaration of the column.
-        before, after: means of the pairs that both runs have.
-        difference: difference of the means, with a clustered 95 % interval that is valid for a single look.
+        before, after: means over the pairs that both runs have.
+        difference: difference between the means, with a clustered 95 % interval that is valid for a single look.
         anytime: the interval of the mean difference that is valid at every look; None for too few pairs.
         pairs: number of pairs with a value in both runs.
-        lost, won: pairs with a value in only the first or only the second run, through the other system's fault.
+        lost, won: pairs with a value in only the first run (lost) or only the second (won), through the other system's
+            fault.
         margin: margin by which the mean may become worse; None if the column is not watched.
         evidence: evidence that it became worse by more than the margin or, if `verdict` is "no worse", that it did not.
         needed: evidence required for a decision.
@@ -172,7 +173,7 @@ def compare_runs(
         watched: columns that must not become worse, each with its margin in the column's unit.
         profile: the profile of the measurements.
         quarantine: items that must not affect the verdict, each with the reason.
-        sizes: columns with the size of a difference, for an estimate of the number of items that would show it.
+        sizes: columns, each with the size of a difference, for estimating the number of items that would show it.
 
     Raises:
         BadInput: a run does not exist, the runs have different splits or tracks or share no item or seed, a column has
@@ -250,7 +251,7 @@ def _read(path: Path, profile: str) -> _Measured:
 
 
 def _columns(benchmark: Benchmark, track: str) -> dict[str, Key]:
-    """Collect the declaration of every column of a track that has a direction, in the order of the board."""
+    """Collect the declarations of a track's columns that have a direction, in the order of the board."""
     declared = {
         f"{name}.{key.name}": key for name, metric in collect_metrics(benchmark, track).items() for key in metric.keys
     }

@@ -9,7 +9,7 @@ from podeval.metrics.score import Protocol
 
 VERSION = "1.0"
 SPREAD = "spread_"
-"""Prefix of the key of a spread over the groups of a breakdown; lower is better."""
+"""Key prefix for a spread over the groups of a breakdown; lower is better."""
 
 
 def list_composites(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:

@@ -58,11 +58,11 @@ class Carried(Protocol):
         """The files that the task reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
-        """Return the same task with its files in other folders, given by their current folders."""
+        """Return the same task with its files in other folders; `folders` maps each current folder to the new one."""
 
 
 class InProcess:
-    """Runs one task after the other in this process."""
+    """Runs one task after another in this process."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in order; None if memory ran out twice."""
@@ -178,7 +178,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def limit_threads(threads: int) -> None:
-    """Set the number of threads of this process; call it before the numerical libraries are loaded."""
+    """Set this process's number of threads; call it before the numerical libraries are loaded."""
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
 

@@ -1,8 +1,8 @@
 """The executor `hf-jobs` lets a submitted model generate in a separate container on Hugging Face Jobs.
 
-The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, the items from a
-private dataset at its commit, no secrets, a time limit, a single attempt, and results written to a bucket. The maximum
-cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
+The container is the sandbox: an image pinned by digest, the model mounted read-only at a fixed commit, the items from a
+private dataset at a fixed commit, no secrets, a time limit, a single attempt, and results written to a bucket. The
+maximum cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
 """
 
 import re
@@ -43,7 +43,7 @@ class JobPlan:
         run: name of the run within the submission, such as `real_pod/demo`.
         round: number of the round, from 1; an existing job of the same round is found and not started a second time.
         model, revision: the repo, and its commit.
-        items_revision, items_folder: commit of the dataset of items, and the folder in it with `job.json` and items.
+        items_revision, items_folder: commit of the items' dataset, and the folder in it with `job.json` and items.
         results: folder for outputs in the bucket.
         base, base_revision: the repo that the model adapts, and its commit.
     """
@@ -72,7 +72,7 @@ class JobPlan:
 
 
 def make_labels(submission: str, run: str, round: int) -> dict[str, str]:
-    """Return the labels of the job of one round; a slash in the run's name becomes a dash."""
+    """Return the labels for one round's job; a slash in the run's name becomes a dash."""
     names = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
     return {"podeval": "generate", **names}
 

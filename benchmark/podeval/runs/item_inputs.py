@@ -23,7 +23,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Return the request for an item in our own processes, with recordings by their paths on this machine."""
+    """Return the request for an item within our own processes, with recordings given by their paths on this machine."""
     match track:
         case "voice" if item.script is not None:
             voices = {

@@ -1,9 +1,9 @@
-"""Judges' usage for a run: one line per call, stored in the run's folder.
+"""Judge usage in a run: one line per call, stored in the run's folder.
 
 `<profile>/judge_usage.jsonl` contains the metric, the id of its protocol, the judge's id, the parameters that the judge
-refuses and the usage of the call, as in `podeval.judges.budget.Account`. A line is synced when its call ends, so a run
-that is killed and resumed counts every call once. The usage of another protocol, such as a pilot with another judge or
-other prompts, is not included in the sums. Lines without a protocol come from an earlier version, and are included.
+refuses and the call's usage, as in `podeval.judges.budget.Account`. A line is synced when its call ends, so a run that
+is killed and resumed counts every call once. The usage of another protocol, such as a pilot with another judge or other
+prompts, is not included in the sums. Lines without a protocol come from an earlier version, and are included.
 """
 
 import threading

@@ -15,7 +15,7 @@ from podeval.files import read_lines
 from podeval.runs.run_folder import RunFolder, RunPlan, run_folders
 
 AT_ONCE = "at_once"
-"""Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
+"""Key in the `generation` of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
 """File, in a run's folder, with a line for each time that podeval skipped an item because the server was busy."""
@@ -54,7 +54,7 @@ class Latency:
 
 
 def read_latency(run: RunFolder) -> Latency | None:
-    """Compute how fast the requests of a run were answered; return None without timings."""
+    """Compute how fast the requests of a run were answered; return None if there are no timings."""
     outputs = [output for item in run.items() or () if (output := run.output(item.id))]
     logs = [output.details for output in outputs if (output.details.get("playback") or {}).get("pieces")]
     if not logs:
@@ -80,7 +80,7 @@ def read_latency(run: RunFolder) -> Latency | None:
 
 
 def list_latencies(run: RunFolder) -> list[Latency]:
-    """List how fast the system of a run answered under each load, the lowest load first; empty without timings.
+    """List how fast the system of a run answered under each load, the lowest load first; empty if there are no timings.
 
     If there are several runs under one load, the given run is used if it is one of them; otherwise, the run with the
     most answers, because the others may only be checks.

@@ -127,7 +127,7 @@ class Task:
         )
 
     def moved(self, folders: Mapping[Path, Path]) -> "Task":
-        """Return the same task with its files in other folders, given by their current folders."""
+        """Return the same task with its files in other folders; `folders` maps each current folder to the new one."""
         user = tuple(
             turn.model_copy(update={"audio": str(folders[Path(turn.audio).parent] / Path(turn.audio).name)})
             if turn.audio
@@ -145,7 +145,7 @@ class Task:
 def make_protocols(
     benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
-    """Return the protocol of each metric of a plan's track, and of each composite figure, by name.
+    """Return the protocol of each metric on a plan's track, and of each composite figure, by name.
 
     Args:
         benchmark: the benchmark to measure.
@@ -177,8 +177,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight: they
-    are not ranked with our measurements of one request at a time.
+    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight; they
+    are not ranked together with our own measurements of one request at a time.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -197,7 +197,7 @@ def measure(
     *,
     allow_upsampling: bool = False,
 ) -> None:
-    """Measure everything without a result under the current protocols.
+    """Measure everything that has no result under the current protocols.
 
     Args:
         folder: the folder of the run.
@@ -216,7 +216,7 @@ def measure(
         """Return the protocols of one output, or of all outputs of a run together."""
         return make(*list_conditions(plan, outputs).items())
 
-    protocols()  # Refuse anything that cannot be measured before anything is generated.
+    protocols()  # Before anything is generated, refuse anything that cannot be measured.
     # Metrics of all outputs together are measured when the run is summarised.
     measured = benchmark.metrics(plan.track, plan.split, profile)
     uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}
@@ -260,7 +260,7 @@ def measure(
             some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, protocols()[name])):
                 keep(task.item, protocols(task.output), {name: result})
-    # If the outputs of a run were made in different ways, they still have one protocol; composites come last.
+    # If the outputs of a run were made in different ways, they still share one protocol; composites come last.
     after, current = folder.results(profile), protocols(*(task.output for task in seen))
     for task in seen:
         of_item = protocols(task.output)

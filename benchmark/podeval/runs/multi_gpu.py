@@ -68,7 +68,7 @@ def group() -> ProcessGroup | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares(Voicing):
-    """Generation as the first process sees it: it generates its own share, and the other processes theirs."""
+    """Generation as the first process sees it: it generates its own share, and the other processes generate theirs."""
 
     group: ProcessGroup
 

@@ -62,12 +62,12 @@ class OwnSystem:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """All settings that change its outputs or their speed, as plain JSON data."""
+        """All settings that affect its outputs or their speed, as plain JSON data."""
         return {**self.maker.generation, **({AT_ONCE: self.pace.at_once} if self.pace.at_once > 1 else {})}
 
 
 def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress = tell_nobody) -> RunSummary:
-    """Make missing outputs, measure missing results, and aggregate.
+    """Make missing outputs, compute missing results, and aggregate.
 
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, the folder
@@ -135,7 +135,7 @@ def _make_missing(
 def _make_in_turn(
     items: Sequence[Item], make: Callable[[Item], ServerBusy | None], done: Callable[[int], None]
 ) -> Iterator[tuple[Item, ServerBusy | None]]:
-    """Generate one item after the other, on demand."""
+    """Generate one item after another, on demand."""
     for number, item in enumerate(items):
         done(number)
         yield item, make(item)
@@ -208,7 +208,7 @@ def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -
 
 
 def describe_streaming(folder: RunFolder) -> str | None:
-    """Describe in a sentence how a server's stream would have played; return None without timings."""
+    """Describe in a sentence how a server's stream would have played; return None if there are no timings."""
     latency = read_latency(folder)
     if latency is None:
         return None
@@ -223,7 +223,7 @@ def describe_streaming(folder: RunFolder) -> str | None:
 
 
 def describe_turn_taking(folder: RunFolder) -> str | None:
-    """Describe in a sentence how a system took turns in live conversations; return None without timings."""
+    """Describe in a sentence how a system took turns in live conversations; return None if there are no timings."""
     outputs = [folder.output(item.id) for item in folder.items() or ()]
     logs = [output.details["turn_taking"] for output in outputs if output and "turn_taking" in output.details]
     if not logs:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 TRIES = 3
-"""Number of times that an item's process may die before the item is given up; a lost node is seldom the item's fault.
+"""Number of times that an item's process may die before the item is abandoned; a lost node is seldom the item's fault.
 """
 
 _ROOM_SECONDS = 900.0
@@ -45,7 +45,7 @@ _OWN_NODE = (
 
 @dataclass(eq=False)
 class _Line:
-    """The tasks of one call of `map`."""
+    """The tasks of one call to `map`."""
 
     name: str
     work: Any
@@ -70,7 +70,7 @@ class _Job:
 class Ray(contextlib.AbstractContextManager["Ray"]):
     """Processes on a Ray cluster, started when the block is entered and kept, with their models, until it ends.
 
-    Several calls of `map` may run at the same time, one feeding another; they share the processes.
+    Several calls to `map` may run at the same time, one feeding another; they share the processes.
     """
 
     def __init__(self, address: str = "", *, workers: int = 0, cpus: float = 1.0, gpus: float = 0.0) -> None:

@@ -31,7 +31,7 @@ from podeval.stats.intervals import mean_ci
 from podeval.text.message_catalogue import FIRST
 
 NAME = "reliability"
-"""Name of the figures' metric on the board."""
+"""Name of the metric under which the figures appear on the board."""
 DIMENSION = "reliability.seeds"
 FILE = "reliability.json"
 CATASTROPHIC = "catastrophic"

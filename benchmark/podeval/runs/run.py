@@ -102,11 +102,11 @@ _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "w
 """Outputs that a system that reads scripts aloud cannot produce, by track."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
-"""Function that puts outputs of items into a run's folder and passes on each item whose output is in it."""
+"""Function that puts items' outputs into a run's folder and passes on each item whose output is in it."""
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Reports the title of a step, the number of its finished pieces, and the number of all its pieces."""
+"""Reports the title of a step, the number of its finished pieces, and the total number of its pieces."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:
@@ -149,7 +149,7 @@ class RunRequest:
 def run_system(
     system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress = tell_nobody
 ) -> RunSummary:
-    """Generate missing outputs, measure missing results, and aggregate.
+    """Generate missing outputs, compute missing results, and aggregate.
 
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, or the
@@ -202,7 +202,7 @@ def measure_run(
         request: the request, with the metrics to measure; its seed is ignored.
         progress: function that reports progress to a person.
         making: function that puts outputs into the folder and passes on each item whose output exists; by default, all
-            exist.
+            outputs already exist.
 
     Raises:
         BadInput: the run is not possible; see `run_system`.

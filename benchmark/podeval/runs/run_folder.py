@@ -141,7 +141,7 @@ class RunSummary(_Document):
     """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocols."""
 
     def add_to(self, earlier: "RunSummary") -> "RunSummary":
-        """Return these aggregates with the earlier summary's aggregates for other settings."""
+        """Return these aggregates together with the earlier summary's aggregates for other settings."""
         others = earlier.settings or {"": tuple(earlier.protocols)}
         others = {name: protocols for name, protocols in others.items() if name not in self.settings}
         kept = {one for protocols in others.values() for one in protocols} - self.protocols.keys()
@@ -160,7 +160,7 @@ class RunSummary(_Document):
 
 
 class RunFolder:
-    """The folder of one system on one split of one benchmark."""
+    """The folder for one system on one split of one benchmark."""
 
     def __init__(self, runs: Path, benchmark: str, split: str, system: str) -> None:
         self.runs = runs
@@ -239,7 +239,7 @@ class RunFolder:
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def audio_paths(self, output: Output) -> list[Path]:
-        """Return the paths of the item's audio and of the audio of its answers."""
+        """Return the paths of the item's audio and of its answers' audio."""
         files = [output.audio, *(answer.audio for answer in output.answers)]
         return [self.outputs / Path(file).name for file in files if file]
 
@@ -260,7 +260,7 @@ class RunFolder:
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """Read the items of the run from `write_items`; None if an earlier version wrote the folder."""
+        """Read the run's items as written by `write_items`; None if an earlier version wrote the folder."""
         path = self.path / "items.json"
         return read_document(path, _KeptItems).items if path.exists() else None
 

@@ -1,4 +1,4 @@
-"""The settings of a run that differ from its benchmark, and the models that they need on this machine.
+"""The settings of a run that differ from its benchmark's, and the models that they need on this machine.
 
 Every setting has its own protocol. A run's results are stored by protocol, so one folder can contain several settings,
 and their common parts are measured once.
@@ -48,7 +48,7 @@ def apply_settings(benchmark: Benchmark, track: str, settings: Sequence[str]) ->
     """Return the benchmark with parameters set as `METRIC.PARAMETER=VALUE`.
 
     Raises:
-        BadInput: a setting has another form, is given twice, or names something unknown; the message lists the known
+        BadInput: a setting has the wrong form, is given twice, or names something unknown; the message lists the known
             names.
     """
     measured = {use.name: use.parameters for use in benchmark.metrics(track)}

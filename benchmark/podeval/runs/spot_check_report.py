@@ -11,11 +11,11 @@ SPOT_CHECK_FILE = "spot_check.json"
 """File, in a run's folder, with the findings of a spot check of supplied outputs."""
 
 DIFFERS_BELOW = 0.01
-"""Adjusted p below which the model's outputs differ from the supplied ones."""
+"""Adjusted p-value below which the model's outputs count as different from the supplied ones."""
 
 
 class KeyComparison(FactSheet):
-    """Values of one key of a metric for the supplied outputs and for the model's outputs, and whether the two agree.
+    """Values for one key of a metric from the supplied outputs and from the model's outputs, and whether the two agree.
 
     `difference` is the mean over items of the supplied minus the generated value; `spread` is the standard deviation
     between seeds.
@@ -54,7 +54,7 @@ class SpotCheckReport(FactSheet):
 
     @property
     def verdict(self) -> Literal["agrees", "differs", "not told"]:
-        """`not told` if nothing could be compared."""
+        """The verdict; `not told` if nothing could be compared."""
         if not self.comparisons:
             return "not told"
         return "differs" if any(each.differs for each in self.comparisons) else "agrees"

@@ -106,7 +106,7 @@ _GPU_FACTS = "/sys"
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that select a worker's GPU; the driver libraries read these."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""Options that make the in-memory parts that bubblewrap had to write read-only, because their size is not fixed."""
+"""Options that make read-only the in-memory parts that bubblewrap had to write, because their size is not fixed."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
 """First user id for sandboxes opened by root; these users do not own any other files."""

@@ -2,9 +2,9 @@
 program itself does (`second_wall`), with a stricter filter.
 
 The filter refuses calls that no model needs and that the namespaces of a sandbox do not cover: sockets that lead past
-the network namespace (vsock, netlink, raw packets), new namespaces, memory that is not in the resident size of any
-process (memfd, System V segments), large and recent parts of the kernel (io_uring, bpf, keys, userfaultfd), and
-everything that only an administrator needs. A refused call fails with the error of a kernel that lacks the call, so
+the network namespace (vsock, netlink, raw packets), new namespaces, memory that does not count towards the resident
+size of any process (memfd, System V segments), large and recent parts of the kernel (io_uring, bpf, keys, userfaultfd),
+and everything that only an administrator needs. A refused call fails with the error of a kernel that lacks the call, so
 libraries fall back to other calls; a call for an architecture other than the sandbox's own kills the calling process.
 """
 

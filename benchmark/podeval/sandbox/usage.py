@@ -21,7 +21,7 @@ class Held:
     """Deleted files and shared memory that the processes of a sandbox use.
 
     Attributes:
-        files: bytes of the deleted files on the disk of the sandbox's folder that are open or mapped, by inode.
+        files: bytes of the deleted files that are still open or mapped, on the disk of the sandbox's folder, by inode.
         unseen_files: whether some processes have files of unknown size.
         shared: whether some processes map shared memory, or hide their mappings.
     """

@@ -148,8 +148,8 @@ class Database(AbstractContextManager["Database"]):
         """Open a session; when the block ends, either all of its changes are on disk or none are.
 
         Args:
-            about: the subject of the reads and changes, such as one voter; writers about other subjects do not have to
-                wait. By default, nothing else can write at the same time.
+            about: the subject of the reads and changes, such as one voter; writers concerned with other subjects do not
+                have to wait. By default, nothing else can write at the same time.
 
         On SQLite, a waiting writer sleeps and polls, possibly for seconds, so threads queue up beforehand. On
         PostgreSQL, a lock is used instead of serializable transactions, because these aborted each other until some

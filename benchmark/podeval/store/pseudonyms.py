@@ -83,7 +83,7 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
 
 
 def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
-    """Return the pseudonym of the last person who signed in with a name; None if nobody did or they were erased."""
+    """Return the pseudonym of the last person who signed in with this name; None if nobody did or they were erased."""
     row = session.get(Pseudonym, _name_digest(secret, issuer, name))
     return row.pseudonym.removeprefix(_NAMED) if row else None
 

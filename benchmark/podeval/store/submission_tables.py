@@ -74,13 +74,13 @@ class SubmissionRow(TableBase):
 
 
 class _OfSubmission:
-    """The first column of the key of tables that belong to one submission."""
+    """The first key column of the tables whose rows belong to one submission."""
 
     submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True, sort_order=-1)
 
 
 class SubmissionHistory(_OfSubmission, TableBase):
-    """A change of state; these rows are never modified or removed."""
+    """A state change; these rows are never modified or removed."""
 
     __tablename__ = "submission_history"
 

@@ -121,7 +121,7 @@ class ArenaSystem(_InArena, TableBase):
 
 
 class ArenaItem(_InArena, TableBase):
-    """The task of the systems: a topic, a text, a dialogue."""
+    """The task for the systems: a topic, a text, a dialogue."""
 
     __tablename__ = "items"
 
@@ -151,7 +151,7 @@ class ArenaOutput(_InArena, TableBase):
     sha256: Mapped[str] = mapped_column(String(64), default="")
     seconds: Mapped[float] = mapped_column(Float)
     loudness: Mapped[float | None] = mapped_column(Float)
-    """Integrated, LUFS."""
+    """Integrated loudness in LUFS."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
     """The turns' times in the recording, `[start, end]` in seconds."""
 

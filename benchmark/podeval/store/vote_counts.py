@@ -66,7 +66,7 @@ RATED_VOTES = Table(
     Index("ix_rated_votes_number", "number"),
     sqlite_with_rowid=False,
 )
-"""The numbers of the rated votes of each dimension, for finding a page quickly."""
+"""The numbers of the rated votes on each dimension, for finding a page quickly."""
 
 COUNTS = (PAIR_COUNTS, ITEM_COUNTS, SYSTEM_COUNTS, RATED_VOTES)
 """All tables of counts."""
@@ -102,7 +102,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
     Args:
         session: the write session that adds or removes the battles.
         battles: the battles.
-        by: 1, or -1 to subtract them.
+        by: 1 to add them, or -1 to subtract them.
     """
     pairs: Counter[tuple[str, ...]] = Counter()
     items: Counter[tuple[str, ...]] = Counter()
@@ -116,7 +116,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Add those of the given votes that are rated to the counts, or subtract them.
+    """Of the given votes, add the rated ones to the counts, or subtract them.
 
     Call this function after votes are added. To change or delete votes, call it with -1 before the change and, if the
     votes stay, with 1 afterwards.
@@ -124,7 +124,7 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
     Args:
         session: the write session that changes the votes.
         which: the condition that selects the votes.
-        by: 1, or -1 to subtract them.
+        by: 1 to add them, or -1 to subtract them.
     """
     votes = session.execute(_VOTES.where(which)).all()
     if not votes:
