@@ -45,9 +45,9 @@ INPUTS = {
 ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
 """Arrow that shows which direction is better, by direction."""
 
-# The values that people and good systems reach on a metric, with which a reader compares a score, and their sources.
-# They are part of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
-# measured recordings, their span if there are few, or the span of the averages that a paper prints.
+# The values that people and good systems reach on a metric, for comparison with a score, and the sources of these
+# values. They are part of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of
+# individually measured recordings, their span if there are few, or the span of the averages that a paper prints.
 
 CLIPS = (
     "the middle half of 34 clips of real podcasts, and of 51 by NotebookLM, MOSS-TTSD and MoonCast "
@@ -91,7 +91,7 @@ class JudgeUse:
     """What a metric requires of a judge, given its parameters.
 
     Attributes:
-        prompts: the prompts that it may use.
+        prompts: the prompts that the metric may use.
         sampling: changes to the sampling of answers, such as the temperature that a paper uses.
     """
 

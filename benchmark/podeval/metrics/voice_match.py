@@ -114,7 +114,7 @@ class VoiceComparison:
     def low_windows(self) -> float:
         """The 10th percentile of the cosines between a speaker's windows and the reference; the lowest over speakers.
 
-        A voice that is wrong half of the time clearly changes this value, but hardly changes the mean.
+        A voice that is wrong half of the time shows up in this value, although it hardly changes the mean.
         """
         return min(float(np.percentile(match.over_time, 10)) for match in self.matches)
 

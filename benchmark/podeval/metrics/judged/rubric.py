@@ -48,7 +48,7 @@ scores, the dialogue is cut off at a turn, and the criteria are those written fo
 
 Differs from the paper's prompts in asking for a reason with each verdict, and in checking that every criterion has one.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 NoOccasion = Literal["judged", "met"]
 
@@ -137,7 +137,7 @@ class Assessment:
 
 
 def count_met(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
-    """Count the criteria that are met, and all criteria, of one level or of all levels."""
+    """Count the criteria that are met, and all criteria, at one level or at all levels."""
     marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
     return sum(marks), len(marks)
 
@@ -287,13 +287,13 @@ def rubric(
 
     Args:
         dialogue: the words of the user and the system, with the criteria.
-        modality: the form of dialogues for the judge: `transcript` to read, `audio` to listen to; with `as_needed`, it
-            reads dialogues about meaning or with noted tones, and listens to the others.
-        variant: `mtalk` pools over criteria, like the printed figures, at the temperature of the public code.
+        modality: the form in which the judge receives dialogues: `transcript` to read, `audio` to listen to; with
+            `as_needed`, it reads dialogues about meaning or with noted tones, and listens to the others.
+        variant: `mtalk` pools over criteria, as for the printed figures, and samples at the public code's temperature.
         no_occasion: treatment of a criterion for which there is no occasion: `judged` leaves it to the judge, `met`
             counts it as met.
         transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` shows a
-            transcript of its audio.
+            transcript of the system's audio.
     """
     modality = dialogue.choose_modality(modality)
     if unheard := dialogue.explain_unheard(modality):

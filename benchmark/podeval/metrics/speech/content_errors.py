@@ -48,7 +48,7 @@ from podeval.text.script import Script
 from podeval.text.tokens import detect_language, is_unspaced
 
 PER = 1000
-"""Number of words (characters in Chinese) per which errors are counted."""
+"""Number of words (characters in Chinese) to which error counts are scaled."""
 
 SHORTEST = 0.5
 """Minimum length of a recording, seconds."""

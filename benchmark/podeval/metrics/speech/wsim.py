@@ -56,7 +56,7 @@ def wsim(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then determine who speaks when.
+        script: the words with their speakers; if given, it determines who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does for SIM.
         embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments longer than 3 s, as in `sim`.
