@@ -29,7 +29,7 @@ class DefectReport:
 
     Attributes:
         defects: the defects in chronological order.
-        unscored: the sentence with the reason why a check was impossible, by metric.
+        unscored: a sentence that says why a check was impossible, by metric.
     """
 
     defects: tuple[TimedDefect, ...]

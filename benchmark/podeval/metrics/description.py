@@ -130,8 +130,7 @@ def choose_own_profile(metric: Metric) -> str:
 
 
 def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
-    """Return what metrics require (no weights, the weights of a profile, or a judge), each with the metrics concerned.
-    """
+    """Return the kinds of requirement (no weights, the weights of a profile, or a judge), each with its metrics."""
     groups: dict[str, list[str]] = {}
     for metric in metrics:
         able = [f"`{profile}`" for profile in MEASURING if all(_model(job, profile) for job in metric.needs)]

@@ -46,7 +46,7 @@ ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "�
 """Arrow that shows which direction is better, by direction."""
 
 # The values that people and good systems reach on a metric, for comparison with a score, and the sources of these
-# values. They are part of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of
+# values. They are part of a metric's declaration, in the `reach=Reach(...)` of a key. A range is the middle half of
 # individually measured recordings, their span if there are few, or the span of the averages that a paper prints.
 
 CLIPS = (
@@ -161,8 +161,8 @@ class Key:
         return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
-# Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what affects it besides
-# quality.
+# Conclusions that must not be drawn from a metric's value: one sentence each, based on the study of what affects the
+# value besides quality.
 #
 # The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that
 # podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in

@@ -144,7 +144,7 @@ class JudgeConfig:
         """Return the judge with the sampling parameters that this metric asks for.
 
         Raises:
-            BadInput: there is no judge of that name.
+            BadInput: there is no judge with that name.
         """
         if not self.judge:
             return None
@@ -159,16 +159,16 @@ class JudgeConfig:
         """Whether there is a judge that accepts audio.
 
         Raises:
-            BadInput: there is no judge of that name.
+            BadInput: there is no judge with that name.
         """
         judge = self.seat(JudgeUse(prompts=lambda _: ()), {})
         return judge is not None and judge.hears
 
     def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
-        """Return the client of the judge with its records, which are in the user's cache if no folder is named.
+        """Return the judge's client with its records, which are in the user's cache if no folder is named.
 
         Raises:
-            BadInput: there is no judge of that name, or its records cannot be used.
+            BadInput: there is no judge with that name, or its records cannot be used.
         """
         judge = self.seat(asks, parameters)
         if judge is None:
@@ -183,7 +183,7 @@ class JudgeConfig:
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew, **choices)
 
     def require_client(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient":
-        """Return the client of the judge as `judging` does, but require a judge.
+        """Return the judge's client as `judging` does, but require a judge.
 
         Raises:
             BadInput: no judge is named, or `judging` raises this error.

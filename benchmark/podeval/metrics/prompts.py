@@ -56,8 +56,10 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
 
 
 def read_wordings(folder: str | Path | None) -> dict[str, str]:
-    """Read the wordings in a folder that differ from podeval's, by the name of the prompt. `podeval judge prompts`
-    writes such a folder. Hidden files and a README are ignored. Without a folder, there are no custom wordings.
+    """Read the wordings in a folder that differ from podeval's, by the name of the prompt.
+
+    `podeval judge prompts` writes such a folder. Hidden files and a README are ignored. Without a folder, there are no
+    custom wordings.
 
     Raises:
         BadInput: there is no such folder or no file in it, a file belongs to no prompt, or the placeholders in its text

@@ -1,4 +1,4 @@
-"""The result of one metric on one item, a score or the reason why there is none, and the protocol of the result.
+"""The result of one metric on one item (a score, or the reason why there is none), and the protocol of the result.
 
 `Unscored` is a value, not an absence: it is counted, shown with its reason and cause, and never becomes 0.
 
@@ -134,7 +134,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Unscored:
-    """The absence of a score: the reason, as a sentence that a person can act on, and the cause."""
+    """The result of an item without a score: the reason, as a sentence that a person can act on, and the cause."""
 
     reason: str
     cause: Cause

@@ -198,13 +198,14 @@ class SpokenDialogue:
     def name_source(self, modality: str) -> str:
         """Return the basis of a judge's decisions: `audio`, `annotated transcript` or `plain words`.
 
-        A transcript is annotated if a listener noted at least one sound or tone for every answer (`neutral` is one).
+        A transcript is annotated if a listener noted at least one sound or tone for every answer (`neutral` counts as
+        one).
         """
         annotated = all(any(map(str.strip, turn.answer_tags)) for turn in self.turns)
         return modality if modality == "audio" else "annotated transcript" if annotated else "plain words"
 
     def explain_unheard(self, modality: str) -> str:
-        """Return why a judge cannot decide on a dialogue that is about more than words; empty if it can decide."""
+        """Return why a judge cannot assess a dialogue that is about more than words; empty if it can."""
         judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
         return "" if judged else UNHEARD.format(self.dimension)
 

@@ -13,8 +13,8 @@ a fault, and the notes on the file report it. Music at an end does not count as 
 
 `plcmos` is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over at most 30 windows
 of 6 s of the recording as it is. As with all predictors of listeners' ratings, a constant offset is removed, ends
-without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out. It
-is None if its weights are not installed, and the notes then say so. The notes list every fault with its time.
+without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out.
+`plcmos` is None if its weights are not installed, and the notes then say so. The notes list every fault with its time.
 
 This is version 1.4. Up to 1.3, stop consonants of formant synthesisers counted as dropouts, and music was a fault
 unless it was requested. Up to 1.2, `clipped` counted smooth peaks of speech with a high sample rate and coarse

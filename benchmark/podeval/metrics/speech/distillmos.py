@@ -6,9 +6,9 @@ have up to 32 windows. In longer recordings, the 32 windows are further apart; f
 keep an overlap of half a window. From ten minutes on there are 160, or more if these would leave gaps, so every part is
 rated at least once. The papers do not use DistillMOS; it was added because it distinguishes a robotic voice from a
 person, which DNSMOS hardly does. Of our samples, espeak-ng scores 2.3, LibriVox readers 4.3, hibari and piper 4.5,
-Kokoro 4.6. A recording shorter than one window is padded with silence, which costs little: 4.4 for 3 s of Kokoro.
-Shifting a window by one sample can change its value by 0.1, so ignore smaller differences between files of half a
-minute.
+Kokoro 4.6. A recording shorter than one window is padded with silence, which lowers the score only a little: 3 s of
+Kokoro score 4.4. Shifting a window by one sample can change its value by 0.1, so ignore smaller differences between
+files of half a minute.
 
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
 assessment", ICASSP 2025; package `distillmos` 0.9.1.

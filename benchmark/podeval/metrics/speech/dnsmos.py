@@ -18,7 +18,7 @@ Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Chall
 `level="fixed"` first normalises the speech to −26 dBov, following ITU-T P.56.
 
 Differs from the public code in rating only this part of a recording, and in keeping windows 7 to 23 and 119 to 122,
-which a rounding error drops there; `windows="upstream"` does as the public code does, silence and offset included. As
+which a rounding error drops there; `windows="upstream"` follows the public code, with silence and offset included. As
 in that code, noise without speech gets a score too (white noise 1.1), because voice activity detection may miss a voice
 far from the microphone.
 """
@@ -159,7 +159,7 @@ def dnsmos(
 
 
 def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
-    """Return the quality of the rated windows, in the form of `rate_samples`, and the number of those left out."""
+    """Return the quality of the rated windows, in the form that `rate_samples` returns, and the number left out."""
     if windows == "upstream":
         return rate_samples(track, windows, gain), 0
     part = cut_to_speech(track)

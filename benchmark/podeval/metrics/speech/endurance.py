@@ -6,7 +6,7 @@ in who says them (speaker swap). `lasts` is the number of minutes until the firs
 usual range is the value of the first two minutes, plus or minus a tolerance, or five times the value's own spread from
 minute to minute if that is larger. The tolerances are 3 LU of level and 10 % of speaking rate in either direction and,
 only for the worse, 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words said by the
-right speaker. A value has left its range if it is outside for two minutes in a row. If no value leaves its range,
+right speaker. A value has left its range if it is outside it for two minutes in a row. If no value leaves its range,
 `lasts` is the length of the recording, the notes contain `censored`, and tables show `≥`. `lasting_share` is `lasts` as
 a share of the recording. Systems are ranked by the share, because a slower reading of the same script lasts longer
 without being steadier.
@@ -259,7 +259,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
 
 
 def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[float]) -> Floats:
-    """Return each window's cosine distance from the mean of the first minutes, excluding itself and its neighbours."""
+    """Return each window's cosine distance from the mean of the first minutes without the window and its neighbours."""
     units = embeddings / np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)

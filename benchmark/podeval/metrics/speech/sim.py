@@ -2,7 +2,7 @@
 
 For each speaker, the cosine between the mean embedding of their speech and that of their reference recording; the value
 is the mean over speakers. Both use windows of 3 s every 2 s; windows with more than 60 % non-speech are left out, and
-those of the recording are counted in the notes. Range −1 to 1, higher is better. PodEval, section 5. With a script,
+the notes count those left out of the recording. Range −1 to 1, higher is better. PodEval, section 5. With a script,
 speakers are matched by name and their turns come from aligning the words of the script. Without one, diarisation finds
 the speakers, and references are assigned to them so that the total similarity is largest. This favours the system, so
 it is a separate protocol. The words are transcribed in the language of the script, which the transcriber detects if it

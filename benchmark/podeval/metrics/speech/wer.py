@@ -11,7 +11,7 @@ notes is their share of the reference. For texts in other languages, such as Fre
 the language, and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone
 marks count; the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do
 not (since version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the
-language, or all languages of a text that has several. If a text is too short to identify its language, the
+language, or all languages of a text that has several. If a text is too short for its language to be identified, the
 transcriber's choice is used.
 
 These are also treated as equal: 10:30 and "ten thirty"; thousands with a point, comma, space or apostrophe; fractions
