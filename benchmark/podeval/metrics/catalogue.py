@@ -445,7 +445,7 @@ _ORDER = (
 
 
 def _find_modules() -> dict[str, str]:
-    """Return the module of every metric by its name: each file in a subfolder of `metrics` is a metric of that name."""
+    """Return each metric's module by name: each file in a subfolder of `metrics` is a metric with the same name."""
     paths = [path for path in sorted(Path(__file__).parent.glob("*/[!_]*.py"))]
     return {path.stem: f"podeval.metrics.{path.parent.name}.{path.stem}" for path in paths}
 

@@ -41,7 +41,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
     Args:
         inputs: `recording` and, if they exist, its `script` and `reference_voices`; without a script, only the faults
-            of `integrity` are found.
+            that `integrity` detects are found.
         parameters: parameters that differ from their defaults, by metric.
 
     Raises:

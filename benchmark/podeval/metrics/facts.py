@@ -1,4 +1,4 @@
-"""Facts in a metric's declaration: its inputs and keys, values of people and systems, and conclusions to avoid."""
+"""Facts in a metric's declaration: inputs, keys, values reached by people and systems, and conclusions to avoid."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

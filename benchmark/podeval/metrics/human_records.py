@@ -182,7 +182,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
 
     Args:
         source: the source of the objects.
-        what: the kind of the objects: `vote`, `mark` or `answer`.
+        what: the kind of object: `vote`, `mark` or `answer`.
 
     Raises:
         MissingInput: there are no objects.

@@ -276,7 +276,7 @@ def note_injections(
 
 
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return the recognised words of a metric's recording, or of the answers of its dialogue, by name.
+    """Return the words recognised in a metric's recording, or in the answers of its dialogue, by name.
 
     A recording is left out if it contains no speech, or if no model here can transcribe it.
     """

@@ -90,7 +90,7 @@ def build_reading_prompt(variant: Variant = "default") -> Prompt:
 
 @cache
 def build_hearing_prompt(turns: int, variant: Variant = "default") -> Prompt:
-    """Return the prompt for a dialogue of this many turns with audio."""
+    """Return the prompt for dialogues that are heard, with this many turns."""
     turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
         + "\n".join(

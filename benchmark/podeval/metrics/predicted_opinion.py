@@ -52,7 +52,7 @@ def rate_speech(
     shortest: float = SHORTEST,
     speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, its timeline, and the mean of the stem for comparison.
+    """Return a predictor's mean over windows of speech, with its timeline, and the mean of the stem for comparison.
 
     Args:
         recording: speech.

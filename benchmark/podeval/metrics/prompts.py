@@ -63,7 +63,7 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
 
     Raises:
         BadInput: there is no such folder or no file in it, a file belongs to no prompt, or the placeholders in its text
-            are not those of the prompt; the message names the file.
+            differ from those of the prompt; the message names the file.
     """
     if not folder:
         return {}

@@ -298,7 +298,7 @@ hashed.
 
 
 INTERVALS = "5"
-"""Version of the intervals and ranks of `podeval.stats`, stored in the provenance of results.
+"""Version of the intervals and ranks that `podeval.stats` computes, stored in the provenance of results.
 
 Version 1 used only Student's t; version 2 had no allowance for long tails; version 3 ranked by the items that all
 systems share; in version 4, equal values had an interval of zero width.

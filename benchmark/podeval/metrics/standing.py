@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from podeval.metrics.facts import Key
 
 TARGET = "target"
-"""Replaces the material in the description of a band that is not measured but declared: the ideal range of a key."""
+"""Word that replaces the material in the description of a band that is declared, not measured: the ideal range of a
+key.
+"""
 
 AT_LEAST = "≥"
-"""The mark of a value that is a lower bound."""
+"""The mark for a value that is a lower bound."""
 
 NEVER_COMPARED = "never measured"
 IS_PEOPLE = "it is itself the judgement of people"

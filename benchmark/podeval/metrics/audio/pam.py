@@ -2,8 +2,8 @@
 
 Every chunk of 7 s is compared with two prompts, one good and one bad. A softmax over the two similarities gives the
 share of the good prompt, and the score is the mean over chunks; 0 to 1, higher is better. `pam_avg` averages the scores
-of two pairs of prompts; `pam_avgsim` averages the similarities of two good and two bad prompts before the softmax. Any
-sound can be scored: speech, music or a mix. A recording with a lower rate than the model's is upsampled, as in the
+from two pairs of prompts; `pam_avgsim` averages the similarities of two good and two bad prompts before the softmax.
+Any sound can be scored: speech, music or a mix. A recording with a lower rate than the model's is upsampled, as in the
 paper, whose speech is at 16 and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the
 channels.
 

@@ -155,7 +155,7 @@ def judge_justifications(
 
 
 def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
-    """Return the systems in an order that does not reveal their names or their order in the table."""
+    """Return the systems in an order that reveals neither their names nor their order in the table."""
     digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
     order = sorted(systems)
     random.Random(digest).shuffle(order)  # noqa: S311

@@ -111,7 +111,7 @@ def build_reading_prompt(no_occasion: NoOccasion = "judged") -> Prompt:
 
 @cache
 def build_hearing_prompt(turns: int, no_occasion: NoOccasion = "judged") -> Prompt:
-    """Return the prompt for a dialogue of this many turns with audio."""
+    """Return the prompt for a dialogue that is heard, with this many turns."""
     turns_text = "\n".join(
         f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
     )
@@ -159,7 +159,7 @@ def assess(
 
 
 def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
-    """Group the criteria that are judged together: the standing criteria, and those of the sample."""
+    """Group the criteria that are judged together: the standing criteria, and those for the sample."""
     standing = [criterion for criterion in criteria if criterion.level != "sample"]
     sample = [criterion for criterion in criteria if criterion.level == "sample"]
     return [group for group in (standing, sample) if group]

@@ -71,7 +71,7 @@ SHORTEST_SPEECH = 120.0
 TEN_MINUTES = 600.0
 
 _MOMENTARY, _SILENT = 0.4, 1e-10
-"""Length of a window of the momentary loudness, seconds; power of a clip that contains only digital silence."""
+"""Length in seconds of a window for momentary loudness; power of a clip that contains only digital silence."""
 
 
 @metric(

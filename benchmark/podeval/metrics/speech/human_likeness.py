@@ -71,7 +71,7 @@ class FactorReference(NamedTuple):
     Attributes:
         mean, scale: mean and standard deviation of each feature over the windows.
         axes: the map from standardised features to the axes, shape (features, axes); on each axis, the root mean square
-            of the means of people's recordings is 1, over people whom the axes were not fitted to.
+            of the means of people's recordings is 1, over people to whom the axes were not fitted.
         change: root mean square of half the change within 2 s, on each axis.
         damage: squared distance of people's recordings with planted damage; at least `NEAREST`.
     """
@@ -287,7 +287,8 @@ def human_likeness(
     Args:
         recordings: the recordings of one system, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
-        reference: file of another reference, made by `podeval data likeness-reference`; by default the shipped one.
+        reference: path of another reference file, made by `podeval data likeness-reference`; by default the shipped
+            one.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)
     described: list[Windows] = []

@@ -75,7 +75,7 @@ def distinct_n(
     Args:
         text: the words of a script, or plain text.
         n: length of the n-grams; the key is named after it.
-        window: tokens per window.
+        window: number of tokens per window.
         language: language of the text; `auto` detects it; see `podeval.text.language`.
         variant: `podeval` gives a text shorter than the window a score of 0.
     """

@@ -53,7 +53,7 @@ def mattr(
 
     Args:
         text: the words of a script, or plain text.
-        window: tokens per window.
+        window: number of tokens per window.
         language: language of the text; `auto` detects it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
