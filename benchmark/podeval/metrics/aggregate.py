@@ -1,6 +1,4 @@
-"""Aggregation of results over many items: the mean over scored items, its 95 % interval, and the reasons why items are
-unscored.
-"""
+"""Aggregation of results over many items: the mean over scored items, its 95 % interval, and why items are unscored."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

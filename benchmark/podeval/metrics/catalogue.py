@@ -237,7 +237,7 @@ class Metric:
     def score(
         self, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None
     ) -> Iterator[Result | PodevalError]:
-        """Yield the result of each item, or the error of a refused item; a judge is asked about all items together."""
+        """Yield the result of each item, or the error for a refused item; a judge is asked about all items together."""
         if self.asks:
             from podeval.metrics.judge_use import hold_conversations
 

@@ -143,7 +143,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
 
 
 def _read_source(source: Any, what: str) -> str:
-    """Return the text of a source: the content of a file, the text itself, or data as JSON."""
+    """Return the text of a source: the contents of a file, the text itself, or data as JSON."""
     if isinstance(source, Path) or (isinstance(source, str) and source and not _CONTENT.search(source)):
         try:
             if Path(source).suffix == ".parquet":

@@ -126,7 +126,7 @@ NO_JUDGE = (
 
 @dataclass(frozen=True)
 class JudgeConfig:
-    """The choice of a judge: its name and the folder of its records. Without a name, there is no judge.
+    """The choice of a judge: its name and the folder with its records. Without a name, there is no judge.
 
     `refresh` states which recorded answers to request again: none, `failed` or `all`. All metrics share the `budget`;
     without a budget, there is no limit. `wordings` are the custom wordings of prompts, by name

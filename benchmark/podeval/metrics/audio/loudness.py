@@ -113,7 +113,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
     """Score one recording.
 
     Args:
-        recording: audio of at least 0.4 s (the range needs 3 s) with up to 6 channels, at any rate from 8 kHz.
+        recording: audio of at least 0.4 s (the range needs 3 s) with up to 6 channels, at any rate from 8 kHz upwards.
         variant: `standard` follows ITU-R BS.1770-4 and EBU Tech 3342; `podeval` follows the public code.
     """
     recording.require_sound(0.4)

@@ -118,7 +118,7 @@ def distillmos(
 
 
 def place_window_starts(frames: int, size: int = WINDOW, *, spread: bool = False) -> list[int]:
-    """Return the first sample of each window: evenly spread, the first at 0, the last ending with the recording.
+    """Return the first sample of each window; the windows are evenly spread from sample 0 to the end of the recording.
 
     Args:
         frames: length of the recording in samples.
