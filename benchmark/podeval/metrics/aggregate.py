@@ -54,7 +54,7 @@ def find_gap(score: Score, key: Key) -> Unscored | None:
     stated = score.notes.get(f"{key.name}_unscored", {})
     if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
         return None
-    # A plain text says which model is not installed, so the cause is ours.
+    # A note that is plain text names the model that is not installed, so the cause is ours.
     stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
     return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 

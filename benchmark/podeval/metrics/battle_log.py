@@ -33,8 +33,8 @@ _VOTERS = (
     "annotator_id",
     "worker_id",
 )
-"""Field names for the voter in other logs. If a record has an `outcome`, only the first is read, because a model named
-as the judge has decided all battles.
+"""Field names for the voter in other logs. If a record has an `outcome`, only the first is read, because a model that
+is named as the judge decided all battles.
 """
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
@@ -98,13 +98,13 @@ def read_judged_logs(runs: Path) -> list[JudgedLog]:
 
 
 def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = ()) -> Battles:
-    """Read battles from the records of a log, in any form of `read_log_record`.
+    """Read battles from the records of a log, in any form that `read_log_record` accepts.
 
     Votes that are marked as excluded in an export are skipped, and so are the export's gold battles.
 
     Args:
         records: the records.
-        places: place of each record in the log, such as `line 3`; by default, records are numbered.
+        places: the place of each record in the log, such as `line 3`; by default, records are numbered.
 
     Raises:
         BadInput: a record has an unknown form or outcome, or only some battles have a covariate; the message names its
@@ -134,7 +134,7 @@ def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = (
 
 
 def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Read a record from a log of battles of podeval, a judge (`podeval judge battles`), an export or another arena.
+    """Read a record from a battle log by podeval, a judge (`podeval judge battles`), an export or another arena.
 
     A record has two sides (`first` and `second`, `system_a` and `system_b`, or `model_a` and `model_b`) and an
     `outcome` or a `winner`: a word such as `a`, `model_a`, `left`, `tie`, `tie (bothbad)` or `draw`, or the name of a
@@ -147,7 +147,7 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
         record: the record as plain data.
 
     Returns:
-        `first`, `second`, `outcome` (of `OUTCOMES`, or `SKIPPED`), `voter` and `covariates`.
+        `first`, `second`, `outcome` (one of `OUTCOMES`, or `SKIPPED`), `voter` and `covariates`.
 
     Raises:
         BadInput: the record has an unknown form or outcome.

@@ -36,8 +36,8 @@ class Constraint:
 
     Attributes:
         least: minimum of a number; None if there is no limit.
-        added: whether it was added after values were published; protocols then state it only if it differs from its
-            default.
+        added: whether the parameter was added after values were published; protocols then state it only if it differs
+            from its default.
     """
 
     least: float | None = None
@@ -167,14 +167,14 @@ class Metric:
 
     @property
     def documentation(self) -> str:
-        """The docstring of the metric's file: formula, units, source, how it differs from the original."""
+        """The docstring of the metric's file: formula, units, source, and differences from the original."""
         return inspect.getdoc(inspect.getmodule(self.function)) or ""
 
     def jobs(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the model jobs that can change its values under these parameters.
 
         Music detection does not run on a recording that is scored as it is (`source="mix"`), so profiles that otherwise
-        use the same network share a protocol. Answers are not transcribed if the system's own transcript is used.
+        use the same networks share a protocol. Answers are not transcribed if the system's own transcript is used.
         """
         unused = ("music_detector", "separator") if parameters.get("source") == "mix" else ()
         reads = any(parameter.name == "transcripts" for parameter in self.parameters)
@@ -224,8 +224,7 @@ class Metric:
     def __call__(
         self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, client: Asked | None = None
     ) -> Result:
-        """Score one item from its inputs, with the parameters that differ from their defaults and the client of a
-        judge.
+        """Score one item from its inputs, with the parameters that differ from their defaults and a judge's client.
 
         Raises:
             PodevalError: the item is refused; an item that cannot be scored is unscored, with the cause.
@@ -238,7 +237,7 @@ class Metric:
     def score(
         self, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None
     ) -> Iterator[Result | PodevalError]:
-        """Yield the result of each item, or the error of a refused item; a judge is asked about all items together."""
+        """Yield the result of each item, or the error for a refused item; a judge is asked about all items together."""
         if self.asks:
             from podeval.metrics.judge_use import hold_conversations
 
@@ -334,13 +333,13 @@ def metric(
 
     Args:
         name: the metric's name, on the Hub and on the command line; its file has the same name.
-        title: its usual spelling in the field.
+        title: its name as usually written in the field.
         version: its version, which is part of the protocol and increases with every change that affects a value.
         dimension: the column group of the board, `group.column`.
         keys: the values, with the headline first.
         paper: the source paper.
         needs: the model jobs that it uses; their weights become part of the protocol.
-        asks: the kind of question that it asks a judge, if it asks one.
+        asks: the kind of question that it asks a judge, if any.
         only_for: condition that a recording must meet for its value to be meaningful; a recording that does not meet it
             is unscored, which is not a failure.
         caution: a sentence about how the value can be raised without an improvement, or how it can be misread.
@@ -446,7 +445,7 @@ _ORDER = (
 
 
 def _find_modules() -> dict[str, str]:
-    """Return the module of every metric by its name: each file in a subfolder of `metrics` is a metric of that name."""
+    """Return each metric's module by name: each file in a subfolder of `metrics` is a metric with the same name."""
     paths = [path for path in sorted(Path(__file__).parent.glob("*/[!_]*.py"))]
     return {path.stem: f"podeval.metrics.{path.parent.name}.{path.stem}" for path in paths}
 
@@ -458,10 +457,10 @@ NAMES = (*(name for name in _ORDER if name in _MODULES), *(name for name in _MOD
 
 
 def get(name: str) -> Metric:
-    """Return the metric of this name.
+    """Return the metric with this name.
 
     Raises:
-        BadInput: there is no such metric; the message names the closest.
+        BadInput: there is no such metric; the message suggests the closest name.
     """
     name = name.removeprefix("podeval/")
     if name not in NAMES:
@@ -501,7 +500,7 @@ def make_protocol(
         given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
         dataset: revision of the dataset, if there is one.
-        generation: facts about the generation of the items.
+        generation: facts about how the items were generated.
         task: the conditions that the task sets for every system alike; without them, `generation` is hashed.
     """
     used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)

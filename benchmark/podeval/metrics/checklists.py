@@ -1,9 +1,9 @@
 """Whether a script meets its request (PodBench, stage 1).
 
-A checklist is derived from the request alone: its explicit requirements and those that they imply. The script is
-audited against it; each item gets 0, 0.5 or 1, with passages from the script as evidence. Because the list does not
-depend on the script, every system is audited against the same one. Language, number of speakers and length are
-measured, given to the judge as facts, and left out of the list.
+A checklist is derived from the request alone: its explicit requirements and those they imply. The script is audited
+against it; each item gets 0, 0.5 or 1, with passages from the script as evidence. Because the list does not depend on
+the script, every system is audited against the same one. Language, number of speakers and length are measured, given to
+the judge as facts, and left out of the list.
 
 Differs from the paper, whose judge derives the list again for each script, sees the script, and estimates the length
 itself (`acceptance`, the variant `podbench`). The list `generic`, from the paper's Table 4, is derived without
@@ -22,8 +22,8 @@ from podeval.text.characters import HAN, keep_letters
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
 
-# Separate from the metric `instruction_following`: together they have 430 lines, and `rubric_writing` also derives
-# lists.
+# This module is separate from the metric `instruction_following` because together they would have 430 lines, and
+# because `rubric_writing` also derives lists.
 
 
 Kind = Literal["explicit", "implied"]
@@ -293,7 +293,7 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6
-"""Minimum number of words of a quote, and of Chinese characters if it has any; a single word is not evidence."""
+"""Minimum number of words in a quote, and of Chinese characters if it has any; a single word is not evidence."""
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:

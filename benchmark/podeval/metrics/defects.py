@@ -1,6 +1,6 @@
 """All defects of one recording, with their times, as a proof-listener would list them.
 
-The list combines the notes of `speaker_attribution`, `content_errors` and `integrity` on a recording with changes of
+The list combines the notes of `speaker_attribution`, `content_errors` and `integrity` on a recording with changes in
 pace, in chronological order; each of these can be measured separately, with the same result. The pace of words is
 checked only if a script is given, because words are not transcribed otherwise.
 """
@@ -29,7 +29,7 @@ class DefectReport:
 
     Attributes:
         defects: the defects in chronological order.
-        unscored: the sentence with the reason why a check was impossible, by metric.
+        unscored: a sentence that says why a check was impossible, by metric.
     """
 
     defects: tuple[TimedDefect, ...]
@@ -41,7 +41,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
     Args:
         inputs: `recording` and, if they exist, its `script` and `reference_voices`; without a script, only the faults
-            of `integrity` are found.
+            that `integrity` detects are found.
         parameters: parameters that differ from their defaults, by metric.
 
     Raises:

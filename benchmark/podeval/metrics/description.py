@@ -114,7 +114,7 @@ def collect_metric_facts(metric: Metric) -> dict[str, Any]:
 
 
 VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text", "passage")}
-"""Inputs from visitors of the site, by part of its Score tab."""
+"""Inputs that visitors to the site provide, by part of its Score tab."""
 
 
 def find_score_part(metric: Metric) -> str:
@@ -130,7 +130,7 @@ def choose_own_profile(metric: Metric) -> str:
 
 
 def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
-    """Return the requirements of metrics (no weights, the weights of a profile, or a judge), each with its metrics."""
+    """Return the kinds of requirement (no weights, the weights of a profile, or a judge), each with its metrics."""
     groups: dict[str, list[str]] = {}
     for metric in metrics:
         able = [f"`{profile}`" for profile in MEASURING if all(_model(job, profile) for job in metric.needs)]
@@ -202,8 +202,7 @@ def _model(job: str, profile: str) -> str | None:
     return f"{card.title} ({card.licence})"
 
 
-# The parts of a metric's card that do not come from its declaration: values from papers, citation, output of an
-# example.
+# The parts of a metric's card that do not come from its declaration: values from papers, citation, example output.
 
 CURATOR = "The maintainers of podeval (https://huggingface.co/podeval); report problems in the repository's issues."
 
@@ -211,7 +210,7 @@ PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
 """Rows of reported values that describe people, not systems."""
 
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
-"""Scores of each metric for the example below, computed by this version; a test computes them again."""
+"""Each metric's scores for the example below, computed by this version; a test recomputes them."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
 """Figures from papers about the metrics themselves, generated from the transcribed tables by `studies/paper_values.py`.
@@ -235,7 +234,7 @@ PAPER_TITLES = {"podeval": "PodEval", "lfs": "LFS-Bench", "podbench": "PodBench"
 
 
 def name_source(source: str) -> str:
-    """Return `PodEval, Table 9` for a paper's id and table, `podeval, Table 9`; return any other source as it is."""
+    """Return `PodEval, Table 9` for a paper's id and table (`podeval, Table 9`); return any other source unchanged."""
     paper, comma, table = source.partition(", ")
     return f"{PAPER_TITLES.get(paper, paper)}{comma}{table}"
 
@@ -258,7 +257,7 @@ def list_places(metric: Metric) -> list[tuple[str, str]]:
 
 
 def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
-    """Return the values that papers report over all their items, a row for each table and key.
+    """Return the values that papers report over all their items, one row for each table and key.
 
     Returns:
         The paper, the table, the conditions, the key, the number of systems, their lowest and highest values with the
@@ -303,7 +302,7 @@ def read_table(path: Path) -> tuple[dict[str, str], ...]:
 
 
 def read_example_output(metric: Metric) -> Mapping[str, Any] | None:
-    """Return the output of the example on a metric's card; None for a metric without an example.
+    """Return the example output for a metric's card; None for a metric without an example.
 
     Returns:
         `output`, with the value of each key or the reason for its absence; possibly `of`, the measured material if it

@@ -1,4 +1,4 @@
-"""Facts in a metric's declaration: its inputs and keys, values of people and systems, and conclusions to avoid."""
+"""Facts in a metric's declaration: inputs, keys, values reached by people and systems, and conclusions to avoid."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,9 +45,9 @@ INPUTS = {
 ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
 """Arrow that shows which direction is better, by direction."""
 
-# The values that people and good systems reach on a metric, with which a reader compares a score, and their sources.
-# They are part of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
-# measured recordings, their span if there are few, or the span of the averages that a paper prints.
+# The values that people and good systems reach on a metric, for comparison with a score, and the sources of these
+# values. They are part of a metric's declaration, in the `reach=Reach(...)` of a key. A range is the middle half of
+# individually measured recordings, their span if there are few, or the span of the averages that a paper prints.
 
 CLIPS = (
     "the middle half of 34 clips of real podcasts, and of 51 by NotebookLM, MOSS-TTSD and MoonCast "
@@ -91,7 +91,7 @@ class JudgeUse:
     """What a metric requires of a judge, given its parameters.
 
     Attributes:
-        prompts: the prompts that it may use.
+        prompts: the prompts that the metric may use.
         sampling: changes to the sampling of answers, such as the temperature that a paper uses.
     """
 
@@ -161,8 +161,8 @@ class Key:
         return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
-# Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what affects it besides
-# quality.
+# Conclusions that must not be drawn from a metric's value: one sentence each, based on the study of what affects the
+# value besides quality.
 #
 # The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that
 # podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in

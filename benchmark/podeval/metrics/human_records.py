@@ -1,4 +1,4 @@
-"""Human judgements as the input of a metric: votes, marks and answers, from a file or as data; each text is parsed only
+"""Human judgements as input to a metric: votes, marks and answers, from a file or as data; each text is parsed only
 once.
 
 Votes may also be in the formats of other arenas and of judges (`podeval.metrics.battle_log`), and a table may be CSV
@@ -33,7 +33,7 @@ _KEPT = 8
 _CONTENT = re.compile(r"^\s*[\[{]|\n")
 """Pattern that matches content but no file name."""
 _FIRST_LINES = re.compile(r'\A\ufeff?\s*(?:"?sep=[^\n]*\n)?\s*')
-"""Pattern of the lines that Excel and editors write before the header line."""
+"""Pattern that matches the lines that Excel and editors write before the header line."""
 _MUSIC = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 """Values of the field that states whether a clip has music."""
 
@@ -48,7 +48,7 @@ class QuestionnaireAnswers:
 
 
 def read_votes(source: Any) -> Battles:
-    """Read votes from JSON lines, a JSON list, CSV, data, or the path of a file with one of these.
+    """Read votes from JSON lines, a JSON list, CSV, data, or the path of a file in one of these forms.
 
     Raises:
         BadInput: the source has none of these forms, or contains something that is not a vote.
@@ -57,7 +57,7 @@ def read_votes(source: Any) -> Battles:
 
 
 def read_marks(source: Any) -> tuple[Mark, ...]:
-    """Read marks from a source in the same forms as for `read_votes`.
+    """Read marks from a source in any form that `read_votes` accepts.
 
     Raises:
         BadInput: the source has none of these forms, or contains something that is not a mark.
@@ -66,7 +66,7 @@ def read_marks(source: Any) -> tuple[Mark, ...]:
 
 
 def read_answers(source: Any) -> QuestionnaireAnswers:
-    """Read answers from a source in the same forms as for `read_votes`.
+    """Read answers from a source in any form that `read_votes` accepts.
 
     Raises:
         BadInput: the source has none of these forms, or contains something that is not an answer.
@@ -115,7 +115,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
             judged[system, _word(record, "question", location)] = judged_mark
             continue
         item = _word(record, "item", location)
-        # The facts of a clip.
+        # The facts about a clip.
         if is_missing(record.get("question")):
             music = _MUSIC.get(str(record.get("music")).strip().casefold())
             if music is None and not is_missing(record.get("music")):
@@ -143,7 +143,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
 
 
 def _read_source(source: Any, what: str) -> str:
-    """Return the text of a source: the content of a file, the text itself, or data as JSON."""
+    """Return the text of a source: the contents of a file, the text itself, or data as JSON."""
     if isinstance(source, Path) or (isinstance(source, str) and source and not _CONTENT.search(source)):
         try:
             if Path(source).suffix == ".parquet":
@@ -160,7 +160,7 @@ def write_records(source: Any, what: str) -> str:
     """Return data as JSON: an object, a list of objects, or a DataFrame; numpy scalars become numbers.
 
     Raises:
-        BadInput: it has none of these forms.
+        BadInput: the data have none of these forms.
     """
     rows = source.to_dict("records") if hasattr(source, "columns") else source
     try:
@@ -178,11 +178,11 @@ def _to_plain(value: Any) -> Any:
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; skip nulls.
+    """List the objects of JSON lines, a JSON list, CSV, data, or a file with these, each with its place; skip nulls.
 
     Args:
         source: the source of the objects.
-        what: the kind of the objects: `vote`, `mark` or `answer`.
+        what: the kind of object: `vote`, `mark` or `answer`.
 
     Raises:
         MissingInput: there are no objects.
@@ -244,7 +244,7 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a number, which is a text in CSV; None if the value is not a number."""
+    """Return a value as a number (CSV stores it as text); None if it is not a number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -256,7 +256,7 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     """Return a whole number of 0 or more; None if it is missing.
 
     Raises:
-        BadInput: it is neither missing nor a whole number of 0 or more.
+        BadInput: the value is neither missing nor a whole number of 0 or more.
     """
     value, number = record.get(name), read_number(record.get(name))
     if is_missing(value):
@@ -274,7 +274,7 @@ def read_webmushra(path: Path) -> list[Mark]:
     """Read the marks from a results file of MUSHRA pages; each session is one listener.
 
     Raises:
-        BadInput: it cannot be read, lacks a column, or contains a mark that is not a number from 0 to 100.
+        BadInput: the file cannot be read, lacks a column, or contains a mark that is not a number from 0 to 100.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -83,7 +83,7 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
     """Return a score's notes on material that addresses the judge; empty if there is no sign of it.
 
     Args:
-        texts: the texts of the inputs by name. A text that is part of another, such as a dialogue up to a turn, is
+        texts: the text of each input, by name. A text that is part of another, such as a dialogue up to a turn, is
             counted once.
     """
     # Keep the texts that are not part of another.
@@ -126,10 +126,10 @@ NO_JUDGE = (
 
 @dataclass(frozen=True)
 class JudgeConfig:
-    """The choice of a judge: its name and the folder of its records. Without a name, there is no judge.
+    """The choice of a judge: its name and the folder with its records. Without a name, there is no judge.
 
     `refresh` states which recorded answers to request again: none, `failed` or `all`. All metrics share the `budget`;
-    without a budget, there is no limit. `wordings` are custom wordings of prompts by name
+    without a budget, there is no limit. `wordings` are the custom wordings of prompts, by name
     (`podeval.metrics.prompts.read_wordings`).
     """
 
@@ -141,10 +141,10 @@ class JudgeConfig:
     wordings: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def seat(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "Judge | None":
-        """Return the judge with the sampling that this metric asks for.
+        """Return the judge with the sampling parameters that this metric asks for.
 
         Raises:
-            BadInput: there is no judge of that name.
+            BadInput: there is no judge with that name.
         """
         if not self.judge:
             return None
@@ -159,16 +159,16 @@ class JudgeConfig:
         """Whether there is a judge that accepts audio.
 
         Raises:
-            BadInput: there is no judge of that name.
+            BadInput: there is no judge with that name.
         """
         judge = self.seat(JudgeUse(prompts=lambda _: ()), {})
         return judge is not None and judge.hears
 
     def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
-        """Return the client of the judge with its records, which are in the user's cache if no folder is named.
+        """Return the judge's client with its records, which are in the user's cache if no folder is named.
 
         Raises:
-            BadInput: there is no judge of that name, or its records cannot be used.
+            BadInput: there is no judge with that name, or its records cannot be used.
         """
         judge = self.seat(asks, parameters)
         if judge is None:
@@ -183,7 +183,7 @@ class JudgeConfig:
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew, **choices)
 
     def require_client(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient":
-        """Return the client of the judge as `judging` does, but require a judge.
+        """Return the judge's client as `judging` does, but require a judge.
 
         Raises:
             BadInput: no judge is named, or `judging` raises this error.
@@ -193,7 +193,7 @@ class JudgeConfig:
         return client
 
     def identity(self, asks: JudgeUse | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the judge and prompts that are part of a protocol; empty for a metric that asks no judge."""
+        """Return the judge and prompts that are part of a protocol; empty for a metric that does not ask a judge."""
         if asks is None:
             return {}
         judge = self.seat(asks, parameters)
@@ -203,7 +203,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt as it is used, possibly with a custom wording."""
+        """Return the prompt as it is used: in its custom wording if there is one."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))
@@ -226,7 +226,7 @@ def hold_conversations(
         metric: the metric's function, which returns a conversation.
         items: arguments of the function for each item.
         chosen: every parameter with its value.
-        client: the client of the judge.
+        client: the judge's client.
     """
     if not client:
         return repeat(Unscored(NO_JUDGE, "ours"))
@@ -276,7 +276,7 @@ def note_injections(
 
 
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return the recognised words of a metric's recording, or of the answers of its dialogue, by name.
+    """Return the words recognised in a metric's recording, or in the answers of its dialogue, by name.
 
     A recording is left out if it contains no speech, or if no model here can transcribe it.
     """

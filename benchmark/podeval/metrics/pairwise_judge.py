@@ -1,10 +1,10 @@
-"""A judge as a voter in the arena, who decides which of two systems answered better in one dialogue (MTalk-Bench,
+"""A judge that votes in the arena: it decides which of two systems answered better in one dialogue (MTalk-Bench,
 section 5.1).
 
 The judge is asked in both orders. A system wins if it is preferred in both. If the preference depends on the order, or
 if the judge finds both equally good (as voters in the arena may), the battle is a tie, and the preferred position is
 recorded. The judge reads or listens to dialogues. A system's own transcript of its answers is presented as its claim,
-or replaced by the recogniser's (`transcripts`).
+or is replaced by the recogniser's transcript (`transcripts`).
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
 two systems, so it can be reproduced) and must always name a winner. The paper's code silently ignores missing answers;
@@ -90,7 +90,7 @@ def build_reading_prompt(variant: Variant = "default") -> Prompt:
 
 @cache
 def build_hearing_prompt(turns: int, variant: Variant = "default") -> Prompt:
-    """Return the prompt for a dialogue of this many turns with audio."""
+    """Return the prompt for dialogues that are heard, with this many turns."""
     turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
         + "\n".join(
@@ -131,7 +131,7 @@ class JudgeBallot:
 
 @dataclass(frozen=True)
 class JudgedBattle:
-    """The battle of two systems on one dialogue, with the ballot of every requested order."""
+    """The battle between two systems on one dialogue, with the ballot for every requested order."""
 
     dialogue: str
     dimension: str

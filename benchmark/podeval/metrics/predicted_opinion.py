@@ -32,7 +32,7 @@ def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
 
 
 STEM = "_stem"
-"""Suffix of the name of the informative key with the value of the speech stem."""
+"""Suffix in the name of the informative key for the value of the speech stem."""
 
 SHORTEST = 0.5
 """Minimum seconds of speech."""
@@ -52,19 +52,19 @@ def rate_speech(
     shortest: float = SHORTEST,
     speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, its timeline, and the mean of the stem for comparison.
+    """Return a predictor's mean over windows of speech, with its timeline, and the mean of the stem for comparison.
 
     Args:
         recording: speech.
         key: the score's key; the key of the stem is named after it.
-        job: the job of the predictor.
+        job: the predictor's job.
         source: `mix` rates the recording as it is; `stem` rates its speech stem.
         seconds: length of a window.
-        list_starts: function that takes the number of samples of the recording and that of a window, and returns the
-            first sample of each window.
+        list_starts: function that takes the lengths of the recording and of a window in samples, and returns the first
+            sample of each window.
         everything: whether everything is rated, including silence and offset, as in the public code.
-        highest_rate: maximum sample rate of a model whose values depend on the sample rate and which therefore uses the
-            recording's own rate up to this one; other models use the rate of their card.
+        highest_rate: maximum sample rate for a model whose values depend on the sample rate and which therefore uses
+            the recording's own rate, up to this maximum; other models use the rate on their card.
         through: a sample rate to which the rated samples are resampled first.
         shortest: minimum length of the recording, seconds.
         speech: minimum seconds of speech in it.

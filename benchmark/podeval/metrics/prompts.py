@@ -1,4 +1,4 @@
-"""All prompts of podeval, for their page in the docs and for readers of records; and custom wordings."""
+"""All of podeval's prompts, for the prompts page of the docs and for readers of records, and custom wordings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ from podeval.metrics.judged import (
 from podeval.text.text_file import read_text
 
 SUFFIX = ".txt"
-"""Suffix of the names of files with wordings."""
+"""File name suffix for wordings."""
 
 PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ("Two scripts compared", dialogue_judge.PROTOCOL, (dialogue_judge.COMPARE,)),
@@ -63,7 +63,7 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
 
     Raises:
         BadInput: there is no such folder or no file in it, a file belongs to no prompt, or the placeholders in its text
-            are not those of the prompt; the message names the file.
+            differ from those of the prompt; the message names the file.
     """
     if not folder:
         return {}

@@ -27,7 +27,9 @@ from podeval.text.podcast_request import PodcastRequest
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
 FEWEST, MOST = 3, 5
-"""Numbers of criteria to write for a sample; with the four standing ones, there are seven to nine, as in the paper."""
+"""Minimum and maximum numbers of criteria to write for a sample; together with the four standing criteria, these make
+seven to nine, as in the paper.
+"""
 
 _ABOUT = {
     "semantic": "what is meant: references, instructions, memory over turns, reasoning",
@@ -76,7 +78,7 @@ Write 3 to 5 further criteria for the system's answers to this user. Each
 
 
 class ReviewedCriterion(BaseModel):
-    """A criterion or requirement, with a person's decision about it."""
+    """A criterion or requirement, with a person's decision on it."""
 
     model_config = ConfigDict(extra="forbid")
     text: str = Field(min_length=1)
@@ -108,7 +110,7 @@ class ReviewFile(BaseModel):
         return sum(entry.decision == "open" for item in self.items for entry in item.entries)
 
     def accepted(self, name: str, turn: int | None = None) -> list[ReviewedCriterion] | None:
-        """Return the accepted criteria of a dialogue or request; None if the file contains none for it.
+        """Return the accepted criteria for a dialogue or request; None if the file contains none.
 
         Raises:
             BadInput: an entry is still open.
@@ -120,7 +122,7 @@ class ReviewFile(BaseModel):
 
 
 def write_criteria(dialogue: SpokenDialogue, turn: int | None = None) -> Conversation[ReviewItem]:
-    """Ask the judge to write the criteria of a dialogue, or of the dialogue cut off at a turn."""
+    """Ask the judge to write the criteria for a dialogue, or for the dialogue cut off at a turn."""
     turns = dialogue.turns if turn is None else dialogue.turns[:turn]
     transcript = "\n".join(
         f"Turn {number}: {exchange.user}{''.join(f' [{tag}]' for tag in exchange.user_tags)}"
@@ -136,7 +138,7 @@ def write_criteria(dialogue: SpokenDialogue, turn: int | None = None) -> Convers
 
 
 def write_checklist(name: str, request: PodcastRequest) -> Conversation[ReviewItem]:
-    """Ask the judge to write the checklist of a request."""
+    """Ask the judge to write the checklist for a request."""
     requirements, _ = yield from derive(request)
     return ReviewItem(id=name, entries=[ReviewedCriterion(text=one.requirement, kind=one.kind) for one in requirements])
 
@@ -171,7 +173,7 @@ def load_review(path: Path) -> ReviewFile:
     """Read a review file.
 
     Raises:
-        BadInput: it is not a review file; the message says why.
+        BadInput: the file is not a review file; the message says why.
     """
     try:
         return ReviewFile.model_validate(read_yaml_file(path, trusted=True))

@@ -1,12 +1,12 @@
-"""The result of one metric on one item, a score or the reason why there is none, and the protocol of the result.
+"""The result of one metric on one item (a score, or the reason why there is none), and the protocol of the result.
 
 `Unscored` is a value, not an absence: it is counted, shown with its reason and cause, and never becomes 0.
 
-A protocol is identified by a hash of how a score was computed. Numbers are ranked only against numbers of the same
+A protocol is identified by a hash of how a score was computed. Numbers are ranked only against numbers with the same
 protocol. The hash includes the metric and its version, the parameters, the presence of optional inputs, the identity of
 every model that the metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision and,
-for generated items, the track and the conditions of their generation (voices, whole or joined, file or microphone).
-Profile, device and library versions are provenance: they accompany the id and do not change it.
+for generated items, the track and the conditions under which they were generated (voices, whole or joined, file or
+microphone). Profile, device and library versions are provenance: they accompany the id and do not change it.
 
 The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). It enters only the
 ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses.
@@ -50,7 +50,7 @@ missing, or a judge's answer is unreadable.
 class Timeline:
     """The values of a windowed metric over time (or tokens): `values[key][i]` belongs to the window at `starts[i]`.
 
-    If windows differ in length, like segments of speech, `window` is the length of the longest.
+    If windows differ in length, as segments of speech do, `window` is the length of the longest.
     """
 
     starts: Sequence[float]
@@ -134,7 +134,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Unscored:
-    """The absence of a score: the reason, as a sentence that a person can act on, and the cause."""
+    """The result of an item without a score: the reason, as a sentence that a person can act on, and the cause."""
 
     reason: str
     cause: Cause
@@ -235,7 +235,7 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Minimum seconds of a recording with values by minute; in a shorter one, a minute is too large a share."""
+"""Minimum length in seconds of a recording with values by minute; a minute is too large a share of a shorter one."""
 
 FEWEST = 20
 """Minimum number of words in a minute for which a share is computed."""
@@ -255,7 +255,7 @@ def compute_share_by_minute(
         duration: length of the recording in seconds; a short remainder belongs to the minute before it.
         counts: the time in seconds, the amount and the maximum possible amount of each counted item.
         scale: the factor by which shares are multiplied.
-        fewest: the minimum possible amount in a minute for which a share is computed.
+        fewest: the minimum total of possible amounts in a minute for which a share is computed.
     """
     if duration < LONG:
         return None
@@ -298,7 +298,7 @@ hashed.
 
 
 INTERVALS = "5"
-"""Version of the intervals and ranks of `podeval.stats`, stored in the provenance of results.
+"""Version of the intervals and ranks that `podeval.stats` computes, stored in the provenance of results.
 
 Version 1 used only Student's t; version 2 had no allowance for long tails; version 3 ranked by the items that all
 systems share; in version 4, equal values had an interval of zero width.

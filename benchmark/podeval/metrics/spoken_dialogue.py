@@ -1,4 +1,4 @@
-"""A spoken dialogue that is judged: the user's words, the system's answers, and the criteria (MTalk-Bench).
+"""A spoken dialogue to be judged: the user's words, the system's answers, and the criteria (MTalk-Bench).
 
 A judge can consider how an answer sounds only if it hears the answer, or reads the tones that a listener noted
 (`answer_tags`). Otherwise, paralinguistic and ambient dialogues cannot be judged (the paper's two conditions, section
@@ -8,8 +8,8 @@ As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
 "system"}`. Texts are transcripts, `tags` are the sounds and tones in them, and audio is given as file paths. `answer`
 is the system's own transcript: judges see it as a claim, with brackets turned into quotation marks. If someone else
-transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser does so. The general
-criteria and those of the dimension are optional: podeval has its own wording of both.
+transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser provides this
+transcript. The general criteria and those for the dimension are optional: podeval has its own wording of both.
 """
 
 import json
@@ -61,7 +61,7 @@ GENERAL: Mapping[DimensionName, tuple[str, str]] = {
     "paralinguistic": (_ON_TOPIC, _UNDERSTOOD),
     "ambient": ("The answer rests on what can be heard in the user's audio, and responds to it.", _UNDERSTOOD),
 }
-"""Criteria for every dialogue, by dimension."""
+"""General criteria, by the dimension of the dialogue."""
 
 DIMENSION: Mapping[DimensionName, tuple[str, str]] = {
     "semantic": (
@@ -77,7 +77,7 @@ DIMENSION: Mapping[DimensionName, tuple[str, str]] = {
         "The answers stay appropriate however loud or changing the sounds around the user are.",
     ),
 }
-"""Criteria of a dimension, for all its dialogues."""
+"""Criteria for all dialogues of a dimension, by dimension."""
 
 FOCUS: Mapping[DimensionName, str] = {
     "semantic": (
@@ -93,7 +93,7 @@ FOCUS: Mapping[DimensionName, str] = {
         "says, and how, to the situation they tell of."
     ),
 }
-"""The quality by which systems are compared, by dimension."""
+"""The quality on which systems are compared, by dimension."""
 
 CAPABILITIES: Mapping[str, str] = {
     "understanding_and_memory": "following references and context over turns, and remembering what was said",
@@ -106,12 +106,12 @@ CAPABILITIES: Mapping[str, str] = {
     "ambient_sound_perception": "drawing on sounds around the user for what to say",
     "multi_party_interaction": "keeping several speakers apart, and knowing when and to whom to speak",
 }
-"""The meaning of each capability of MTalk-Bench, in our words."""
+"""The meaning of each of MTalk-Bench's capabilities, in our own words."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion, which is met or not; its `id` has the paper's form, `criteria_s_1`."""
+    """One criterion, which is either met or not; its `id` has the paper's form, `criteria_s_1`."""
 
     id: str
     text: str
@@ -198,13 +198,14 @@ class SpokenDialogue:
     def name_source(self, modality: str) -> str:
         """Return the basis of a judge's decisions: `audio`, `annotated transcript` or `plain words`.
 
-        A transcript is annotated if a listener noted at least one sound or tone for every answer (`neutral` is one).
+        A transcript is annotated if a listener noted at least one sound or tone for every answer (`neutral` counts as
+        one).
         """
         annotated = all(any(map(str.strip, turn.answer_tags)) for turn in self.turns)
         return modality if modality == "audio" else "annotated transcript" if annotated else "plain words"
 
     def explain_unheard(self, modality: str) -> str:
-        """Return why a judge cannot decide on a dialogue that is about more than words; empty if it can decide."""
+        """Return why a judge cannot assess a dialogue that is about more than words; empty if it can."""
         judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
         return "" if judged else UNHEARD.format(self.dimension)
 
@@ -222,7 +223,7 @@ class SpokenDialogue:
 
     @property
     def focus(self) -> str:
-        """The quality by which systems are compared in this dialogue."""
+        """The quality on which systems are compared in this dialogue."""
         meaning = CAPABILITIES.get(self.capability or "")
         return FOCUS[self.dimension] + (f"\nIn particular: {meaning}." if meaning else "")
 
@@ -253,8 +254,8 @@ class SpokenDialogue:
         """Parse a dialogue from JSON or data; `profile` selects the recogniser of answers.
 
         Raises:
-            BadInput: it is not JSON, or has no turns, an unknown dimension, or criteria in an unknown form; the message
-                names the place.
+            BadInput: the source is not JSON, or has no turns, an unknown dimension, or criteria in an unknown form; the
+                message names the place.
         """
         if isinstance(source, SpokenDialogue):
             return source
@@ -299,7 +300,7 @@ def make_criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
     """Return the criteria of one level from a list of texts, numbered from 1.
 
     Raises:
-        BadInput: it is not a list of texts.
+        BadInput: the value is not a list of texts.
     """
     if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(t, str) and t for t in texts):
         raise BadInput(f"{name}: the {level} criteria must be a list of texts")
@@ -308,14 +309,14 @@ def make_criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
 
 
 def parse_criteria(prompt: str) -> tuple[Criterion, ...]:
-    """Return the criteria that a rubric prompt of MTalk-Bench lists in the form `- criteria_d_1: …`."""
+    """Return the criteria that an MTalk-Bench rubric prompt lists in the form `- criteria_d_1: …`."""
     lines = ((match[1], match[2].strip()) for match in _CRITERION.finditer(prompt))
     texts = {name: text for name, text in lines if not re.fullmatch(r"[01],?", text)}
     return tuple(Criterion(name, text) for name, text in texts.items())
 
 
 def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[Criterion, ...]:
-    """Return the criteria of a dialogue, with podeval's own for levels that have none."""
+    """Return the criteria for a dialogue, with podeval's own at levels that have none."""
     standard: Mapping[Level, Sequence[str]] = {"general": GENERAL[dimension], "dimension": DIMENSION[dimension]}
     if isinstance(by_level, str):
         criteria = parse_criteria(by_level)
@@ -358,7 +359,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 
 def quote_brackets(text: str) -> str:
-    """Write a transcript on one line, with text in brackets as quoted words, because only a listener adds tones."""
+    """Write a transcript on one line, with text in brackets as quoted words, because only a listener may add tones."""
     quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 

@@ -1,5 +1,6 @@
 """The position of a value relative to those of people and good systems, as a word and as the numbers behind it; the
-agreement of a metric with people's judgements, if it was measured (`human_agreement.csv`); and the list of all metrics.
+agreement between a metric and people's judgements, if it was measured (`human_agreement.csv`); and the list of all
+metrics.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     from podeval.metrics.facts import Key
 
 TARGET = "target"
-"""Replaces the material in the description of a band that is not measured but declared: the ideal range of a key."""
+"""Word that replaces the material in the description of a band that is declared, not measured: the ideal range of a
+key.
+"""
 
 AT_LEAST = "≥"
-"""The mark of a value that is a lower bound."""
+"""The mark for a value that is a lower bound."""
 
 NEVER_COMPARED = "never measured"
 IS_PEOPLE = "it is itself the judgement of people"
@@ -32,8 +35,8 @@ Word = Literal["good", "usual", "poor", ""]
 def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "embedded") -> Word:
     """Return whether a value is better than, within or worse than the values of people and good systems.
 
-    If a key has an ideal range, a value is good within it and poor outside it. There is no word if no such recordings
-    were measured with this version of the metric, or if neither direction is better.
+    If a key has an ideal range, a value is good within it and poor outside it. There is no word if no recordings by
+    people and good systems were measured with this version of the metric, or if neither direction is better.
     """
     if value is None or key.better == "informative":
         return ""
@@ -89,7 +92,7 @@ def format_value(key: Key, value: float | None) -> str:
 
 
 def format_number(value: float | None) -> str:
-    """Format a value with three significant digits, and without decimals from 100."""
+    """Format a value with three significant digits, and without decimals from 100 upwards."""
     if value is None:
         return "–"
     if value == 0:
@@ -110,7 +113,9 @@ def read_human_agreements() -> tuple[dict[str, str], ...]:
 
 
 def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
-    """Describe how far a key agrees with people, by study, with the number of systems or outputs, or as unknown."""
+    """Describe how far a key agrees with people, by study, with the number of systems or outputs, or say that this is
+    unknown.
+    """
     studies = [
         f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "
         f"{translate(row['of'], language)}: {translate(row['source'], language)}"

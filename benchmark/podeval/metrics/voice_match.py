@@ -27,26 +27,26 @@ from podeval.recording.speech_track import (
 )
 from podeval.text.script import Script
 
-# Detect a reference that is played back instead of spoken again: its loudest two seconds are compared with the
-# recording at every offset. The correlation of a copy stays above 0.9 after coding, a change of level or a little
-# noise; that of the same words spoken again is near 0.
+# Detect a recording that plays back a reference instead of speaking anew: the reference's loudest two seconds are
+# compared with the recording at every offset. The correlation of a copy stays above 0.9 after coding, a change in level
+# or a little added noise; that of the same words spoken again is near 0.
 RATE = 4_000
 """Sample rate, in Hz, at which sounds are compared."""
 PIECE = 2.0
 """Length in seconds of the piece of the other recording that is searched for."""
 COPY = 0.8
-"""Minimum correlation of a piece that counts as a copy."""
+"""Minimum correlation at which a piece counts as a copy."""
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
-    """Return whether a recording contains a copy of the loudest piece of another; both at `RATE`, shape (frames,)."""
+    """Return whether a recording contains a copy of another's loudest piece; both are at `RATE`, shape (frames,)."""
     return bool(correlate_with(samples, other) >= COPY)
 
 
 def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Return the highest correlation, over all offsets, of the loudest piece of another recording with this recording.
+    """Return the highest correlation, over all offsets, between this recording and the loudest piece of another.
 
-    It is 0 if either is shorter than a piece, or silent.
+    It is 0 if either recording is silent or shorter than a piece.
     """
     from scipy.signal import oaconvolve
 
@@ -83,12 +83,12 @@ class Match:
 
     @property
     def cosine(self) -> float:
-        """Cosine between the mean embedding of the speaker and that of the reference."""
+        """Cosine between the speaker's mean embedding and the reference's."""
         return compute_cosine(self.voice.embedding, self.reference)
 
     @property
     def over_time(self) -> NDArray[np.float64]:
-        """Cosine of every window with the reference, shape (windows,)."""
+        """Cosine between every window and the reference, shape (windows,)."""
         windows, target = self.voice.embeddings.astype(np.float64), self.reference.astype(np.float64)
         return np.asarray(windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target)))
 
@@ -112,20 +112,20 @@ class VoiceComparison:
 
     @property
     def low_windows(self) -> float:
-        """The 10th percentile of the windows' cosines with the reference of their speaker; the lowest over speakers.
+        """The 10th percentile of the cosines between a speaker's windows and the reference; the lowest over speakers.
 
-        A voice that is wrong for half of the time changes this value, although the mean hardly changes.
+        A voice that is wrong half of the time shows up in this value, although it hardly changes the mean.
         """
         return min(float(np.percentile(match.over_time, 10)) for match in self.matches)
 
     @property
     def worst_window(self) -> float:
-        """The lowest cosine of a window with the reference of its speaker."""
+        """The lowest cosine between a window and its speaker's reference."""
         return min(float(match.over_time.min()) for match in self.matches)
 
     @property
     def by_speaker(self) -> dict[str, float]:
-        """The cosine of each speaker's mean embedding with the reference."""
+        """The cosine between each speaker's mean embedding and the reference."""
         return {match.voice.speaker: match.cosine for match in self.matches}
 
     @property
@@ -141,7 +141,7 @@ class VoiceComparison:
         notes: Mapping[str, Any] | None = None,
         positive: bool = False,
     ) -> Score:
-        """Return the score of cosines, with notes on the speakers and a timeline of the first key's cosine.
+        """Return a score with these cosines, notes on the speakers, and a timeline of the first key's cosine.
 
         Args:
             cosines: values by key, the metric's own first.
@@ -274,7 +274,7 @@ def _match_speakers(
 
 
 def _assign_voices(voices: Sequence[SpeakerVoice], targets: Sequence[NDArray[np.float32]]) -> list[Match]:
-    """Match the detected speakers with the references so that the sum of similarities is largest."""
+    """Match the detected speakers with the references so as to maximise the sum of similarities."""
     from scipy.optimize import linear_sum_assignment
 
     if len(voices) < len(targets):

@@ -6,9 +6,10 @@ the model of Tian et al. (DualDub, ACM MM 2025), 16 kHz; both stems are normalis
 mixed to mono, and the last segment is looped to 10 s.
 
 Differs from the public code, which counts every segment of every recording and maps the mean cosine x to (x + 1) / 2
-(`variant="podeval"`; the paper states no scale, the original work reports x). Here a segment counts only if it contains
-at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not scored: the
-residue that separation leaves from clean speech is not music, even above −60 LUFS, our threshold for accompaniment.
+(`variant="podeval"`; the paper states no scale, and the original work reports x). Here a segment counts only if it
+contains at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not
+scored: the residue that separation leaves from clean speech is not music, even above −60 LUFS, our threshold for
+accompaniment.
 """
 
 from typing import Literal
@@ -36,7 +37,8 @@ LEAST = 1.0
 """Minimum seconds of speech, and of music, in a stretch that counts."""
 
 NO_MUSIC = -60.0
-"""LUFS below which an accompaniment does not count, by PodEval's rule for the speech-to-music ratio."""
+"""Loudness in LUFS below which an accompaniment does not count, following PodEval's rule for the speech-to-music ratio.
+"""
 
 
 @metric(

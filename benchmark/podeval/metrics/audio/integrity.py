@@ -7,14 +7,14 @@ that recur within 12 s, identical down to 20 ms; with a script, only those that 
 coded afterwards), and, with `music="unasked"`, music of 3 s or more. Silences that a voice habitually makes inside
 words, as formant synthesisers do at stop consonants, are noted but do not count as dropouts. `faults_per_hour` also
 counts jumps of 9 dB or more in the loudness of speech, a last word that is cut off, samples beyond full scale (by more
-than 0.5 dB), and parts with a constant offset (of more than a tenth of the level). Silence at the ends and silence of
+than 0.5 dB), and parts with a constant offset (of more than a tenth of the level). Silence at the ends and silences of
 more than 2 s do not count towards the hour, so they cannot dilute the rates. Silence at an end neither causes nor hides
 a fault, and the notes on the file report it. Music at an end does not count as silence.
 
 `plcmos` is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over at most 30 windows
-of 6 s of the recording as it is. As for all predictors of listeners' ratings, a constant offset is removed, ends
-without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out. It
-is None if its weights are not installed, and the notes then say so. The notes list every fault with its time.
+of 6 s of the recording as it is. As with all predictors of listeners' ratings, a constant offset is removed, ends
+without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out.
+`plcmos` is None if its weights are not installed, and the notes then say so. The notes list every fault with its time.
 
 This is version 1.4. Up to 1.3, stop consonants of formant synthesisers counted as dropouts, and music was a fault
 unless it was requested. Up to 1.2, `clipped` counted smooth peaks of speech with a high sample rate and coarse
@@ -64,7 +64,7 @@ SAME_WORDS = 0.5
 """Minimum similarity at which the words of a loop and the repeated words count as equal."""
 
 _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clipped", "music": "unasked_music"}
-"""The key that counts faults, by kind of fault."""
+"""The key that counts each kind of fault."""
 
 
 @metric(
@@ -154,7 +154,7 @@ def integrity(
 
     Args:
         recording: speech; dropouts, clicks and clipping are detected at its own sample rate, everything else at 16 kHz.
-        script: its words, which distinguish a loop from words that are written twice.
+        script: the script, whose words distinguish a loop from words that are written twice.
         music: `unasked` if the recording should have no music, so any music is a fault.
     """
     recording.require_sound(SHORTEST)

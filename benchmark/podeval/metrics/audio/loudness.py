@@ -11,7 +11,7 @@ Source: the standards; PodEval, Eq. 2 to 4.
 
 Differs from the public code, which mixes to mono first (a stereo file measures about 3 LU too low), uses an ungated
 percentile range over frames of 3 s, and sets the lower limit at −17 LUFS (`variant="podeval"` does all three). The
-printed constant of Eq. 2 gives 0.65 at −23 LUFS; the paper says about 0.6.
+constant printed in Eq. 2 gives 0.65 at −23 LUFS; the paper says about 0.6.
 """
 
 import math
@@ -26,7 +26,7 @@ SHORTEST_PROGRAMME = 60.0
 SHORT = "the loudness range of less than a minute is not that of a programme"
 
 _TIMELINE_POINTS = 600
-"""Maximum number of points of a timeline."""
+"""Maximum number of points in a timeline."""
 _BLOCK = 1 << 16
 
 
@@ -113,7 +113,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
     """Score one recording.
 
     Args:
-        recording: audio of at least 0.4 s (the range needs 3 s) with up to 6 channels, at any rate from 8 kHz.
+        recording: audio of at least 0.4 s (the range needs 3 s) with up to 6 channels, at any rate from 8 kHz upwards.
         variant: `standard` follows ITU-R BS.1770-4 and EBU Tech 3342; `podeval` follows the public code.
     """
     recording.require_sound(0.4)
@@ -123,7 +123,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         levels = meter.measure_podeval(recording.samples, recording.rate)
     scored = score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
-    # At least a minute of programme, without appended silence.
+    # Exclude appended silence from the length of the programme, which must be at least a minute.
     silent = sum(map(_count_zeros, (recording.samples, recording.samples[::-1]))) / recording.rate
     programme = recording.duration - (silent if silent >= 1 else 0)
     return Score(
@@ -150,7 +150,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
 
 
 def _count_zeros(samples: meter.Samples) -> int:
-    """Return the number of frames of digital silence at the beginning of samples, shape (frames, channels)."""
+    """Return the number of frames of digital silence at the beginning of the samples, shape (frames, channels)."""
     for start in range(0, len(samples), _BLOCK):
         sounding = samples[start : start + _BLOCK].any(axis=1)
         if sounding.any():

@@ -2,9 +2,10 @@
 
 Every chunk of 7 s is compared with two prompts, one good and one bad. A softmax over the two similarities gives the
 share of the good prompt, and the score is the mean over chunks; 0 to 1, higher is better. `pam_avg` averages the scores
-of two pairs of prompts; `pam_avgsim` averages the similarities of two good and two bad prompts before the softmax. Any
-sound can be scored: speech, music or a mix. A recording at a lower rate is upsampled, as in the paper, whose speech is
-at 16 and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the channels.
+from two pairs of prompts; `pam_avgsim` averages the similarities of two good and two bad prompts before the softmax.
+Any sound can be scored: speech, music or a mix. A recording with a lower rate than the model's is upsampled, as in the
+paper, whose speech is at 16 and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the
+channels.
 
 Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
 the prompts end in full stops. Differs from that code in scoring all chunks of a recording by default (the last one ends
@@ -44,7 +45,7 @@ SHORTEST = 0.5
 GOOD = ("the sound is clear and clean.", "the sound quality is good.")
 BAD = ("the sound is noisy and with artifacts.", "the sound quality is bad.")
 _PAIRS = ((0, 1), (1, 0))
-"""Pairs of good and bad prompts for `pam_avg`: the paper found the crossed pairs best."""
+"""Pairs of good and bad prompts for `pam_avg`: the paper found that the crossed pairs work best."""
 
 Variant = Literal["default", "paper", "repro", "msclap", "pcc", "naive"]
 Floats = NDArray[np.float64]

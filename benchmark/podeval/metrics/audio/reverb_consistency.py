@@ -9,11 +9,11 @@ are more than 60 % non-speech are left out and counted in the notes. `srmr` is t
 drier, but it also depends on the voice and its tempo. For the same reason a change of voice raises the spread about as
 much as a change of room.
 
-As for all predictors of listeners' ratings, a constant offset and silent ends are removed first.
+As with all predictors of listeners' ratings, a constant offset and silent ends are removed first.
 
 If there is music, the speech stem is measured, and the value is shown without a rank (since version 1.3): the residue
-of a louder music bed evens out the ratio, in the stem as in the mix (from no bed to one as loud as the speech, the
-value falls from 0.24 to 0.21 for Kokoro, and from 0.27 to 0.24 for a reader).
+of a louder music bed evens out the ratio, in the stem as well as in the mix (from no bed to one as loud as the speech,
+the value falls from 0.24 to 0.21 for Kokoro, and from 0.27 to 0.24 for a reader).
 
 Source: LFS-Bench, section 3 and appendix C.2; SRMR by Falk, Zheng and Chan, IEEE TASLP 2010, as in SRMRpy; 16 kHz, mean
 of the channels.
@@ -120,8 +120,8 @@ def reverb_consistency(
         recording: speech of at least 5 s (two windows), 16 kHz; channels are averaged.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         mode: `fast` uses envelopes from a gammatonegram; `slow` uses Hilbert envelopes and takes 20 times as long.
-        norm: use normalised SRMR for all values: modulation energies limited to a range of 30 dB, and bands
-            up to 30 Hz.
+        norm: whether all values use normalised SRMR: modulation energies limited to a range of 30 dB, and bands up to
+            30 Hz.
         variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
         window: length of a window in seconds.
         stride: seconds between the beginnings of consecutive windows.

@@ -6,10 +6,11 @@ mean over segments, and `smr_score` the share of segments above 0, in which spee
 without a pause of more than 0.5 s; it counts if music is detected during at least half of it and the accompaniment
 reaches −60 LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling
 exponentially between 5 and 0 and above 30. With the embedded separator, the median error on mixes of 0 to 10 LU is 0.6
-LU and the largest 4.4 LU; the value is usually too high (docs/smr-accuracy.md). Sampling rates below the separator's
-44.1 kHz are refused, because the higher frequencies of the music are missing, unless upsampling is allowed; the notes
-then say so. The values of twelve mixes changed by at most 0.18 LU when stored at 24 kHz (median 0.002), and by at most
-0.17 LU at 16 kHz (median 0.06; the same page). Values from sampling rates below 24 kHz are not ranked.
+LU and the largest error is 4.4 LU; the value is usually too high (docs/smr-accuracy.md). Sampling rates below the
+separator's 44.1 kHz are refused, because the higher frequencies of the music are missing, unless upsampling is allowed;
+the notes then say so. The values of twelve mixes changed by at most 0.18 LU when the mixes were stored at 24 kHz
+(median 0.002), and by at most 0.17 LU at 16 kHz (median 0.06; the same page). Values from sampling rates below 24 kHz
+are not ranked.
 
 Source: PodEval, section 6 (results in 7.3), and its code.
 
@@ -108,8 +109,8 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
     Args:
         recording: speech with music under at least some of it, one or two channels, 44.1 kHz.
-        variant: `standard` measures by BS.1770 if there is music; `podeval` measures everywhere, on mono stems at
-            16 kHz.
+        variant: `standard` measures according to BS.1770 if there is music; `podeval` measures everywhere, on mono
+            stems at 16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
     # Find music that lasts long enough.

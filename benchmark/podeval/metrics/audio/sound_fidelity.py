@@ -79,7 +79,7 @@ def sound_fidelity(
         "pesq_estimate",
         "pesq_estimator",
         source=source,
-        # The timeline may exceed the recording by a rounding error.
+        # The timeline may extend past the end of the recording by a rounding error.
         seconds=recording.duration + 1 if whole else WINDOW,
         list_starts=partial(start_windows, stride=round(STRIDE * RATE)),
         everything=whole,

@@ -1,11 +1,11 @@
 """Naturalness of dialogue: how close the rhythm and melody of a short dialogue are to those of human dialogue.
 
-The mean of four parts from 0 to 1, where 1 is the published level of people; higher is better. The parts are `gaps` (1
+The mean of four parts from 0 to 1, where 1 is the level published for people; higher is better. The parts are `gaps` (1
 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of turn-taking events that overlap, relative to
-0.58), `pauses` (standard deviation divided by mean of the silences of at least 0.25 s, relative to 0.48) and `melody`
-(a speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before it was
-computed on any clip of the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is
-heard, `gaps` and `overlaps` are 0. `pauses` is left out if there are fewer than four silences, and `melody` if no
+0.58), `pauses` (standard deviation of the silences of at least 0.25 s divided by their mean, relative to 0.48) and
+`melody` (a speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before
+it was computed on any clip by the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice
+is heard, `gaps` and `overlaps` are 0. `pauses` is left out if there are fewer than four silences, and `melody` if no
 speaker has 2 s of voiced speech. The speakers are identified by diarisation even if there is a script, as for
 `turn_taking`. Recordings with less than 8 s of speech are unscored, and so are recordings of two voices that never
 alternate. The metric is not in the papers, and it is shown but never ranked: on 118 public clips it orders the means of
@@ -35,7 +35,7 @@ GAP, GAP_SCALE = 0.12, 1.0
 OVERLAPS = 0.58
 UNEVENNESS = 0.48
 MELODY = 8.5
-"""Value that people reach; for the sources, see docs/decisions/dialogue-naturalness.md."""
+"""Values that people reach; for the sources, see docs/decisions/dialogue-naturalness.md."""
 
 FEWEST_SILENCES = 4
 
@@ -46,8 +46,8 @@ FEWEST_SILENCES = 4
     version="1.0",
     dimension="speech.rhythm",
     keys=(
-        # It has no direction, because six systems do not prove that it orders them as listeners do, and it is easily
-        # gamed.
+        # The key has no direction, because six systems are too few to prove that it orders systems as listeners do, and
+        # it is easily gamed.
         Key(
             "dialogue_naturalness",
             "informative",
@@ -108,7 +108,7 @@ def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"]
     """Score one recording.
 
     Args:
-        recording: a dialogue of two or more people, 16 kHz.
+        recording: a dialogue between two or more people, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)

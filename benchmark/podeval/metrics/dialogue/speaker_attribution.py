@@ -7,15 +7,15 @@ possible are said by the speaker named in the script. A system that keeps its vo
 right, whichever speaker it gave each voice to; a single voice for everyone is right for only one speaker.
 
 `attribution_accuracy` is the share of recognised script words that are said by the right speaker. `cpwer` and `cpcer`
-are error rates over each speaker's words, with voices matched to speakers so that the errors are fewest; `cpsim` is the
-mean cosine of each voice with its speaker's reference. `swapped_turns` counts turns that are more than half in a wrong
-voice; the notes list the stretches with their times. Stretches under 0.6 s are too short to identify a voice and are
-left out (`undecided` counts their words). For recordings of five minutes or more, the timeline shows the accuracy of
-each minute. A recording of a script with one speaker is unscored.
+are error rates over each speaker's words, with voices matched to speakers so that there are as few errors as possible;
+`cpsim` is the mean cosine between each voice and its speaker's reference. `swapped_turns` counts turns of which more
+than half is in a wrong voice; the notes list the stretches with their times. Stretches under 0.6 s are too short to
+identify a voice and are left out (`undecided` counts their words). For recordings of five minutes or more, the timeline
+shows the accuracy of each minute. A recording of a script with one speaker is unscored.
 
 Source: podeval's own; not in PodEval or LFS-Bench. The error rates are MeetEval's (CHiME 2023), on lower-case words
-without punctuation, with numbers spelled out. A letter's accents and vowel signs belong to its word; writing without
-spaces, such as Chinese or Thai, has no `cpwer` (since version 1.1; before, words were split at every mark).
+without punctuation, with numbers spelled out. A letter's accents and vowel signs are part of its word; text written
+without spaces, such as Chinese or Thai, has no `cpwer` (since version 1.1; before, words were split at every mark).
 
 Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in supporting any number of speakers and any length,
 in English and Chinese.
@@ -39,13 +39,13 @@ from podeval.text.script import Script
 from podeval.text.tokens import detect_language, is_unspaced
 
 NOBODY = "\N{EM DASH}"
-"""The speaker of a voice that is matched to no speaker."""
+"""The name given to the speaker of a voice that is not matched to any speaker."""
 
 HALF = 0.5
 """Share of a turn's words in a wrong voice above which the turn counts as swapped."""
 
 FEWEST = 3
-"""Minimum number of words in a row in a wrong voice that are listed."""
+"""Minimum number of consecutive words in a wrong voice for the stretch to be listed."""
 
 
 @metric(
@@ -131,9 +131,9 @@ def speaker_attribution(
     """Score one recording.
 
     Args:
-        recording: speech of two or more people, 16 kHz.
+        recording: speech by two or more people, 16 kHz.
         script: the words with their speakers.
-        reference_voices: a recording of each speaker's voice, by which voices are matched to speakers.
+        reference_voices: a recording of each speaker's voice, used to match voices to speakers.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(speech_track.SHORTEST_VOICE)
@@ -178,7 +178,7 @@ def speaker_attribution(
 
 
 def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tuple[float, float, float]]:
-    """Yield for each stretch its time, its number of words by the right speaker, and its total number of words."""
+    """Yield each stretch's time, number of words said by the right speaker, and total number of words."""
     for stretch in voiced.stretches:
         counts = count_words_by([stretch], alignment)
         right = sum(number for (meant, voice), number in counts.items() if meant == voice)
@@ -186,7 +186,7 @@ def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tu
 
 
 def _embed_speakers(voices: ReferenceVoices, script: Script) -> dict[str, Any]:
-    """Return the embeddings of the reference voices of the script's speakers, by speaker."""
+    """Return the embedding of the reference voice of each speaker in the script, by speaker."""
     return {speaker: voices.embeddings[name] for name, speaker in match_names(voices, script).items()}
 
 
@@ -210,7 +210,7 @@ def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> di
 
 
 def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list[dict[str, Any]]:
-    """List the turns with more than half of their words in a wrong voice, with their times."""
+    """List the turns in which more than half of the words are in a wrong voice, with their times."""
     by_turn: dict[int, list[VoicedStretch]] = {}
     for stretch in voiced.stretches:
         if stretch.decided:
@@ -225,7 +225,7 @@ def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list
 
 
 def list_wrong_voices(voiced: VoicedWords, alignment: ScriptAlignment) -> list[TimedDefect]:
-    """List the stretches in a wrong voice; consecutive stretches of a turn are merged."""
+    """List the stretches in a wrong voice; consecutive stretches within a turn are merged."""
     runs: list[list[VoicedStretch]] = []
     for stretch in voiced.stretches:
         if not stretch.decided or stretch.heard == stretch.meant:

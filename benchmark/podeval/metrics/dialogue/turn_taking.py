@@ -1,21 +1,21 @@
 """Turn-taking: how much the gaps, overlaps and backchannels of a dialogue differ from those of people.
 
 Whenever someone other than the current speaker speaks, one of eight events occurs: a turn change, classified by its
-floor-transfer offset (from the end of one turn to the start of the next: up to −0.5, 0, 0.2, 0.5, 1 s or longer;
-negative offsets overlap), a backchannel of at most 1 s, or talking over someone. `human_distance` is the square root of
-the Jensen-Shannon divergence (in bits) between the frequencies of these events and those of people: 0 to 1, lower is
-better. People's counts come from public turn times, by kind of conversation: `broadcast` contains debates, panels,
-interviews and news (VoxConverse, 411 recordings), and `meeting` contains meetings of mostly four people (AMI, 170
-meetings). Podcasts are neither; `broadcast` is the closer kind. Diarisation determines who speaks, and pyannote's
-segmentation determines when, including two speakers at once. Diarisation is used even if there is a script, because
+floor-transfer offset (the time from the end of one turn to the start of the next: up to −0.5, 0, 0.2, 0.5, 1 s or
+longer; negative offsets are overlaps), a backchannel of at most 1 s, or talking over someone. `human_distance` is the
+square root of the Jensen-Shannon divergence (in bits) between the frequencies of these events and those of people: 0 to
+1, lower is better. People's counts come from public turn times, by kind of conversation: `broadcast` contains debates,
+panels, interviews and news (VoxConverse, 411 recordings), and `meeting` contains meetings, mostly of four people (AMI,
+170 meetings). Podcasts are neither; `broadcast` is the closer kind. Diarisation determines who speaks, and pyannote's
+segmentation determines when, even if two people speak at once. Diarisation is used even if there is a script, because
 turns obtained by aligning its words cannot overlap, and because only the voices that are heard matter. Only times are
 considered, so a short answer during another person's turn counts as a backchannel. Recordings with fewer than 15 events
-are unscored. With few events, distances are larger by chance: people have a median of 0.43 with 15 events, 0.29 with 50
-and 0.25 with 100 (docs/studies/turn-taking.md), so compare systems on the same scripts. Detected speech starts too late
-and ends about 0.1 s too early, whereas people's times were corrected by hand. A low distance can be obtained by cutting
-and overlapping at random: read it together with WER.
+are unscored. With few events, distances are larger by chance: people have a median distance of 0.43 with 15 events,
+0.29 with 50 and 0.25 with 100 (docs/studies/turn-taking.md), so compare systems on the same scripts. Detected speech
+starts too late and ends about 0.1 s too early, whereas the times for people were corrected by hand. A low distance can
+be obtained by cutting and overlapping at random: read it together with WER.
 
-Source: floor-transfer offsets as Heldner and Edlund (2010) define them; VoxConverse, Interspeech 2020; AMI, 2005.
+Source: floor-transfer offsets as defined by Heldner and Edlund (2010); VoxConverse, Interspeech 2020; AMI, 2005.
 
 Differs from the papers, none of which measures turn-taking, and from Full-Duplex-Bench, which uses the same divergence
 to compare the timing of an agent's backchannels with that of people.
@@ -41,7 +41,8 @@ FEWEST_EVENTS = 15
 """Minimum number of events for which a distance is reported.
 
 It is the smallest number in the study at which, in both kinds of conversation, 95 % of people's stretches are at least
-0.25 closer to other people than the same number of concatenated turns with equal gaps (docs/studies/turn-taking.md).
+0.25 closer to other people than the same number of turns concatenated with equal gaps are
+(docs/studies/turn-taking.md).
 """
 
 
@@ -112,7 +113,7 @@ def turn_taking(
     """Score one recording.
 
     Args:
-        recording: a dialogue of two or more people, 16 kHz.
+        recording: a dialogue between two or more people, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         people: the kind of human conversation to compare with.
     """

@@ -3,13 +3,13 @@
 Bradley–Terry with ties (Davidson 1970): a difference of 400 points means odds of ten to one, and the mean of all
 systems is 1000; higher is better. The 95 % interval treats the votes of one voter as dependent. Ranks are ranges,
 corrected for the number of pairs; systems that are not connected by a chain of battles are not ranked against each
-other (note `islands`). Until a system has ten battles with three opponents, decided by five voters, it has neither an
-interval nor a rank (note `provisional`; up to version 1.2 it had both). "Tie" and "both bad" both count as ties.
+other (note `islands`). Until a system has ten battles against three opponents, decided by five voters, it has neither
+an interval nor a rank (note `provisional`; up to version 1.2 it had both). "Tie" and "both bad" both count as ties.
 MTalk-Bench section 5.1.
 
-Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, depends on the order of the votes and has
-no interval; the variant "mtalk" reproduces it. The variant "elo" is the same, but counts ½ for "tie" and for "both
-bad".
+Differs from the paper, whose Elo rating (starting at 1000, K = 4, scale 400) allows no ties, depends on the order of
+the votes and has no interval; the variant "mtalk" reproduces it. The variant "elo" is the same, but counts "tie" and
+"both bad" as ½.
 """
 
 from functools import lru_cache

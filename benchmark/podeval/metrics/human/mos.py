@@ -7,7 +7,7 @@ separately. PodEval section 6. Listeners are excluded if they miscount the speak
 ratings without a reason, or give the same reason for most of their ratings.
 
 Differs from the paper in not counting the music question for a clip without music (the rating is missing rather than a
-3), and in leaving it out of `mos` altogether: with the question included, identical ratings gave 3.71 with music and
+3), and in leaving the question out of `mos` altogether: with it included, identical ratings gave 3.71 with music and
 4.00 without.
 """
 
@@ -43,7 +43,7 @@ names and no fixed order. It summarises the reasons for each system in a sentenc
 Differs from the paper, which prints only a prompt of one sentence, in shuffling, in naming the ends of the scale, and
 in checking that every system has a score.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 
 class SystemScore(JudgeAnswer):
@@ -88,16 +88,16 @@ QUESTIONS: Mapping[str, str] = {
     "full_episode": "Would listeners like to hear the whole episode?",
     "human_likeness": "Does it sound as if people made it, or a machine?",
 }
-"""The question of each item of the questionnaire, as the judge reads it."""
+"""The question for each item of the questionnaire, as the judge reads it."""
 
 
 def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the reasons of listeners who pass the screening, by question and system, without those about music in
-    clips that have none.
+    """Return the reasons given by listeners who pass the screening, by question and system, except reasons about music
+    in clips that have none.
 
-    A question is included only if every system has a reason.
+    A question is included only if there is a reason for every system.
     """
     dropped = screen_answers(answers, clips)
     systems = sorted({answer.system for answer in answers})
@@ -113,7 +113,7 @@ def group_reasons(
 
 @dataclass(frozen=True)
 class Justified:
-    """The score and the summary of one system's reasons."""
+    """The score that the judge infers from the reasons given for one system, and its summary of them."""
 
     score: float
     summary: str
@@ -123,7 +123,7 @@ class Justified:
 def judge_justifications(
     question: str, comments: Mapping[str, Sequence[str]], seed: int = 0
 ) -> Conversation[dict[str, Justified]]:
-    """Ask the judge for the scores of one question.
+    """Ask the judge for every system's score on one question.
 
     Args:
         question: the question as listeners read it.
@@ -134,7 +134,7 @@ def judge_justifications(
         Scores and summaries by system, in the order of `comments`.
 
     Raises:
-        CannotScore: a system has no reasons at all.
+        CannotScore: no reasons at all are given for a system.
     """
     reasons = {system: [" ".join(text.split()) for text in texts if text.strip()] for system, texts in comments.items()}
     if bare := [system for system, texts in reasons.items() if not texts]:
@@ -155,7 +155,7 @@ def judge_justifications(
 
 
 def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
-    """Return the systems in an order that does not reveal their names or their order in the table."""
+    """Return the systems in an order that reveals neither their names nor their order in the table."""
     digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
     order = sorted(systems)
     random.Random(digest).shuffle(order)  # noqa: S311

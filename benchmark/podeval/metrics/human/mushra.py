@@ -5,9 +5,9 @@ if they place the low anchor last on more than 90 % of the pages and the high an
 %, and do not rate everything but the low anchor the same on more than half of the pages. PodEval section 5.
 
 Differs from the paper in defining how ties are handled, which the paper leaves open: the low anchor is last if nothing
-is rated below it, and a rank is one more than the number of stimuli rated above. A third rule, for listeners who rate
-everything the same, is ours: the paper's two rules already exclude its judge 20, and its box plot only confirms that
-exclusion.
+is rated below it, and a stimulus's rank is one more than the number of stimuli rated above it. A third rule, for
+listeners who rate everything the same, is ours: the paper's two rules already exclude its judge 20, and its box plot
+only confirms that exclusion.
 """
 
 from typing import Annotated
@@ -75,8 +75,8 @@ def mushra(
     """Return the mean mark of one stimulus.
 
     Args:
-        system: its name; may also be an anchor, HQ or LQ.
-        reference_marks: all marks of the test, including those of the anchors.
+        system: name of the system, or of an anchor (HQ or LQ).
+        reference_marks: all marks from the test, including those for the anchors.
         screening: whether to exclude listeners who do not recognise the anchors.
         low_worst: minimum share of pages (exclusive) on which listeners must place the low anchor last.
         high_top: minimum share of pages (exclusive) on which listeners must place the high anchor among the top two.

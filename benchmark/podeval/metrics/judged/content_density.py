@@ -34,11 +34,11 @@ Content density is the number of words in essential clauses divided by the numbe
 
 Differs from the paper, which prints no prompt, in this check.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
-"""Maximum number of words of either text that are compared, from the first difference on."""
+"""Maximum number of words compared in either text, from the first difference on."""
 _SHOWN = 40
 """Number of characters of a stretch that a message to the judge quotes: enough to find it, too few for an instruction.
 """
@@ -93,7 +93,7 @@ def _require_whole(answer: Any, text: str) -> None:
 def describe_difference(text: str, answer: str) -> str:
     """Describe the omitted and the added words, from the first difference on.
 
-    difflib finds the stretches that people would name, but its time grows with the cube of the number of words.
+    difflib finds the stretches that people would name, but its running time grows with the cube of the number of words.
     """
     before, after = _WORD.findall(text), _WORD.findall(answer)
     same = 0
@@ -142,14 +142,14 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
     Args:
         dialogue: the words of the user and the system.
         transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` shows a
-            transcript of its audio.
+            transcript of the system's audio.
     """
     if transcripts == "heard":
         dialogue = dialogue.transcribe_answers()
     for number, turn in enumerate(dialogue.turns, 1):
         if not count_length(turn.words):
             raise CannotScore(f"the system's answer of turn {number} has no words to read")
-    # Judge every answer with the dialogue before it as context.
+    # Judge every answer in the context of the dialogue before it.
     answers = yield [
         JudgeRequest(
             DIVIDE,

@@ -29,7 +29,7 @@ rather than a script yields 0.
 Differs from the public prompt in wording, in defining every rating, in a system text that says what is material, and in
 validation: for a rating outside the scale, the judge is asked again.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 Rating = Annotated[float, Field(ge=-3, le=3)]
 

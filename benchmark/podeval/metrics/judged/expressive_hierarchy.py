@@ -23,7 +23,7 @@ performance fits the content.
 
 Differs from the paper's prompt in wording, and in leaving out its recommendation, which is not used.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 
 class HierarchyNotes(JudgeAnswer):

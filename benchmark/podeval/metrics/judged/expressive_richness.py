@@ -24,7 +24,7 @@ It gives a score from 1 to 5 in half points to each clip of about 10 s, after a 
 
 Differs from the paper's prompt in wording, and in leaving out its recommendation, which is not used.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 
 class Richness(JudgeAnswer):

@@ -1,11 +1,11 @@
 """Topic and grounding: whether a podcast is about its topic, and whether its sources support what it claims.
 
 A judge reads the transcript of the recording in parts of at most 1,200 words. `on_topic` is how far the parts serve the
-topic (0, 0.5 or 1), averaged over the parts, weighted by their numbers of words, as a percentage. If the podcast comes
-with the sources that it was made from, the judge lists up to twelve claims of each part that could be looked up, and
+topic (0, 0.5 or 1), averaged over the parts, weighted by number of words, as a percentage. If the podcast comes with
+the sources that it was made from, the judge lists up to twelve claims from each part that could be looked up, and
 decides for each whether the sources support it, contradict it, or do not mention it. `grounded` is the percentage of
 claims that they support, `contradicted` the percentage that they contradict. The judge quotes every claim from the
-part, and the decisive passage from the sources; if a quote is not found in them, the judge is asked again. 0 to 100,
+part, and the decisive passage from the sources; if a quote is not found there, the judge is asked again. 0 to 100,
 higher is better except for `contradicted`.
 
 Differs from PodEval, whose questionnaire asks listeners how much they learned, not whether the content is true.
@@ -34,7 +34,7 @@ The judge reads a transcript of the podcast in parts of at most 1,200 words. Eac
 If there are sources, up to twelve claims of each part are looked up in them. Every verdict quotes the part and the
 sources, and the quotes are checked: if evidence is invented, the judge is asked again.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 PART_WORDS = 1_200
 MOST_CLAIMS = 12
@@ -158,7 +158,7 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
 
     Args:
         recording: a podcast, 16 kHz.
-        request: its topic as the instruction, and the sources that it was made from.
+        request: the podcast's topic as the instruction, and the sources that the podcast was made from.
     """
     recording.require_sound()
     track = recording.speech_track()
@@ -194,7 +194,7 @@ def request_claims(prompt: Prompt, parts: Sequence[tuple[str, Script]], request:
 
     Args:
         prompt: the question, with placeholders for the sources and the part.
-        parts: each part as the judge reads it, and as it is searched for quotes.
+        parts: each part in two forms: as the judge reads it, and as it is searched for quotes.
         request: the request with the sources.
     """
     sources = "\n\n".join(request.sources)

@@ -46,7 +46,9 @@ _CUT_NOTICE = "[The rest of the script is left out, as it is too long.]"
 
 
 def get_sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the paper's sampling for its variant; the judge's high effort is set in its YAML file, under `extra`."""
+    """Return the paper's sampling parameters for the paper's variant; the judge's high effort is set in its YAML file,
+    under `extra`.
+    """
     if parameters.get("variant") != "podbench":
         return {}
     return {"temperature": 1.0, "top_p": 0.95, "max_tokens": 16_384}
@@ -208,7 +210,9 @@ def instruction_following(
 
 
 def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | None:
-    """Return 100 times the mean score of all requirements or of one kind; None if there are none of that kind."""
+    """Return 100 times the mean score of all requirements, or of those of one kind; None if there are none of that
+    kind.
+    """
     scores = [finding["score"] for finding in findings if kind in ("", finding["kind"])]
     return 100 * sum(scores) / len(scores) if scores else None
 

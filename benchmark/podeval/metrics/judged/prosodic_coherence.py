@@ -30,7 +30,7 @@ Differs from the paper's prompt in wording, in saying that music and the quality
 schema that is valid JSON. Its judge, SpeechJudge, was trained to compare two clips on another scale, so the paper
 itself can be reproduced only approximately.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 
 class ProsodyNotes(JudgeAnswer):
@@ -128,7 +128,7 @@ def prosodic_coherence(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
-        runs: number of times that the judge is asked, with seeds from 0.
+        runs: number of times that the judge is asked, with seeds counted from 0.
         temperature: temperature at which the judge's answers are sampled.
         source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
     """

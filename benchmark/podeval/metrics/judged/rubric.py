@@ -48,7 +48,7 @@ scores, the dialogue is cut off at a turn, and the criteria are those written fo
 
 Differs from the paper's prompts in asking for a reason with each verdict, and in checking that every criterion has one.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 NoOccasion = Literal["judged", "met"]
 
@@ -111,7 +111,7 @@ def build_reading_prompt(no_occasion: NoOccasion = "judged") -> Prompt:
 
 @cache
 def build_hearing_prompt(turns: int, no_occasion: NoOccasion = "judged") -> Prompt:
-    """Return the prompt for a dialogue of this many turns with audio."""
+    """Return the prompt for a dialogue that is heard, with this many turns."""
     turns_text = "\n".join(
         f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
     )
@@ -137,7 +137,7 @@ class Assessment:
 
 
 def count_met(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
-    """Count the criteria that are met, and all criteria, of one level or of all levels."""
+    """Count the criteria that are met, and all criteria, at one level or at all levels."""
     marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
     return sum(marks), len(marks)
 
@@ -159,7 +159,7 @@ def assess(
 
 
 def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
-    """Group the criteria that are judged together: the standing criteria, and those of the sample."""
+    """Group the criteria that are judged together: the standing criteria, and those for the sample."""
     standing = [criterion for criterion in criteria if criterion.level != "sample"]
     sample = [criterion for criterion in criteria if criterion.level == "sample"]
     return [group for group in (standing, sample) if group]
@@ -287,13 +287,13 @@ def rubric(
 
     Args:
         dialogue: the words of the user and the system, with the criteria.
-        modality: the form of dialogues for the judge: `transcript` to read, `audio` to listen to; with `as_needed`, it
-            reads dialogues about meaning or with noted tones, and listens to the others.
-        variant: `mtalk` pools over criteria, like the printed figures, at the temperature of the public code.
+        modality: the form in which the judge receives dialogues: `transcript` to read, `audio` to listen to; with
+            `as_needed`, it reads dialogues about meaning or with noted tones, and listens to the others.
+        variant: `mtalk` pools over criteria, as for the printed figures, and samples at the public code's temperature.
         no_occasion: treatment of a criterion for which there is no occasion: `judged` leaves it to the judge, `met`
             counts it as met.
         transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` shows a
-            transcript of its audio.
+            transcript of the system's audio.
     """
     modality = dialogue.choose_modality(modality)
     if unheard := dialogue.explain_unheard(modality):

@@ -1,10 +1,10 @@
 """Grounding in sources: whether the sources that come with a request support what a script claims.
 
 A judge reads the script in parts of at most about 1,200 words or Chinese characters, cut between sentences. It lists up
-to twelve claims of each part that could be looked up, and decides for each whether the sources support it, contradict
+to twelve claims from each part that could be looked up, and decides for each whether the sources support it, contradict
 it, or do not mention it. `grounded` is the percentage of claims that they support, `contradicted` the percentage that
 they contradict, and `claims` the number of claims. The judge quotes every claim from the script, and the decisive
-passage from the sources; if a quote is not found in them, the judge is asked again. A request without sources has no
+passage from the sources; if a quote is not found there, the judge is asked again. A request without sources has no
 value. 0 to 100 %, higher is better except for `contradicted`.
 
 Differs from PodBench, which asks a judge for the credibility of a script without comparing it with its sources. The
@@ -28,7 +28,7 @@ The judge reads it in parts of at most about 1,200 words. Up to twelve claims of
 Every verdict quotes the part and the sources, and the quotes are checked: if evidence is invented, the judge is asked
 again.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 _SENTENCE = re.compile(r".+?(?:[.!?。！？…]+[\"”’」』)）]*(?=\s|$|[^\W\d_a-zA-Z])\s*|$)", re.DOTALL)
 

@@ -35,17 +35,17 @@ Differs from the paper: item 10 is worth the 15 points that its bands and the su
 evidence is a separate list, and the prompt does not ask for facts or sources to be marked aloud. An answer in the form
 of the paper's public prompt (keys in Chinese or English, `X/45`) is also accepted.
 """
-"""Description of the question, for the page of prompts in the docs."""
+"""Description of the question, for the prompts page of the docs."""
 
 POINTS: Mapping[str, tuple[int, ...]] = {
     "substance": (12, 10, 8, 8, 7),
     "narrative": (6, 10, 8, 6),
     "naturalness": (15, 10),
 }
-"""Points of the items of each dimension; items are numbered across dimensions."""
+"""Points for the items in each dimension; items are numbered across dimensions."""
 
 FIRST = {"substance": 1, "narrative": 6, "naturalness": 10}
-"""Number of the first item of each dimension."""
+"""Number of the first item in each dimension."""
 
 _FRACTION = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*/\s*\d+(?:\.\d+)?\s*$")
 _BRACKETED = re.compile(r"[\[「『“\"【]([^\[\]「」『』“”\"【】]{2,})[\]」』”\"】]")

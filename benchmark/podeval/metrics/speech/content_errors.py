@@ -4,9 +4,9 @@ The recording is transcribed and aligned with the script. Words of the script th
 that do not belong to the script at that point count as repeated if the script has them nearby, and otherwise as
 inserted. Each kind is counted per 1000 words of the script (characters in Chinese and other writing without spaces;
 since version 1.3, a letter's accents and vowel signs belong to its word). `errors_per_1000` is their sum; 0 is best.
-`longest_run` is the longest such stretch, in words: 25 seconds of babble hardly change the error rate of an hour, but
-raise this value by 100. The notes list every stretch with its time; for recordings of five minutes or more, the
-timeline shows the errors of each minute.
+`longest_run` is the length of the longest such stretch, in words: 25 seconds of babble hardly change the error rate of
+an hour, but raise this value by 100. The notes list every stretch with its time; for recordings of five minutes or
+more, the timeline shows the errors of each minute.
 
 The recogniser's own errors should not count against the system: words that sound alike are treated as equal, and so are
 up to three words in place of as many others. Every other difference is checked again: words in places without speech,
@@ -48,7 +48,7 @@ from podeval.text.script import Script
 from podeval.text.tokens import detect_language, is_unspaced
 
 PER = 1000
-"""Number of words (characters in Chinese) per which errors are counted."""
+"""Number of words (characters in Chinese) to which error counts are scaled."""
 
 SHORTEST = 0.5
 """Minimum length of a recording, seconds."""

@@ -6,9 +6,9 @@ have up to 32 windows. In longer recordings, the 32 windows are further apart; f
 keep an overlap of half a window. From ten minutes on there are 160, or more if these would leave gaps, so every part is
 rated at least once. The papers do not use DistillMOS; it was added because it distinguishes a robotic voice from a
 person, which DNSMOS hardly does. Of our samples, espeak-ng scores 2.3, LibriVox readers 4.3, hibari and piper 4.5,
-Kokoro 4.6. A recording shorter than one window is padded with silence, which costs little: 4.4 for 3 s of Kokoro.
-Shifting a window by one sample can change its value by 0.1, so ignore smaller differences between files of half a
-minute.
+Kokoro 4.6. A recording shorter than one window is padded with silence, which lowers the score only a little: 3 s of
+Kokoro score 4.4. Shifting a window by one sample can change its value by 0.1, so ignore smaller differences between
+files of half a minute.
 
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
 assessment", ICASSP 2025; package `distillmos` 0.9.1.
@@ -40,14 +40,14 @@ UPSTREAM_HOP = 16_000
 ENOUGH = 32
 """Minimum number of windows in a recording whose windows are more than `UPSTREAM_HOP` apart.
 
-On 24 clips of 90 s of people and systems, the mean of 32 windows is within 0.034 of that of 83 (root mean square
+On 24 clips of 90 s by people and systems, the mean of 32 windows is within 0.034 of that of 83 (root mean square
 0.015), the mean of 54 within 0.027 (0.009), and that of 24 within 0.053 (0.019).
 """
 
 PLENTY = 160
-"""Minimum number of windows in a recording whose windows overlap by less than half: that of ten minutes.
+"""Minimum number of windows in a recording whose windows overlap by less than half: the number for ten minutes.
 
-On eight minutes of 36 clips of people and systems (values from 2 to 5, standard deviation 0.96), the mean of windows
+On eight minutes of 36 clips by people and systems (values from 2 to 5, standard deviation 0.96), the mean of windows
 that overlap by half is within 0.01 of that of windows every second; the mean of 63 adjacent windows is within 0.07
 (standard deviation 0.035 over the position of the first). An hour has 469 adjacent windows, and hardly ever that many
 voices.
@@ -100,7 +100,7 @@ def distillmos(
     """Score one recording.
 
     Args:
-        recording: speech; channels are averaged, 16 kHz.
+        recording: speech, 16 kHz; channels are averaged.
         source: `mix` scores the recording as it is; `stem` scores its separated speech, even if there is no music.
         windows: `spread` uses only as many windows of a long recording as are needed; `upstream` uses windows at most
             one second apart over the whole recording, as the package does.
@@ -118,7 +118,7 @@ def distillmos(
 
 
 def place_window_starts(frames: int, size: int = WINDOW, *, spread: bool = False) -> list[int]:
-    """Return the first sample of each window: evenly spread, the first at 0, the last ending with the recording.
+    """Return the first sample of each window; the windows are evenly spread from sample 0 to the end of the recording.
 
     Args:
         frames: length of the recording in samples.

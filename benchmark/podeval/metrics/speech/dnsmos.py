@@ -8,7 +8,7 @@ meetings score 1 to 3. So does music under speech: the recording is scored as it
 is the overall quality of its separated speech; this value is shown but not ranked. `source="stem"` separates the speech
 of every recording and is a different protocol. The notes give the level of the speech (`speech_level`, dBov).
 
-As for all predictors of listeners' ratings, a constant offset is removed, ends without speech are trimmed to half a
+As with all predictors of listeners' ratings, a constant offset is removed, ends without speech are trimmed to half a
 second, and windows that are more than 60 % silence or music alone are left out and counted (since version 1.3; up to
 1.2 everything was rated). If no window contains enough speech, those with the most are rated. Therefore, neither
 silence nor a jingle lowers the score.
@@ -18,7 +18,7 @@ Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Chall
 `level="fixed"` first normalises the speech to −26 dBov, following ITU-T P.56.
 
 Differs from the public code in rating only this part of a recording, and in keeping windows 7 to 23 and 119 to 122,
-which a rounding error drops there; `windows="upstream"` does as the public code does, silence and offset included. As
+which a rounding error drops there; `windows="upstream"` follows the public code, with silence and offset included. As
 in that code, noise without speech gets a score too (white noise 1.1), because voice activity detection may miss a voice
 far from the microphone.
 """
@@ -126,9 +126,9 @@ def dnsmos(
     """Score one recording.
 
     Args:
-        recording: speech; channels are averaged, 16 kHz.
+        recording: speech, 16 kHz; channels are averaged.
         source: `mix` scores the recording as it is; `stem` scores its separated speech, even if there is no music.
-        windows: `exact` scores the windows that contain speech; `upstream` those that the reference code scores.
+        windows: `exact` scores the windows that contain speech; `upstream` scores those that the reference code scores.
         level: `as_is` keeps the level; `fixed` normalises the speech to −26 dBov.
     """
     recording.require_sound(SHORTEST)
@@ -159,7 +159,7 @@ def dnsmos(
 
 
 def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
-    """Return the quality of the rated windows, in the form of `rate_samples`, and the number of those left out."""
+    """Return the quality of the rated windows, in the form that `rate_samples` returns, and the number left out."""
     if windows == "upstream":
         return rate_samples(track, windows, gain), 0
     part = cut_to_speech(track)
@@ -171,7 +171,7 @@ def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[
 def rate_samples(
     track: Recording, windows: str, gain: float = 0.0, part: Samples | None = None, **options: Any
 ) -> NDArray[np.float64]:
-    """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808.
+    """Return the DNSMOS values of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808.
 
     Args:
         track: the recording.

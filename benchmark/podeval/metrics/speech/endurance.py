@@ -5,11 +5,11 @@ voice (voice drift), the quality of the sound and, with a script, errors in its 
 in who says them (speaker swap). `lasts` is the number of minutes until the first of them leaves its usual range. The
 usual range is the value of the first two minutes, plus or minus a tolerance, or five times the value's own spread from
 minute to minute if that is larger. The tolerances are 3 LU of level and 10 % of speaking rate in either direction and,
-only for the worse, 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words by the right
-speaker. A value has left its range if it is outside for two minutes in a row. If no value leaves its range, `lasts` is
-the length of the recording, the notes contain `censored`, and tables show `≥`. `lasting_share` is `lasts` as a share of
-the recording. Systems are ranked by the share, because a slower reading of the same script lasts longer without being
-steadier.
+only for the worse, 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words said by the
+right speaker. A value has left its range if it is outside it for two minutes in a row. If no value leaves its range,
+`lasts` is the length of the recording, the notes contain `censored`, and tables show `≥`. `lasting_share` is `lasts` as
+a share of the recording. Systems are ranked by the share, because a slower reading of the same script lasts longer
+without being steadier.
 
 The slopes are changes per ten minutes, from the least-squares line through the values of the minutes, with a 95 %
 interval in the notes (`stats/drift.py`). A slope whose interval contains 0 shows no trend. Level is loudness (ITU-R
@@ -17,9 +17,9 @@ BS.1770-4) and rate is syllables (characters in Chinese) per second, both in win
 without pauses. Timbre is the cosine distance of windows of 3 s from the mean of the same voice in the first two minutes
 (windows that contribute to that mean are compared with the mean of the others, and the slope begins after them).
 Quality is DNSMOS OVRL. Errors and attribution are those of `content_errors` and `speaker_attribution` by minute.
-Speakers differ in level, rate and quality, so the effect of changes of speaker is removed by least squares if it is
-known who speaks when: from the script, or from diarisation if `speakers` gives their number; `speakers=1` means one
-voice. With neither, timbre is not tracked, because a change of voice would be mistaken for a second person.
+Speakers differ in level, rate and quality, so the effect of speaker changes is removed by least squares if it is known
+who speaks when: from the script, or from diarisation if `speakers` gives their number; `speakers=1` means one voice.
+With neither, timbre is not tracked, because a change of voice would be mistaken for a second person.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
@@ -60,7 +60,7 @@ TOLERANCES: Mapping[str, tuple[float, Literal[-1, 0, 1]]] = {
 """Distance from the first minutes at which a value leaves its usual range, and the direction (0: both)."""
 
 REFERENCE = 2
-"""Number of minutes at the beginning that the rest is compared with."""
+"""Number of minutes at the beginning with which the rest is compared."""
 
 FEWEST = 10
 """Minimum number of windows of a voice in its first minutes."""
@@ -71,7 +71,7 @@ SHORTEST_SPEECH = 120.0
 TEN_MINUTES = 600.0
 
 _MOMENTARY, _SILENT = 0.4, 1e-10
-"""Length of a window of the momentary loudness, seconds; power of a clip that contains only digital silence."""
+"""Length in seconds of a window for momentary loudness; power of a clip that contains only digital silence."""
 
 
 @metric(
@@ -181,7 +181,7 @@ def endurance(
 
     Args:
         recording: speech of 5 minutes or more, 16 kHz.
-        script: the words with their speakers, which then determine who speaks when.
+        script: the words with their speakers; if given, it determines who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         speakers: number of speakers if there is no script; with 0, timbre is not tracked.
     """
@@ -259,7 +259,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
 
 
 def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[float]) -> Floats:
-    """Return each window's cosine distance from the mean of the first minutes, excluding itself and its neighbours."""
+    """Return each window's cosine distance from the mean of the first minutes without the window and its neighbours."""
     units = embeddings / np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)
@@ -270,7 +270,7 @@ def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[flo
 def average_by_minute(
     track: Recording, turns: Sequence[SpeakerTurn], clips: Sequence[Clip], values: Floats
 ) -> Sequence[float | None]:
-    """Return the mean of each minute, without the effect of changes of speaker."""
+    """Return the mean of each minute, without the effect of speaker changes."""
     steady = remove_speakers(values, clips, turns)
     counts = [
         ((clip[0].start + clip[-1].end) / 2, float(value), 1.0)

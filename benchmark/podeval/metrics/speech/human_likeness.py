@@ -2,18 +2,18 @@
 
 Speech is cut into windows of 3 s, each described by features of five factors: `prosody` (pitch, its range and
 movement), `voice` (the speaker encoder), `articulation` (mean and spread of the recogniser's encoder), `timing` (pauses
-and voiced stretches) and `sound` (frequency bands, their variation, the noise floor). With a reference, which is made
-from recordings of people, the features are standardised and reduced to at most 12 axes, scaled so that one person's
+and voiced stretches) and `sound` (frequency bands, their variation, the noise floor). Using a reference made from
+recordings of people, the features are standardised and reduced to at most 12 axes, scaled so that one person's
 recording is at a distance of 1 from the mean of people. d² is the sum of two squared 2-Wasserstein distances from
 people, each between normal distributions: the first is (s − 1)², where s is the distance of the set's recordings from
 the mean; the second is that of the change from a window to the one 2 s later. One voice is as far from the mean as one
 person is, so the identity of a system's few voices has no effect. A factor is D² / (D² + d²), where D is the distance
-of people's recordings with a planted damage of that factor; `human_likeness` is the mean of the five. The interval
-comes from resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
+of people's recordings with planted damage to that factor; `human_likeness` is the mean of the five. The interval comes
+from resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
 (docs/decisions/human-likeness.md). The metric is not validated: it is not known whether it orders systems as listeners
 do, so it is shown and never ranked. The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv
-2407.12707), which compares distributions of features with those of speech and of noise; the features, the damages and
-the treatment of identity are ours.
+2407.12707), which compares distributions of features with those of speech and of noise; the features, the kinds of
+damage and the treatment of identity are ours.
 
 Differs from the papers: LFS-Bench and PodEval have listeners or judges rate likeness to people.
 """
@@ -43,16 +43,16 @@ FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25
 """Share of the melody that remains after damage."""
 LAG = 2
-"""Distance between the two windows of a change, in windows; a window begins every second."""
+"""Distance, in windows, between the two windows of a change; a window begins every second."""
 
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
-"""Minimum number of windows of a set and of a reference; rounds of the bootstrap; number of recordings of a reference
-in which damages are planted, and of its parts, each measured on axes from the others.
+"""Minimum numbers of windows in a set and in a reference; number of rounds of the bootstrap; number of a reference's
+recordings in which damage is planted; number of the reference's parts, each measured on axes from the others.
 """
 
 NEAREST = 0.25
-"""Minimum squared distance of a damage: half as far again as a person."""
+"""Minimum squared distance of damaged recordings: half as far again as a person."""
 
 MODELS = ("transcriber", "speaker_encoder", "voice_activity")
 """Jobs whose models compute the features."""
@@ -71,9 +71,9 @@ class FactorReference(NamedTuple):
     Attributes:
         mean, scale: mean and standard deviation of each feature over the windows.
         axes: the map from standardised features to the axes, shape (features, axes); on each axis, the root mean square
-            of the means of people's recordings is 1, over people whom the axes were not fitted to.
+            of the means of people's recordings is 1, over people to whom the axes were not fitted.
         change: root mean square of half the change within 2 s, on each axis.
-        damage: squared distance of people's recordings with the planted damage; at least `NEAREST`.
+        damage: squared distance of people's recordings with planted damage; at least `NEAREST`.
     """
 
     mean: Array
@@ -96,7 +96,7 @@ class FactorReference(NamedTuple):
         return np.array(rows, dtype=np.float64)
 
     def measure_distance(self, sums: Array) -> Array:
-        """Return the squared distance of sets (sums of rows of `add_up`) from people; NaN without windows."""
+        """Return the squared distance of sets (sums of rows from `add_up`) from people; NaN without windows."""
         count = len(self.change)
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.sqrt(np.mean(sums[:, 2 : 2 + count] / sums[:, :1], axis=1))
@@ -107,7 +107,7 @@ class FactorReference(NamedTuple):
         return np.asarray(np.square(spread - 1) + np.maximum(unsteady, 0))
 
     def score(self, sums: Array) -> Array:
-        """Return the likeness of sets: 1 at no distance, one half at the distance of the damage."""
+        """Return the likeness of sets: 1 at no distance, one half at the distance of damaged recordings."""
         return np.asarray(self.damage / (self.damage + self.measure_distance(sums)))
 
 
@@ -151,7 +151,7 @@ def fit_factor(people: Sequence[Features], damaged: Mapping[int, Features]) -> F
 
     Args:
         people: features of each recording of people.
-        damaged: features of some of the recordings with the damage of the factor, by their index.
+        damaged: features of some of the recordings with damage to the factor, by index of the recording.
     """
     windows = np.concatenate(people)
     mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
@@ -220,7 +220,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
 
 
 def _damage(recording: Recording, factor: str) -> Windows:
-    """Return the features of a recording with the worst damage of a factor."""
+    """Return the features of a recording with the worst damage to a factor."""
     if factor not in DAMAGES:
         return describe_windows(recording, MELODY)
     damage, amounts = DAMAGES[factor]
@@ -287,7 +287,8 @@ def human_likeness(
     Args:
         recordings: the recordings of one system, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
-        reference: file of another reference, made by `podeval data likeness-reference`; by default the shipped one.
+        reference: path of another reference file, made by `podeval data likeness-reference`; by default the shipped
+            one.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)
     described: list[Windows] = []
@@ -324,7 +325,8 @@ def human_likeness(
 def score_set(
     people: PeopleReference, described: Sequence[Windows]
 ) -> tuple[dict[str, float], dict[str, tuple[float, float] | None]]:
-    """Return the values of a set by key, with a 95 % interval from resampling recordings; None for a single recording.
+    """Return the values of a set by key, each with a 95 % interval from resampling recordings; a single recording has
+    none.
 
     Raises:
         CannotScore: a factor has no windows, such as prosody if nobody speaks.

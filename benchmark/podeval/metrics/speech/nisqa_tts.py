@@ -1,22 +1,22 @@
 """NISQA-TTS: how natural synthetic speech would sound to listeners, as predicted by the network of that name.
 
 A mean opinion score of about 1 to 5, computed from the mel spectrogram up to 8 kHz at the recording's own sampling rate
-(48 kHz at most), channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with
-the recording; higher is better. The network was trained on the sentences of 16 listening tests, such as those of the
-Blizzard and Voice Conversion Challenges. The last step of its recurrent network determines the score, so it depends on
-the position of a fault in a window: half a second of noise lowered a score of 4.2 by 0 to 0.4. Resampling the speech
+(48 kHz at most), with channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending
+with the recording; higher is better. The network was trained on the sentences of 16 listening tests, such as those of
+the Blizzard and Voice Conversion Challenges. The last step of its recurrent network determines the score, so it depends
+on the position of a fault in a window: half a second of noise lowered a score of 4.2 by 0 to 0.4. Resampling the speech
 changes the score by up to 0.1. The weights may not be used commercially (CC BY-NC-SA 4.0).
 
 This implementation was checked against the package with the real weights, which are in its repository: three recordings
 agree within 1e-5. Of our samples, espeak-ng scores 1.7, Kokoro 4.2, a LibriVox reader 3.5, and a meeting far from the
-microphone 2.2. The scores have not been compared with listeners' yet.
+microphone 2.2. The scores have not yet been compared with listeners' ratings.
 
 Source: Mittag and Möller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020; package
 `nisqa` 2.0 with `nisqa_tts.tar`.
 
-Differs from the package, which processes the whole file at once and at most 60 s, in using windows: recordings of up to
-10 s have the same value. If there are several channels, the package reads a channel on request and otherwise their
-mean, as here.
+Differs from the package, which processes the whole file at once, up to 60 s, in using windows: recordings of up to 10 s
+have the same value. If there are several channels, the package reads a channel on request and otherwise their mean, as
+here.
 
 Like all predictors of listeners' ratings, it rates the recording as it is, but a constant offset is removed, ends
 without speech are trimmed to half a second, and windows that are more than 60 % silence or music alone are left out and

@@ -2,24 +2,24 @@
 
 Syllables (English) or characters (Chinese) are counted in the timed transcript; stretches of speech come from voice
 activity detection. The speakers are determined by aligning the words of the script if there is one, and otherwise by
-diarisation; the two are different protocols (since version 1.1; always diarisation before). This affects only
-`f0_range`, `energy_range` and the notes. Both ranges are left out if less than half of the script's words are heard.
-`speaking_rate` counts syllables per second from the first word to the last, `articulation_rate` per second of speech. A
-pause is at least 0.25 s without speech; `pause_share` is the share of time in pauses. `rate_cv` is the standard
-deviation of the articulation rate divided by its mean, in windows of 20 s of speech every 10 s; lower is steadier.
-`rate_drift` is its slope in syllables per second per 10 minutes. `f0_range` is the distance in semitones between the
-10th and 90th percentiles of a speaker's fundamental frequency (pYIN, 60 to 500 Hz), and `energy_range` the same
-distance in dB for the level of the speech; both are averaged over speakers, weighted by their time. The timeline shows
-rate, pauses, melody and dynamics with their drift. The notes give pauses within and between turns, each speaker's
-pitch, and pauses so long that they may be joins between pieces (over 1 s and over 2.5 times the median pause).
-Unnatural pauses and stretches at a different pace are listed as defects (recording/defects.py). Recordings with less
-than 40 s of speech, or in a language other than English or Chinese, are unscored. Only `rate_cv` has a direction, and a
-machine may read more steadily than a good speaker talks: treat it as variation, not as quality. Words missed by the
-recogniser lower every rate. Syllables are counted by rules, not with a dictionary. Octave errors in pitch tracking
-widen `f0_range`, and so does unseparated music under speech. Accented vowels count as vowels, even outside Western
-European alphabets (since version 1.2).
+diarisation; the two are different protocols (since version 1.1; before, diarisation was always used). This affects only
+`f0_range`, `energy_range` and the notes. Both ranges are left out if fewer than half of the script's words are heard.
+`speaking_rate` is the number of syllables per second from the first word to the last, and `articulation_rate` the
+number per second of speech. A pause is at least 0.25 s without speech; `pause_share` is the share of time in pauses.
+`rate_cv` is the standard deviation of the articulation rate divided by its mean, in windows of 20 s of speech every 10
+s; lower is steadier. `rate_drift` is the slope of the articulation rate in syllables per second per 10 minutes.
+`f0_range` is the distance in semitones between the 10th and 90th percentiles of a speaker's fundamental frequency
+(pYIN, 60 to 500 Hz), and `energy_range` the same distance in dB for the level of the speech; both are averaged over
+speakers, weighted by speaking time. The timeline shows rate, pauses, melody and dynamics with their drift. The notes
+give pauses within and between turns, each speaker's pitch, and pauses so long that they may be joins between pieces
+(over 1 s and over 2.5 times the median pause). Unnatural pauses and stretches at a different pace are listed as defects
+(recording/defects.py). Recordings with less than 40 s of speech, or in a language other than English or Chinese, are
+unscored. Only `rate_cv` has a direction, and a machine may read more steadily than a good speaker talks: treat it as
+variation, not as quality. Words missed by the recogniser lower every rate. Syllables are counted by rules, not with a
+dictionary. Octave errors in pitch tracking widen `f0_range`, and so does unseparated music under speech. Accented
+vowels count as vowels, even outside Western European alphabets (since version 1.2).
 
-Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` gives.
+Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` returns.
 
 Differs from the papers, none of which measures pace.
 """
@@ -168,8 +168,8 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     """Score one recording.
 
     Args:
-        recording: speech of one or more people, 16 kHz.
-        script: the words with their speakers, which then determine whose pitch and level are measured.
+        recording: speech by one or more people, 16 kHz.
+        script: the words with their speakers; if given, it determines whose pitch and level are measured.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
@@ -222,7 +222,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
 
 def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
-    """Return the speakers with their times; if too little of the script is recognised, a note says so instead."""
+    """Return the speaker turns and no notes; if too little of the script is recognised, return no turns and a note."""
     try:
         return find_speaker_turns(track, script)[0], {}
     except CannotScore as reason:
@@ -230,7 +230,7 @@ def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[Speak
 
 
 def join_speech(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of speech without pauses below `PAUSE`."""
+    """Return the spans of speech, joined across pauses shorter than `PAUSE`."""
     joined: list[Span] = []
     for span in spans:
         if joined and span.start - joined[-1].end < PAUSE:
@@ -253,7 +253,7 @@ def count_syllables(text: str, language: str = "en") -> int:
     The rule uses no dictionary; tests check it against a list of words. In Chinese, each character is a syllable.
 
     Args:
-        text: words of any language written in Latin letters, or Chinese.
+        text: words in any language written in Latin letters, or in Chinese.
         language: `zh` if its numbers are read in Chinese.
     """
     spoken = "zh" if language == "zh" else "en"
@@ -288,7 +288,9 @@ def measure_repeated(words: Sequence[str]) -> float:
 def describe_speakers(
     prosody: VoiceContour, turns: Sequence[SpeakerTurn], speech: Sequence[Span]
 ) -> tuple[float | None, float | None, dict[str, Any]]:
-    """Return melody (semitones) and dynamics (dB), each averaged over speakers by time, and each speaker's figures."""
+    """Return melody (semitones) and dynamics (dB), each averaged over speakers weighted by time, and each speaker's
+    figures.
+    """
     described: dict[str, Any] = {}
     weighted: list[tuple[float, float, float]] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
@@ -314,7 +316,9 @@ def describe_speakers(
 
 
 def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dict[str, Any]:
-    """Return the number and median of pauses within and between turns, and the times of pauses that may be joins."""
+    """Return the number and median length of pauses within and between turns, and the times of pauses that may be
+    joins.
+    """
     pauses = [(before.end, after.start) for before, after in pairwise(speech)]
     lengths = np.array([end - start for start, end in pauses])
     between = np.array([_speaker_at(turns, start) != _speaker_at(turns, end) for start, end in pauses], dtype=bool)
@@ -340,7 +344,7 @@ def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _make_timeline(
     windows: Sequence[Clip], starts: Sequence[float], rates: Sequence[float], prosody: VoiceContour
 ) -> Timeline:
-    """Return rate, pauses, melody and dynamics over time."""
+    """Return a timeline of rate, pauses, melody and dynamics."""
     inside = [prosody.inside(clip) for clip in windows]
     whole = [Span(clip[0].start, clip[-1].end) for clip in windows]
     spoken = [sum(span.duration for span in clip) for clip in windows]

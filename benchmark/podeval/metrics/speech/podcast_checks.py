@@ -1,12 +1,12 @@
 """Podcast checks: whether a recording is a whole podcast, a condition for ranking systems that write their own words.
 
-Without a script there is no error rate, so four facts of the recording are checked instead: at least half of it is
+Without a script there is no error rate, so four facts about the recording are checked instead: at least half of it is
 speech; at least three quarters of the words are in the requested language; at most a fifth of the words are
 repetitions; and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four hold,
 otherwise 0, and a benchmark ranks a system only if at least 95 % of its items pass. A word counts as a repetition if it
-is in a run of eight words that occurred anywhere earlier in the recording; the stretches are listed with their times. A
-fifth is allowed because refrains, trailers and slogans are repeated too. None of these values means that a podcast is
-good.
+is part of a run of eight words that occurred anywhere earlier in the recording; the stretches are listed with their
+times. A fifth is allowed because refrains, trailers and slogans are repeated too. None of these values means that a
+podcast is good.
 
 Differs from PodEval, which compares finished podcasts without any such check.
 """
@@ -28,13 +28,13 @@ LEAST_LANGUAGE = 0.75
 MOST_REPEATED = 0.2
 LEAST_MINUTES = 0.5
 LEAST_OF_ASKED = 0.5
-"""Share of the shortest requested length that a podcast must have."""
+"""Share of the shortest requested length that a podcast must reach."""
 
 RUN = 8
-"""Number of words in a row that count as a repetition."""
+"""Number of consecutive words that count as a repetition."""
 
 SHOWN = 80
-"""Number of characters of a stretch that its note quotes."""
+"""Number of characters of a stretch that are quoted in its note."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
 
     Args:
         recording: a podcast, 16 kHz.
-        request: the request for it: the language, and the length if one was requested.
+        request: the request for the podcast: its language, and its length if one was requested.
     """
     recording.require_sound()
     track = recording.speech_track()

@@ -207,7 +207,7 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
 
     Args:
         generation_log: the generated pieces with their times.
-        hardware: the hardware that it ran on, such as `1 × A100`; part of the protocol.
+        hardware: the hardware that the system ran on, such as `1 × A100`; part of the protocol.
     """
     if hardware != UNSTATED and generation_log.hardware not in (None, hardware):
         raise BadInput(f"the generation log names {generation_log.hardware}, not {hardware}")

@@ -2,7 +2,7 @@
 
 For each speaker, the cosine between the mean embedding of their speech and that of their reference recording; the value
 is the mean over speakers. Both use windows of 3 s every 2 s; windows with more than 60 % non-speech are left out, and
-those of the recording are counted in the notes. Range −1 to 1, higher is better. PodEval, section 5. With a script,
+the notes count those left out of the recording. Range −1 to 1, higher is better. PodEval, section 5. With a script,
 speakers are matched by name and their turns come from aligning the words of the script. Without one, diarisation finds
 the speakers, and references are assigned to them so that the total similarity is largest. This favours the system, so
 it is a separate protocol. The words are transcribed in the language of the script, which the transcriber detects if it
@@ -14,9 +14,9 @@ the timeline the similarity of every window to its speaker's reference; `worst_w
 notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), embeds whole segments of one speaker
-that are longer than 3 s, joined up to 10 s, and each reference whole, in place of windows (`embeddings="segments"`),
-assigns each segment to the most similar reference, and then fails with an error. Its encoder computes pyannote's
-x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
+that are longer than 3 s, joined up to a length of 10 s, and each reference as a whole, instead of windows
+(`embeddings="segments"`), assigns each segment to the most similar reference, and then fails with an error. Its encoder
+computes pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run).
 """
 
 from typing import Annotated, Literal
@@ -88,7 +88,7 @@ def sim(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then determine who speaks when.
+        script: the words with their speakers; if given, it determines who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does.
         embeddings: `windows` embeds windows of 3 s; `segments` embeds segments longer than 3 s and references as a

@@ -11,10 +11,10 @@ If diarisation finds more voices than `speakers`, the most similar ones are merg
 1.4; unscored before). The distance between speakers is a property of the whole recording, so there is no timeline.
 
 Differs from the public code, which halves the distance (so does `variant="podeval"`), embeds whole segments of one
-speaker that are longer than 3 s, joined up to 10 s, in place of windows (`embeddings="segments"`), measures the
-reference voices instead if there are any, and divides by zero if there is one speaker. Its encoder computes pyannote's
-x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run). Segments and windows, with the same encoder
-and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
+speaker that are longer than 3 s, joined up to a length of 10 s, instead of windows (`embeddings="segments"`), measures
+the reference voices instead if there are any, and divides by zero if there is one speaker. Its encoder computes
+pyannote's x-vectors, and its diarizer is pyannote 3.0 (`--preset podeval` of a run). Segments and windows, with the
+same encoder and turns, give 0.622 and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
 """
 
 from itertools import combinations
@@ -78,8 +78,8 @@ def sptd(
     """Score one recording.
 
     Args:
-        recording: speech of two or more people, 16 kHz.
-        script: the words with their speakers, which then determine who speaks when.
+        recording: speech by two or more people, 16 kHz.
+        script: the words with their speakers; if given, it determines who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
         embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments longer than 3 s, as the public

@@ -14,10 +14,9 @@ signs (since version 1.5; before, words were split at them). The notes give the 
 script of several speakers, the number expected; a recording in which no speaker is found is unscored.
 
 Differs from the paper in leaving out windows with more than 60 % non-speech (counted in the notes), and in not
-resampling to 24 kHz first; `variant="lfs"` does as the paper does. `worst_window`, the lowest mean cosine of a window
-with all other windows of its speaker, is our addition. `self_repetition` in the notes is the share of windows with a
-cosine above 0.98 to another window that does not overlap them: a looped piece is consistent without being natural
-speech.
+resampling to 24 kHz first; `variant="lfs"` follows the paper. `worst_window`, the lowest mean cosine of a window with
+all other windows of its speaker, is our addition. `self_repetition` in the notes is the share of windows whose cosine
+with another window that does not overlap them is above 0.98: a looped piece is consistent without being natural speech.
 """
 
 from collections.abc import Sequence
@@ -38,7 +37,7 @@ LFS_RATE = 24_000
 """Sample rate in Hz; LFS-Bench resamples all audio to it first."""
 
 SAME = 0.98
-"""Cosine above which two windows of a voice contain the same sound rather than the same voice."""
+"""Cosine above which two windows of a voice contain the same sound rather than merely the same voice."""
 
 UNTOLD = (
     "neither a script nor a number of speakers says whose voice should stay the same: give the script, or speakers=1 "
@@ -96,8 +95,8 @@ def timbre_consistency(
     """Score one recording.
 
     Args:
-        recording: speech, at least 5 s of each speaker, 16 kHz; speakers with less are left out.
-        script: the words with their speakers, which then determine who speaks when.
+        recording: speech with at least 5 s by each speaker, 16 kHz; speakers with less are left out.
+        script: the words with their speakers; if given, it determines who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
         speakers: number of speakers if there is no script; 0 leaves a recording without a script unscored.
@@ -160,7 +159,7 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found or, without a script, a number of speakers other than stated.
+        CannotScore: no speaker is found or, without a script, the number found differs from the stated one.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)
@@ -174,7 +173,7 @@ def _voices(
 def find_turns(
     recording: Recording, script: Script | None, speakers: int
 ) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any] | None]:
-    """Return who speaks when, and notes; a single speaker has the whole recording, pauses included, and no notes.
+    """Return who speaks when, with notes; a single speaker gets the whole recording, including pauses, without notes.
 
     If a script has several speakers but only one is heard, that speaker has only their own turns.
 
@@ -200,7 +199,7 @@ def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], win
 
 
 def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return for each window the mean cosine with all others; their mean is the mean over distinct pairs."""
+    """Return each window's mean cosine with all others; the mean of these values is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     return np.asarray((units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

@@ -4,9 +4,9 @@ Mean cosine between the embedding of the reference recording and those of window
 speakers, each speaker's speech is joined and scored on its own, and the scores are averaged. Range −1 to 1, higher is
 better. LFS-Bench, appendix F.3. References are assigned to speakers as in `sim`.
 
-Differs from the paper in leaving out windows with more than 60 % non-speech (those of the recording are counted in the
-notes), and in not resampling to 24 kHz first; `variant="lfs"` treats the recording as the paper does. `worst_window`,
-the lowest cosine of a window, is our addition.
+Differs from the paper in leaving out windows with more than 60 % non-speech (the notes count those left out of the
+recording), and in not resampling to 24 kHz first; `variant="lfs"` treats the recording as the paper does.
+`worst_window`, the lowest cosine of any window, is our addition.
 """
 
 from typing import Literal
@@ -64,7 +64,7 @@ def timbre_similarity(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then determine who speaks when.
+        script: the words with their speakers; if given, it determines who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
     """

@@ -1,12 +1,12 @@
 """UTMOS22: how natural synthetic speech would sound to listeners; many papers on speech synthesis report it.
 
 A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
-16 kHz, channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
+16 kHz, with channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
 recording; higher is better. The network was trained on single English sentences spoken by synthetic voices up to 2020
 and by people, so it says little about turn-taking, other languages or better voices. Values may be slightly outside the
 range.
 
-The metric has not been run with the real weights yet, which were not available where podeval was built. The loading
+The metric has not yet been run with the real weights, which were not available where podeval was built. The loading
 code was run on tiny models. The network was compared with a direct evaluation of the architecture and, once, with
 SpeechMOS's code, which gave the same values.
 

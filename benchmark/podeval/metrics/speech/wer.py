@@ -4,14 +4,14 @@
 the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
 Both texts are normalised (`podeval.text.comparison.normalise`); the raw values are also given, or None if a language
 has no words to count. English goes through Whisper's normaliser, which unifies numbers, contractions and spelling; in
-addition, `&`, the unit next to a one (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese
+addition, `&`, the unit next to a one (`$1`, `1%`) and the signs for degrees and currencies are read as words. Chinese
 texts are stripped of punctuation and compared in simplified characters; numbers in digits and in characters are equal
 if one can be read as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the
 notes is their share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects
 the language, and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone
 marks count; the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do
 not (since version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the
-language, or all languages of a text that has several. If a text is too short to identify its language, the
+language, or all languages of a text that has several. If a text is too short for its language to be identified, the
 transcriber's choice is used.
 
 These are also treated as equal: 10:30 and "ten thirty"; thousands with a point, comma, space or apostrophe; fractions
@@ -21,10 +21,10 @@ an error.
 
 Since version 1.6, every usual reading of a number, date, time, amount, unit, fraction, range, version, phone number,
 abbreviation, initialism, Roman numeral, title, sign or address is equal to it in English and Chinese, whichever of the
-two texts contains it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings are from
+two texts contains it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings come from
 podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with the normaliser `whisper`; a reading
-that leaves out a part, such as "three dollars" for `$3.50`, is an error. English words may be written together, apart
-or with a hyphen (`healthcare`, `health care`), because the difference cannot be heard.
+that leaves out a part, such as "three dollars" for `$3.50`, is an error. English compounds may be written as one word,
+as separate words or with a hyphen (`healthcare`, `health care`), because the difference cannot be heard.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
 "three fifty"), including the written one. The rates are then computed against the accepted text closest to the
@@ -48,9 +48,9 @@ from podeval.text.comparison.normalise import compute_bracketed_share
 from podeval.text.comparison.word_errors import count_word_errors
 from podeval.text.language import identify_language, read_as
 
-# `studies/usual_range.py` measures the bands below, on six dialogues of Hibari and three of Kokoro.
+# `studies/usual_range.py` measured the bands below on six dialogues spoken by Hibari and three by Kokoro.
 _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
-"""Normaliser of a variant; the default variant uses the parameter `normaliser`."""
+"""Normaliser of each variant except the default, which uses the parameter `normaliser`."""
 
 
 @metric(
@@ -148,7 +148,7 @@ def wer(
     written = read_as(reference_text) if language == "auto" else language
     track = recording.speech_track(source)
     transcript = track.transcript(written if written in ("en", "zh") else None)
-    # A few words do not identify their language, so the recognised language is used.
+    # A few words are not enough to identify their language, so the recognised language is used.
     compared = transcript.language if written is None else written
     other = compared not in ("en", "zh")
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)

@@ -1,8 +1,8 @@
 """Weighted speaker similarity (WSIM): SIM in which speakers count in proportion to how long they speak.
 
 The sum over speakers of seconds × cosine between their mean embedding and that of their reference voice, divided by the
-sum of seconds. Range −1 to 1, higher is better. Everything else is as in `sim`, including the changes of its version
-1.3 (here 1.2).
+sum of seconds. Range −1 to 1, higher is better. Everything else is as in `sim`, including the changes made in its
+version 1.3 (version 1.2 of `wsim`).
 
 There is no published definition: the name appears only in a figure in PodEval's appendix A.7, so this definition is
 podeval's own.
@@ -56,7 +56,7 @@ def wsim(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then determine who speaks when.
+        script: the words with their speakers; if given, it determines who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does for SIM.
         embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments longer than 3 s, as in `sim`.

@@ -2,10 +2,10 @@
 
 The number of distinct n-grams divided by the number of all n-grams in a window of 100 tokens, averaged over windows
 that slide by one token; 0 to 1, higher is more diverse. Tokens are lower-cased; punctuation marks count as tokens. A
-text shorter than the window is treated as one window, flagged `short` and not ranked; nor is a text with hardly any
-function words (`function_words` in the notes). Texts in languages other than English and Chinese are tokenised like
-English, by spaces and punctuation, and flagged (`language` is `other`); those without spaces between words, such as
-Japanese, are unscored.
+text shorter than the window is treated as one window, flagged `short` and not ranked; a text with hardly any function
+words (`function_words` in the notes) is not ranked either. Texts in languages other than English and Chinese are
+tokenised like English, by spaces and punctuation, and flagged (`language` is `other`); those without spaces between
+words, such as Japanese, are unscored.
 
 Source: PodEval section 4 and PodAgent (n = 2).
 
@@ -23,7 +23,7 @@ from podeval.text.language import read_tokens
 from podeval.text.tokens import stop_words
 
 MOST_POINTS = 300
-"""Maximum number of points of a timeline over tokens."""
+"""Maximum number of points in a timeline over tokens."""
 
 FEWEST_FUNCTION_WORDS = {"en": 0.15, "zh": 0.08}
 """Minimum share of function words in a text that reads like speech, by language."""
@@ -75,7 +75,7 @@ def distinct_n(
     Args:
         text: the words of a script, or plain text.
         n: length of the n-grams; the key is named after it.
-        window: tokens per window.
+        window: number of tokens per window.
         language: language of the text; `auto` detects it; see `podeval.text.language`.
         variant: `podeval` gives a text shorter than the window a score of 0.
     """
@@ -91,8 +91,8 @@ def distinct_n(
 def write_token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short: bool) -> dict[str, object]:
     """Return notes on the tokens of a text: their number, whether there are few, and whether they are words at all.
 
-    The notes name the language if it is not English or Chinese. Values of short texts, and of texts with hardly any
-    function words, are not ranked.
+    The notes name the language if it is neither English nor Chinese. Values of short texts, and of texts with hardly
+    any function words, are not ranked.
 
     Args:
         tokens: the text's tokens.

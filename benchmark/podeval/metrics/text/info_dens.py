@@ -1,12 +1,12 @@
 """Information density: how many bits a content word carries.
 
 The Shannon entropy, in bits, of the unigram distribution of all tokens that are not stop words. It ranges from 0 to
-log2 of their number, so it grows with the length of the text. `info_dens_norm` divides it by that bound and ranges from
-0 to 1; it falls slightly with length (one text cut at 100, 200, 400 and 726 tokens has 0.89, 0.87, 0.86 and 0.86).
-Texts of fewer than 100 tokens, or with hardly any function words, are not ranked. Higher is denser. Tokens are
-lower-cased, and punctuation marks count as tokens. The stop words are a fixed list in the package. Texts in languages
-other than English and Chinese are tokenised like English, without stop words, and flagged (`language` is `other`);
-those without spaces between words, such as Japanese, are unscored.
+log2 of the number of these tokens, so it grows with the length of the text. `info_dens_norm` divides it by that bound
+and ranges from 0 to 1; it falls slightly with length (one text, cut off at 100, 200, 400 and 726 tokens, scores 0.89,
+0.87, 0.86 and 0.86). Texts of fewer than 100 tokens, or with hardly any function words, are not ranked. Higher is
+denser. Tokens are lower-cased, and punctuation marks count as tokens. The stop words are a fixed list in the package.
+Texts in languages other than English and Chinese are tokenised like English, without stop words, and flagged
+(`language` is `other`); those without spaces between words, such as Japanese, are unscored.
 
 Source: PodEval section 4.
 

@@ -2,11 +2,11 @@
 
 The text is cut into consecutive windows of 100 tokens, and a sentence encoder turns each into a vector; the score is
 the mean of 1 − cosine over all pairs of windows. Range 0 to 2, higher is more diverse. Texts on one topic score about
-0.1 with BERT and more with encoders trained to tell texts apart, so values of different encoders are not comparable.
+0.1 with BERT and more with encoders trained to tell texts apart, so values from different encoders are not comparable.
 The tokens of a window are joined by spaces, except in Chinese. Tokens after the last whole window are ignored.
 
-Source: PodEval section 4; the reference profile uses its encoders, BERT base (English, Chinese), with the vector of the
-first token.
+Source: PodEval section 4, whose encoders the reference profile uses: BERT base (English, Chinese), with the vector of
+the first token.
 
 Differs from the public code, which drops the last whole window if the text ends with it, scores a text of fewer than
 two windows as 0 instead of leaving it unscored (`variant="podeval"` does both; reproducing published values also
@@ -34,7 +34,7 @@ _NAMES = {"en": "English", "zh": "Chinese"}
 
 @dataclass(frozen=True)
 class EmbeddedText:
-    """A text that is embedded by the models of a profile."""
+    """A text to be embedded by the models of a profile."""
 
     text: str
     profile: str = "embedded"
@@ -95,8 +95,8 @@ def semantic_div(
 
     Args:
         passage: the words of a script, or plain text, at least 200 tokens.
-        variant: `default` uses every whole window; `podeval` drops the last if the text ends with it, and scores
-            fewer than two as 0.
+        variant: `default` uses every whole window; `podeval` drops the last one if the text ends with it, and scores a
+            text of fewer than two windows as 0.
         language: language of the text; `auto` detects it; see `podeval.text.language`.
     """
     tokens, spoken = read_tokens(passage.text, language)
@@ -128,7 +128,7 @@ def semantic_div(
 
 
 def _distances(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return for each vector the mean of 1 − cosine to all others; the mean of these is that over distinct pairs."""
+    """Return each vector's mean of 1 − cosine to all others; the mean of these is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     return np.asarray(1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1))
