@@ -109,7 +109,7 @@ _ITS_OWN = re.compile(
     r"(?:\b(?:in|into|as|for|make|write|create|produce|generate|record|want|need)\s+(?:me\s+)?an?\s*|的)$", re.I
 )
 
-# Words of a clause that concerns only the podcast's length.
+# Words that a clause about nothing but the podcast's length may contain.
 _LEAD = frozenset(
     re.findall(
         r"\S+",
@@ -196,7 +196,7 @@ def is_length_strict(request: str) -> bool:
 
 
 def _simplify_request(request: str) -> str:
-    """Return the text with characters of one width, single spaces, and everything in quotes removed."""
+    """Return the text with character widths unified, whitespace collapsed, and everything in quotes removed."""
     if len(request) > 2 * _EITHER_END:
         request = f"{request[:_EITHER_END]}\n{request[-_EITHER_END:]}"
     text = _NO_NUMBER.sub("…", unicodedata.normalize("NFKC", re.sub(r"(?<=\d) ?½", ".5", request)))

@@ -1,7 +1,8 @@
-"""Speaker changes in a conversation: clips around them, cut according to a diarised transcript, and a random selection.
+"""Speaker changes in a conversation: clips cut around them according to a diarised transcript, and a random selection
+of these clips.
 
-A diarised transcript has one line per segment, in chronological order: `[Speaker NAME] [start-end]: text`, times in
-seconds. A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for
+A diarised transcript has one line per segment, in chronological order: `[Speaker NAME] [start-end]: text`, with times
+in seconds. A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for
 listening tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples are reproduced.
 """
 

@@ -1,7 +1,7 @@
-"""Texts of pages by message id, from gettext catalogues that Babel reads: one file for each language and page.
+"""Page texts by message id, from gettext catalogues that Babel reads: one file for each language and page.
 
 The id `plot/shapes/ranked` of `en/LC_MESSAGES/board.po` is `texts["board"]["plot"]["shapes"]["ranked"]`; names that are
-numbers form a list. Texts that a language lacks are shown in English.
+numbers form a list. Texts that are missing in a language are shown in English.
 """
 
 import gettext

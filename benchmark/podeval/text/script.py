@@ -21,7 +21,7 @@ from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
 from podeval.text.markup import strip_tags
 
-# Names of keys without case, spaces, hyphens and underscores; if there are several, the first counts.
+# Names of keys without case, spaces, hyphens and underscores; if there are several, the first one is used.
 _TURN_LIST_KEYS = (
     "turns", "dialogue", "content", "transcript", "script", "conversation", "conversations", "messages", "segments",
     "utterances", "inputs", "lines", "audiosegments", "monologues", "phrases", "recognizedphrases", "sentences",
@@ -44,18 +44,18 @@ _RECOGNISED = frozenset(
 _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
 # Keys that do not contain turns: single words, and facts about turns.
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
-# Keys for text before and after the turns that a speaker without a name may say.
+# Keys for text before and after the turns that an unnamed speaker may say.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
-# The speaker of a recogniser's segments without a speaker.
+# The speaker of a recogniser's segments that do not name one.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
 _LOOKS_LIKE_JSON = re.compile(rf"\s*{_JSON}")
-# JSON among a few words of a model, or in a code block.
+# JSON surrounded by a few words from a model, or in a code block.
 _EMBEDDED = re.compile(rf"\A[^{{}}]{{0,300}}?(?={_JSON})")
 _MORE = re.compile(_JSON)
 _MOST_BEHIND = 300
-# Words before a colon that other readers may mistake for the beginning of a turn.
+# Words before a colon that other programs may mistake for the beginning of a turn.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
 

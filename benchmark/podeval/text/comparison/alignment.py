@@ -2,8 +2,8 @@
 times.
 
 The script's words are known, so they are aligned with the transcribed words (by minimum edit distance over words or, in
-Chinese, characters, with numbers as spoken), and every turn has the times of its own words. Nothing is inferred from
-the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+Chinese, characters, with numbers as spoken), and every turn is given the times of its own words. Nothing is inferred
+from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
 
 Errors of generated speech are handled as follows:
 - A turn counts as recognised if at least 20 % of its words are; other turns are omitted and counted. With a lower
@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"(?<![^\W_])\d{1,3}(?:,\d{3})+(?!\d)|(?<![a-z\d])\d+(?![a-
 _say_number = lru_cache(maxsize=4_096)(say_number)
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SAID = {"en": " point ", "zh": "点"}
-"""Spoken form of the decimal point of a number."""
+"""Spoken form of a decimal point."""
 
 
 @dataclass(frozen=True)

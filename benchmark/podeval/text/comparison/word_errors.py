@@ -71,7 +71,7 @@ def count_word_errors(
         language: `en` or `zh`; `en` is also used for all other languages.
         normaliser: normaliser for both texts; see `podeval.text.comparison.normalise`.
         read: whether, with the normaliser `whisper`, every reading of a figure, sign or abbreviation is equal to it,
-            and words may be written together or apart.
+            and whether words may be written together or apart.
 
     Raises:
         NoWords: the reference contains no words after normalisation.
@@ -167,7 +167,7 @@ class SpeakerErrors:
 
 
 def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, Sequence[str]]) -> SpeakerErrors:
-    """Count the word errors of a dialogue with regard to its speakers: cpWER, equal to meeteval's.
+    """Count the word errors of a dialogue, taking its speakers into account: cpWER, equal to meeteval's.
 
     The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the errors
     are divided by the words of the reference. Words of a voice without a speaker are insertions; words of a speaker
