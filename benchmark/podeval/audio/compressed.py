@@ -77,7 +77,8 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Describe the fault that a file's first bytes show, as the end of a sentence that begins with the file's name."""
+    """Describe the fault that a file's first bytes reveal, as the end of a sentence that begins with the file's name.
+    """
     # Files that are recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -116,7 +117,7 @@ _MAX_PAGES = 2_000_000
 
 @dataclass(frozen=True)
 class OggPages:
-    """The facts in the page headers of a whole file.
+    """The facts stated in the page headers of a whole file.
 
     Attributes:
         end: position at which the last page should end according to its header.
@@ -176,7 +177,7 @@ def find_parts(file: BinaryIO, name: str, start: int, size: int, path: object) -
         name: name of its container.
         start: the offset at which its container begins.
         size: the size of the file in bytes.
-        path: used in messages only.
+        path: the file's path, used only in messages.
 
     Raises:
         BadAudio: the file's index is impossible, or a file of another kind is joined to it.

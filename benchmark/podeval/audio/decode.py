@@ -1,4 +1,4 @@
-"""Decodes a file into samples without reading other files; limits memory use and reports damage.
+"""Decode a file into samples without reading other files, limit memory use, and report damage.
 
 WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice
 depends on the file's own bytes, from a list of allowed containers, never on its name or on a decoder's probing.
@@ -146,7 +146,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
 
     Args:
         file: an open, seekable file.
-        path: used in messages only.
+        path: the file's path, used only in messages.
 
     Raises:
         BadAudio: podeval cannot read this container, or files of different kinds are joined; the message describes the

@@ -1,4 +1,5 @@
-"""Faults of a recording found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off ends.
+"""Faults in a recording that are found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off
+ends.
 
 Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Because hearing is
 relative, levels are relative to the recording's own level, which is the mean over the louder half of its 20 ms frames.
@@ -39,9 +40,9 @@ EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
 """Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are at
-least `HABIT_TIMES` with soft edges, and if these are at least a share `HABIT_SHARE` of all. An edge is soft if the
-samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off anywhere in a
-wave. Only silences with louder edges that last at least `LONG_HOLE` seconds are then holes."""
+least `HABIT_TIMES` with soft edges, and if these make up at least a share `HABIT_SHARE` of all silences. An edge is
+soft if the samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off
+anywhere in a wave. Only silences with louder edges that last at least `LONG_HOLE` seconds are then holes."""
 
 CLICK_SECONDS = 0.0015
 """Maximum duration of a click in seconds; consonants last longer."""
@@ -85,7 +86,7 @@ END_LEVEL = 0.25
 """Minimum level of the last 10 ms, relative to the recording's level, for the end to count as cut off."""
 
 SHORTEST_LOOP = 1.2
-"""Minimum length, in seconds, of the consecutive sound that agrees in a loop."""
+"""Minimum length, in seconds, of the continuous sound that must match in a loop."""
 
 SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Minimum and maximum time between a stretch and its copy, in seconds."""
@@ -291,7 +292,7 @@ def _are_alike(peaks: NDArray[np.float64]) -> bool:
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
-    """Find lasting jumps in the speech level: moments between 3 s of speech and the next 3 s.
+    """Find lasting jumps in the speech level: points between 3 s of speech and the next 3 s.
 
     Args:
         samples: shape (frames,).
@@ -323,7 +324,8 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find an end in the middle of a sound; if silence follows, the sound must stop as abruptly as at a hole."""
+    """Detect a recording that ends mid-sound; if silence follows, the sound must stop as abruptly as it does at a hole.
+    """
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
@@ -337,7 +339,7 @@ def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
 
     The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If they agree
     for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
-    within 20 ms; deterministic machines do if the text repeats it.
+    within 20 ms; deterministic systems do if the text repeats it.
     """
     from scipy.ndimage import uniform_filter1d
 

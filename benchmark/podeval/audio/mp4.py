@@ -16,8 +16,9 @@ from podeval.audio.container import Container, ImpossibleCounts, cut, read_at
 
 MOST_TRACKS = 8
 MOST_EDITS = 4
-"""Maximum number of edits of a track that needs no further check; if there are more, the samples that all edits could
-show together must fit into the file."""
+"""Maximum number of edits for a track to need no further check; if there are more, the samples that all edits could
+show together must fit into the file.
+"""
 
 _TOP = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
 _MOST_BOXES = 2_000_000

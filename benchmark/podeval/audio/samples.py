@@ -64,7 +64,7 @@ FRAME = 0.02
 
 
 def find_defect(samples: Samples) -> str | None:
-    """Return the reason if nothing can be measured (non-finite samples or digital silence), otherwise None."""
+    """Return the reason why nothing can be measured (non-finite samples or digital silence), or None."""
     reach = 0.0
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK]
@@ -79,7 +79,7 @@ def find_defect(samples: Samples) -> str | None:
 def is_like_noise(samples: NDArray[Any]) -> bool:
     """Return whether samples are as random as noise: neighbours differ at least as much as samples vary overall.
 
-    Speech is never so random, unlike samples read as the wrong type and the bytes of a compressed file.
+    Speech is never that random, unlike samples read as the wrong type and the bytes of a compressed file.
     """
     with np.errstate(all="ignore"):
         head = np.asarray(samples[:_BLOCK], np.float64)

@@ -133,7 +133,7 @@ class BoxRow:
 
 
 def compute_five_numbers(values: Sequence[float]) -> tuple[float, ...]:
-    """Return minimum, lower quartile, median, upper quartile, maximum."""
+    """Return the minimum, lower quartile, median, upper quartile and maximum."""
     return tuple(float(number) for number in np.percentile(values, [0, 25, 50, 75, 100]))
 
 

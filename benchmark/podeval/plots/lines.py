@@ -1,4 +1,4 @@
-"""Draw lines: values over the length of a recording with bands and stretches behind them, waveforms, densities."""
+"""Draw lines (values over the length of a recording, with bands and stretches behind them), waveforms and densities."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence

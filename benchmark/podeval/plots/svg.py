@@ -127,7 +127,7 @@ def _round_step(raw: float) -> float:
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a picture: its title for screen readers, its width in units, its font size, its class.
+    """The frame of a picture: its title for screen readers, its width in units, its font size, and its CSS class.
 
     `alone` means that the picture is shown outside our pages and includes a style and a background. `percent` means
     that the values are shares and are displayed as percentages.
@@ -155,7 +155,7 @@ class Frame:
 
 
 def stack_pictures(pictures: Sequence[str], title: str, columns: int = 1) -> str:
-    """Combine separate pictures into one, in rows whose cells are as wide and high as the largest of them."""
+    """Combine separate pictures into one, in rows whose cells are as wide and high as the largest picture."""
     sizes = [re.findall(r' width="([\d.]+)" height="([\d.]+)"', one)[0] for one in pictures]
     wide, high = (max((float(size[side]) for size in sizes), default=1.0) for side in (0, 1))
     content = "".join(
@@ -175,12 +175,12 @@ def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str 
 
 
 def render_tooltip(text: str) -> str:
-    """Render the tooltip of the enclosing shape; empty without a text."""
+    """Render the tooltip for the enclosing shape; empty if there is no text."""
     return f"<title>{escape(text)}</title>" if text else ""
 
 
 def render_link(content: str, address: str, name: str) -> str:
-    """Render parts of a picture as a link with a name; unchanged without an address."""
+    """Render parts of a picture as a link with a name; return them unchanged if there is no address."""
     return f'<a href="{escape(address)}" aria-label="{escape(name)}">{content}</a>' if address else content
 
 

@@ -30,7 +30,9 @@ _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
 """Number of new entries, or share of the limit in new bytes, after which the folder is scanned again."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
-"""The file that is touched whenever the folder is scanned, and how many seconds a new process relies on that scan."""
+"""The file that is touched whenever the folder is scanned, and the number of seconds for which a new process relies on
+that scan.
+"""
 
 _DERIVED = "/"
 
@@ -118,7 +120,9 @@ class Cache:
         return sum(size for _, size, _ in self._list_entries())
 
     def _list_entries(self) -> list[tuple[float, int, Path]]:
-        """List each entry's last use, size in bytes and file; another process may delete entries in the meantime."""
+        """List each entry's time of last use, size in bytes and file; another process may delete entries in the
+        meantime.
+        """
         entries = []
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(OSError):
@@ -154,7 +158,7 @@ def dump_array(array: NDArray[Any]) -> bytes:
 
 
 def load_array(payload: bytes) -> NDArray[Any]:
-    """Read an array that `dump_array` converted."""
+    """Convert the bytes from `dump_array` back to an array."""
     return np.asarray(np.load(io.BytesIO(payload), allow_pickle=False))
 
 

@@ -1,4 +1,4 @@
-"""A defect of a recording with its time, and the detection of unnatural pauses and changes of pace.
+"""A defect in a recording with its time, and the detection of unnatural pauses and changes of pace.
 
 Unnatural pauses and stretches at a different pace are found from existing facts about a recording: voice activity and
 the times of words.
@@ -12,8 +12,8 @@ standard deviation, so fewer stretches are reported in a recording with a varyin
 next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those with the
 clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch could differ.
 
-These rules were fixed in November 2026 with the recordings named in docs/defects-study.md, before the positions for the
-study were drawn.
+These rules were fixed in November 2026, using the recordings named in docs/defects-study.md, before the positions for
+the study were drawn.
 """
 
 import math

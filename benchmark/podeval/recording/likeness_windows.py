@@ -1,6 +1,6 @@
-"""Features of windows of speech, by factor; the metric `human_likeness` compares them with those of people.
+"""Features of windows of speech, by factor; the metric `human_likeness` compares them with those of human speech.
 
-Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows of prosody,
+Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows for prosody,
 voice, articulation and sound are taken from the speech joined end to end, so pauses affect only timing, whose windows
 are taken from the recording itself. The speech is first scaled to a fixed level.
 """
@@ -25,7 +25,7 @@ WINDOW, STRIDE, MOST = 3.0, 1.0, 60
 recording."""
 
 LEVEL = -26.0
-"""Root mean square to which the speech of windows is scaled, in dB relative to full scale."""
+"""Root mean square to which the speech in windows is scaled, in dB relative to full scale."""
 
 METHOD = "1"
 """Version of the method; it changes whenever the results of `describe_windows` do."""
@@ -157,7 +157,7 @@ def _to_slice(span: Span) -> slice:
 
 
 # Types of damage that `human_likeness` plants in recordings of people, to define the far end of its scale for each
-# factor.  Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes
+# factor. Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes
 # one property and little else. Melody is not among them: its damage is planted in the measured pitch.
 
 Spectrum = NDArray[np.float64]

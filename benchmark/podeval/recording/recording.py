@@ -359,7 +359,7 @@ class Recording:
             return cast("T", self._facts[name])
 
     def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """Return a fact from a job's model about this recording, stored as JSON; for arrays, see `array_from`."""
+        """Return a fact about this recording from a job's model, stored as JSON; for arrays, see `array_from`."""
         from pydantic import TypeAdapter
 
         stored: TypeAdapter[T] = TypeAdapter(form)

@@ -22,7 +22,7 @@ ONLY = ""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
-    """Return the speaker of a script for each name, ignoring case and spaces; unknown names are left out."""
+    """Return the script's speaker for each name, ignoring case and spaces; unknown names are left out."""
     speakers = {normalise_speaker(speaker): speaker for speaker in script.speakers}
     return {name: speakers[normalise_speaker(name)] for name in names if normalise_speaker(name) in speakers}
 

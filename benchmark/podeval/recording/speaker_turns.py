@@ -4,7 +4,7 @@ If there is a script, its language and number of speakers are used. Without one,
 may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
 there are no more than that. A voice is never split, so a recording of one voice never gets two speakers.
 
-For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every moment to one
+For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every point in time to one
 speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each speaker that it
 finds in a chunk is identified with the speaker of the diarisation whose turns overlap longest. If two simultaneous
 speakers would be identified with the same one, the speaker of the shorter stretch is identified with the nearest other
@@ -177,7 +177,7 @@ def _transcribe(recording: Recording, language: str | None) -> Transcript:
 
 
 NEEDS = ("diarizer", "segmentation")
-"""The jobs whose models determine the speaker at each moment."""
+"""The jobs whose models determine who is speaking at each point in time."""
 
 Run = tuple[int, float, float]
 """A speaker of a chunk, and the start and end of the speech in the recording, in seconds."""
@@ -243,7 +243,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
-    """Return the speaker other than `name` whose turn is nearest to a moment; empty if there is none."""
+    """Return the speaker other than `name` whose turn is nearest to a given time; empty if there is none."""
     others = [turn for turn in turns if turn.speaker != name]
     if not others:
         return ""
@@ -251,8 +251,8 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in chronological
-    order.
+    """Join turns by one speaker that have no pause between them, as at the seams of chunks; return them in
+    chronological order.
     """
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):

@@ -276,7 +276,7 @@ def embed_segments(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> 
 
 
 class JoinedClips(Sequence[Samples]):
-    """Clips of joined spans, made on access because together they are longer than the recording."""
+    """Clips of joined spans, created on access because together they are longer than the recording."""
 
     def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
         self._samples, self._bounds = samples, bounds
@@ -317,7 +317,7 @@ def select_spoken_voices(recording: SpokenRecording, turns: Sequence[SpeakerTurn
     """Return each speaker's voice with only the windows that contain enough speech; speakers without such windows are
     left out.
 
-    `seconds` counts the speech within the turns, `left_out` the excluded windows.
+    `seconds` counts the speech within the turns, and `left_out` counts the excluded windows.
     """
     speech = recording.speech()
     voices = []

@@ -3,7 +3,7 @@ pairwise accuracy.
 
 Every statistic has a 95 % interval and the number of items it is based on. Items that are not independent (turns of one
 dialogue, items of one voter) are grouped by `clusters`: the interval then treats a cluster as one draw. A statistic
-that is not defined, such as the correlation with a constant, has the value None, not 0.
+that is undefined, such as the correlation with a constant, has the value None, not 0.
 """
 
 import math
@@ -166,7 +166,7 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 
 
 def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Return Cohen's kappa of two raters on the same items, for unordered categories.
+    """Return Cohen's kappa for two raters on the same items, with unordered categories.
 
     Interval: jackknife over items (or clusters) with Student's t, if there are at least `FEWEST_THINGS`; at a true
     kappa of 0.6, its coverage is 0.94 / 0.92 / 0.95 with 10 / 20 / 51 items.
@@ -195,7 +195,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
-    """Return Krippendorff's alpha of any number of raters, who may skip items.
+    """Return Krippendorff's alpha for any number of raters, who may skip items.
 
     The value is computed by evalica. Interval: jackknife over items with Student's t, if there are at least
     `FEWEST_THINGS`.
@@ -242,7 +242,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
 
 
 MEASURES = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
-"""The measures of the agreement of two raters on the same items, by name."""
+"""The measures of agreement between two raters on the same items, by name."""
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:

@@ -34,7 +34,7 @@ _MOST_LOG_ODDS = 300.0
 
 @dataclass(frozen=True)
 class Rows:
-    """Votes of one voter on one pair, counted together.
+    """Votes by one voter on one pair, counted together.
 
     `a`, `b` and `voter` are codes; `x` (rows, k) contains the covariates as A minus B; `counts` (3, rows) contains the
     votes for A, for B and for a tie. `systems` are the codes of the systems in the battles.
@@ -144,7 +144,9 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Return the parameters' covariance if all votes were by different voters: the inverse of the information."""
+    """Return what the parameters' covariance would be if all votes were by different voters: the inverse of the
+    information.
+    """
     rows = rows.by_pair
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
@@ -156,7 +158,7 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
 
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Return the parameters' covariance, robust to any dependence between the votes of one voter.
+    """Return the parameters' covariance, robust to any dependence between one voter's votes.
 
     A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the information
     of all votes, H_g and u_g that voter's information and score. The leverage of a voter who provides nearly all the

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 _MOST_BLOCKS = 20
 _FEWEST_BLOCKS = 3
 _MEMORIES = 1 - np.geomspace(1, 1 / 30, 20)
-"""Correlations of neighbouring blocks: memories of 1 to 30 blocks, uniform on a logarithmic scale."""
+"""Possible correlations of neighbouring blocks, for memories of 1 to 30 blocks spaced evenly on a logarithmic scale."""
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,11 @@ _LONGEST_TAIL = 3.0
 _FINEST_STEP = 1e-3
 """Finest step assumed for continuous values: the last decimal that a board prints."""
 
-# After a change to the method of intervals or ranks, increase `podeval.metrics.score.INTERVALS`.
+# After changing the method for intervals or ranks, increase `podeval.metrics.score.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval (1927) of a share of n independent draws; n need not be an integer."""
+    """Return Wilson's score interval (1927) for a share of n independent draws; n need not be an integer."""
     from scipy import special
 
     z = float(special.ndtri((1 + level) / 2))
@@ -48,7 +48,7 @@ def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, f
 
 
 def share_interval(share: float, error: float, sizes: Array, values: int, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share whose draws may come in clusters.
+    """Return Wilson's interval for a share whose draws may come in clusters.
 
     The number of draws is the effective one of Korn and Graubard (1998, Confidence Intervals for Proportions with Small
     Expected Number of Positive Counts): the number of independent draws with the same error, reduced for few clusters.
@@ -308,7 +308,7 @@ def paired_difference(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """Return the mean of one system minus that of another over their common scored items, with its interval.
+    """Return the mean of one system minus that of another over the items on which both were scored, with its interval.
 
     On each side, the interval has the wider reach of the two intervals in `paired_bootstrap_ranks`; if the difference
     is the same in every cluster, the interval follows from the resolution of the values (`alike_reach`). A single pair

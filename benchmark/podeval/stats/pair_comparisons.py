@@ -119,7 +119,7 @@ _few_draws = lru_cache(maxsize=8)(Draws)
 
 
 def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
-    """Return the draws of a seed; small tables are cached, because many keys of a comparison share them."""
+    """Return the draws for a seed; small tables are cached, because many keys of a comparison share them."""
     return (_few_draws if count * rounds <= _DRAWN_AT_ONCE else Draws)(count, rounds, seed)
 
 
@@ -216,8 +216,8 @@ class PairVerdicts:
     Attributes:
         ranges: the best and the worst rank of each system that is comparable with another, with 1 as the first rank.
         clusters: the smallest number of clusters that each of these systems shares with a comparable system.
-        shared: number of clusters that two systems share, in the order of their names; on the diagonal, those of one
-            system.
+        shared: number of clusters that two systems share, in the order of their names; on the diagonal, the number of
+            clusters that one system has.
     """
 
     ranges: dict[str, tuple[int, int]]

@@ -102,7 +102,7 @@ def scores(
     not a mark.
 
     Args:
-        answers: answers of the listeners who count.
+        answers: answers by the listeners who are not excluded.
         clips: known facts by (item, system).
         judged: J by (system, question), 1 to 5.
     """

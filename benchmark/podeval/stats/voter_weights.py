@@ -65,9 +65,10 @@ class LoweredVotes:
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last position in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is
-    the number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
-    weight of the most certain fan. `z` is the difference between the cohort's view and that of the other voters (above
-    0: the cohort finds the system stronger), or the excess of the number of fans or opponents, in standard errors.
+    the number of voters of the cohort who judged the system, or the estimated number of surplus fans; in this case
+    `weight` is the weight for the most certain fan. `z` is the difference between the cohort's view and that of the
+    other voters (above 0: the cohort finds the system stronger), or the excess of the number of fans or opponents, in
+    standard errors.
     """
 
     system: str
@@ -113,7 +114,7 @@ class _JudgedSystems:
 def weigh_votes(
     rows: Rows, fitted: Array, names: list[str], arrival: NDArray[np.intp]
 ) -> tuple[Rows, tuple[LoweredVotes, ...]]:
-    """Return the rows with the weights of their voters on their systems, and the groups whose votes are lowered.
+    """Return the rows with their voters' weights and the groups whose votes are down-weighted.
 
     Args:
         rows: the votes.
@@ -152,7 +153,7 @@ def _weigh_cohorts(
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weight of each voter's votes on each system (the lowest from any of the voter's cohorts), and the
-    lowered groups.
+    groups whose votes are down-weighted.
 
     Args:
         judged: the cells.
