@@ -144,7 +144,7 @@ def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span
     """Remove from a recording's holes the habitual silences of its voice, which do not sound like faults.
 
     Soft edges occur at 88 to 93 % of eSpeak's silences, but at no more than 62 % of the holes in twelve recordings that
-    lost 5 % in pieces of 20 or 40 ms.
+    had lost 5 % of their sound in pieces of 20 or 40 ms.
     """
     step = SOFT_STEP * measure_level(samples, rate)
     breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]

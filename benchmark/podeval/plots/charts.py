@@ -318,7 +318,7 @@ def draw_radar(
 
     Args:
         names: names of the axes (at least three), clockwise from the top.
-        series: series, at most six; those with a name also appear in the legend below the radar.
+        series: the lines, at most six; those with a name also appear in the legend below the radar.
         title: text for screen readers.
         layout: size of the picture.
         css_class: class of the picture.
@@ -343,14 +343,14 @@ class _Rays:
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """The position of a value on an axis; the worst is slightly off the centre, so systems differ even there."""
+        """Return the position of a value on an axis; the worst is slightly off-centre, so systems differ even there."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle
         return round(x + reach * math.cos(angle), 1), round(y + reach * math.sin(angle), 1)
 
     def point(self, number: int, value: float) -> str:
-        """The position in SVG path notation."""
+        """Return the position of a value in SVG path notation."""
         x, y = self.locate(number, value)
         return f"{x:g} {y:g}"
 

@@ -37,7 +37,7 @@ STYLE = (
 """The style of a standalone picture; its background is white, so that it can be read on dark pages."""
 
 BARS = 150
-"""Number of bars in the picture of a sound."""
+"""Number of bars in a picture of a sound."""
 _LAYER, _HEIGHT = 88, 34
 """Height of a layer including the space above it, and height of a box."""
 

@@ -1,7 +1,7 @@
 """A defect in a recording with its time, and the detection of unnatural pauses and changes of pace.
 
-Unnatural pauses and stretches at a different pace are found from existing facts about a recording: voice activity and
-the times of words.
+Unnatural pauses and stretches at a different pace are detected from existing facts about a recording: voice activity
+and the times of words.
 
 A pause is too long if it lasts at least 2.5 s and at least three times the recording's median pause (of pauses of 0.25
 s or more), and is mostly free of music, because music in a pause is a jingle. The pace is measured in windows of 12 s

@@ -84,7 +84,7 @@ def _keep_middle(clips: list[Clip]) -> list[Clip]:
 
 
 def set_speech_level(samples: Samples, speech: Sequence[Span]) -> Samples:
-    """Return the samples, scaled so that their speech has the level `LEVEL`."""
+    """Return the samples, scaled so that their speech is at the level `LEVEL`."""
     spoken = np.concatenate([samples[_to_slice(span)] for span in speech])
     level = float(np.sqrt(np.mean(np.square(spoken, dtype=np.float64))))
     return np.asarray(samples * (10 ** (LEVEL / 20) / max(level, 1e-9)), dtype=np.float32)

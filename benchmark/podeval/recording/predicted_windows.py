@@ -141,7 +141,7 @@ def choose_windows(track: Recording, starts: Sequence[float], seconds: float) ->
 def start_windows(frames: int, size: int, *, most: int | None = None, stride: int | None = None) -> list[int]:
     """Return the first sample of consecutive windows; the last one ends with the recording, so it may overlap.
 
-    If there would be more than `most` windows, exactly `most` are spread evenly from beginning to end; with `stride`,
+    If there would be more than `most` windows, `most` windows are spread evenly from beginning to end; with `stride`,
     windows begin this many samples apart.
     """
     last = max(0, frames - size)

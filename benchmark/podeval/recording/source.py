@@ -118,8 +118,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
 
 
 def is_samples(source: Any) -> bool:
-    """Return whether `source` is a pair of samples and rate, in either order (Gradio or SciPy), and not two recordings.
-    """
+    """Return whether `source` is a pair of samples and rate, in either order (Gradio or SciPy), not two recordings."""
     if not isinstance(source, list | tuple) or len(source) != 2:
         return False
     return any(_is_array(samples) and _is_number(rate) for samples, rate in (source, source[::-1]))

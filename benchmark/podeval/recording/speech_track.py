@@ -1,4 +1,4 @@
-"""The input for metrics of words, voices and time: the recording itself, or its speech stem if there is music.
+"""The input for metrics of words, voices and timing: the recording itself, or its speech stem if there is music.
 
 Predictors of listeners' opinions rate the recording as it is (`podeval.recording.predicted_windows`).
 

@@ -270,7 +270,7 @@ def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Se
 
 
 def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[str]) -> bool:
-    """Return whether replaced words of the script are recognised the second time."""
+    """Return whether replaced words of the script are recognised on the second attempt."""
     words = [word.text for word in alignment.written[difference.first : difference.last]]
     around = alignment.heard[max(0, difference.start - 8) : difference.start + 8]
     left = _without(again, [word.text for word in around])

@@ -105,7 +105,7 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def pairwise_accuracy(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Return the share of pairs that the judged values order as the truth does; ties in the judged values count one
+    """Return the share of pairs that the judged values order as the truth does; ties in the judged values count as one
     half.
 
     The interval is Wilson's for the number of independent pairs with the same variance: A (1 - A) / SE², with SE from
@@ -227,7 +227,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
             return math.nan
         return float(evalica.alpha(pandas.DataFrame(columns), level).alpha)
 
-    # The value, and its percentiles over draws of items.
+    # The value, and its interval: by the jackknife or, if there are many items, by resampling.
     value = alpha(table) if things else math.nan
     if math.isnan(value):
         return Estimate(None, None, None, things)
@@ -246,7 +246,7 @@ MEASURES = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
-    """Return each rater's agreement with the mean of the others on their common items, as in LFS-Bench's Table 6.
+    """Return each rater's agreement with the mean of the others on the items they share, as in LFS-Bench's Table 6.
 
     The measures are `MEASURES`, by name.
     """

@@ -2,9 +2,9 @@
 
 The columns are stored as integer codes, so a million votes take up only a few arrays. Skipped battles are omitted.
 
-The papers print Elo: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in recorded
-order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). Elo is easy to follow battle by battle, but it
-depends on the order of the votes and has no interval. Ranks come from the Bradley–Terry model
+The papers report Elo ratings: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in
+recorded order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). Elo is easy to follow battle by battle, but
+it depends on the order of the votes and has no interval. Ranks come from the Bradley–Terry model
 (`podeval.stats.bradley_terry`).
 """
 

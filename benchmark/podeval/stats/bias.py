@@ -25,7 +25,7 @@ class Bias:
     """A judge's preference, and the probability that chance produces a preference at least as strong.
 
     `share` is the share of decided battles with the preference (0.5 = none); `difference` is this share minus the share
-    without it, -1..1, as MTalk-Bench prints it; `p` is two-sided, or None if no battle was decided or a single voter
+    without it, -1..1, as MTalk-Bench reports it; `p` is two-sided, or None if no battle was decided or a single voter
     decided them all.
     """
 
@@ -144,7 +144,7 @@ def length_bias(
 
 
 def _test_by_exchange(sums: Array, seed: int) -> float:
-    """Return the two-sided p of the sum under random signs, counting the observed signs as one of the draws."""
+    """Return the two-sided p-value of the sum under random signs, counting the observed signs as one of the draws."""
     random = np.random.default_rng(seed)
     observed = abs(float(sums.sum()))
     tolerance = 1e-9 * float(np.abs(sums).sum())

@@ -147,8 +147,8 @@ def rate(
         position: whether to also estimate the effect of being shown first.
         prior: number of wins and losses against a system of average strength that are added for each system.
         strength: whether to count a slight preference as half a preference and half a tie.
-        robust: whether to lower the weight of votes on a system by cohorts of voters who differ from everyone else
-            about it, and by its fans if there are too many, as `podeval.stats.voter_weights` describes; the battles
+        robust: whether to down-weight votes on a system that come from cohorts of voters who differ from everyone else
+            about it, or from its fans if there are too many, as `podeval.stats.voter_weights` describes; the battles
             must be in recorded order.
 
     Raises:
@@ -179,7 +179,7 @@ def rate(
     of_ratings, errors = _spread_by_sandwich(strengths, variances[:size, :size], share, freedom)
     effects = POINTS * fitted[size:-1]
     far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
-    # The systems that the votes separate, which determine the ranks.
+    # Find the systems that the votes separate; they determine the ranks.
     order = np.lexsort((-strengths, ~ranked))
     member, linked = _find_islands(met), _find_islands(met & ranked & ranked[:, None])
     comparable = (linked[:, None] == linked) & ranked & ranked[:, None]

@@ -118,9 +118,11 @@ def _find_error(
 ) -> float:
     """Return the standard error of the least-squares slope of values whose neighbours have an unknown correlation.
 
-    Args: blocks: number of each block; blocks without a value are omitted. offset: time of each block relative to their
-        mean. residuals: distances from the least-squares line. memories: the possible correlations of neighbours, the
-        first of which is 0.
+    Args:
+        blocks: number of each block; blocks without a value are omitted.
+        offset: time of each block, relative to the mean time.
+        residuals: distances from the least-squares line.
+        memories: the possible correlations of neighbours, the first of which is 0.
     """
     line, free = np.stack([np.ones(len(offset)), offset], axis=1), len(offset) - 2
     covariance = memories[:, None, None] ** np.abs(np.subtract.outer(blocks, blocks))

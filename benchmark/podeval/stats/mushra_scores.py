@@ -240,7 +240,7 @@ def _screen_listener(
         rules,
         alike / len(pages),
     )
-    # The time spent on a page.
+    # The median time spent on a page.
     middle = sorted(times.values())[len(times) // 2] if times else None
     if rules.seconds is not None and middle is not None and middle < rules.seconds:
         reason = f"half of the pages took less than {rules.seconds:g} s"
@@ -365,7 +365,7 @@ def _find_disagreements(
 
 
 def _test(*samples: Array) -> float:
-    """Return Student's p for the mean of one sample, or Welch's for two; NaN if it cannot be computed."""
+    """Return Student's p-value for the mean of one sample, or Welch's for two samples; NaN if it cannot be computed."""
     from scipy import stats
 
     if max(map(np.ptp, samples)) < 1e-9:

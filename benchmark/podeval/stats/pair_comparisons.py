@@ -182,7 +182,7 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
     tests, the probability that any true hypothesis is rejected is at most 1 - level.
 
     Args:
-        p: p-value of each test, in one dimension; NaN for an impossible test, which does not count.
+        p: p-value of each test, in one dimension; NaN for a test that is impossible and therefore does not count.
         level: 1 minus the probability of any false rejection.
     """
     rejected = np.zeros(p.shape, dtype=bool)

@@ -41,7 +41,9 @@ class ClipFacts:
 
 @dataclass(frozen=True)
 class QuestionScore:
-    """One question about one system: Q with its interval by listener, J if a judge read the reasons, and their mean."""
+    """The score for one question about one system: Q with its interval by listener, J if a judge read the reasons, and
+    their mean.
+    """
 
     question: str
     q: Interval | None

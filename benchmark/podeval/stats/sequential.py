@@ -128,8 +128,8 @@ def count_to_show(
 ) -> int | None:
     """Return the number of differences that show an increase of this size in 80 % of comparisons; None above 3,200.
 
-    Differences are drawn from the given ones with replacement; each gets a random sign, as for equal systems, and the
-    size is added. If the systems are not equal, the number is too large rather than too small.
+    Differences are drawn from the given ones with replacement; each is given a random sign, as for equal systems, and
+    the size is added. If the systems are not equal, the number is too large rather than too small.
 
     Args:
         differences: the given differences, ideally of one system that was run twice.

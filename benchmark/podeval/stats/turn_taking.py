@@ -1,7 +1,7 @@
 """Turn-taking: changes of speaker, from the times at which each person speaks, compared with human conversations.
 
 Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of start
-time, and at any time one person holds the floor. A unit of another person
+time, and at any time one person holds the floor. A unit by another person
 - that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, otherwise talking over;
 - that lasts at most `BACKCHANNEL`, after which the holder continues before anyone speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
@@ -33,7 +33,7 @@ OVERLAPPING = OFFSETS.index(0.0) + 1
 """Number of kinds of transfers that are overlaps."""
 
 KINDS = (*(f"up to {bound:g} s" for bound in OFFSETS), f"over {OFFSETS[-1]:g} s", "backchannel", "talking over")
-"""Kinds of events in which someone other than the holder of the floor speaks, in the order of counts."""
+"""Kinds of events in which someone other than the holder of the floor speaks, in the order used for counts."""
 
 Spoken = tuple[str, float, float]
 """A person, and the start and end of their speech."""

@@ -1,4 +1,4 @@
-"""Read from a request in English or Chinese how long a script should be, and whether that length is strict.
+"""Determine from a request in English or Chinese how long a script should be, and whether that length is strict.
 
 Lengths may be given in minutes, hours, words or characters (字), in digits or words, as ranges, and with "at least",
 "at most" and similar phrases. A length counts only if it is the podcast's: it modifies a noun (`a ten-minute podcast`,
@@ -29,7 +29,7 @@ _UNITS = {
 }
 """Minutes per unit, by the pattern of the unit."""
 _LEAST_WORDS = 30
-"""Minimum number of words or characters of a script; fewer are a phrase (`in five words`, `四字成语`)."""
+"""Minimum number of words or characters in a script; fewer are merely a phrase (`in five words`, `四字成语`)."""
 
 _NEAR = 200
 """Number of characters of the clause that are examined on each side of a length."""

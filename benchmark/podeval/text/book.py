@@ -36,9 +36,9 @@ from podeval.text.text_file import read_text
 PassageKind = Literal["heading", "body", "front_matter", "back_matter", "note"]
 
 LONGEST_BOOK = 6_000_000
-"""Maximum number of characters of a book: a hundred hours of English."""
+"""Maximum number of characters in a book: a hundred hours of English."""
 UNPACKED_BYTES = 64 * 2**20
-"""Maximum number of bytes of the unpacked pages of an EPUB."""
+"""Maximum total size of an EPUB's unpacked pages, in bytes."""
 MOST_MEMBERS, DEEPEST = 20_000, 256
 """Maximum number of files in an EPUB, and maximum depth of the elements in its pages."""
 
@@ -103,7 +103,7 @@ class Book:
 
 
 def read_book(path: Path) -> Book:
-    """Read a book according to its file extension: EPUB, JSON, or otherwise text, which may be Markdown or subtitles.
+    """Read a book as its file extension indicates: as EPUB, as JSON, or otherwise as text (also Markdown or subtitles).
 
     Raises:
         BadInput: the file is missing, broken, protected, beyond the limits, or without words; the message says what to
@@ -153,7 +153,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
-        # Of several headings in a row, the text that follows belongs to the last one.
+        # If there are several headings in a row, the text that follows belongs to the last one.
         listed = len(run) - 1 if alone and len(run) > _LISTED else 0
         rows += [replace(row, kind="front_matter") for row in run[:listed]] + run[listed:]
     opening = [row for row in rows if row.kind == "body" and not titles[row.section]]

@@ -53,7 +53,7 @@ _ALIKE: dict[str, str | int | None] = {
     # without dots.
     "\u06cc": "\u064a", "\u06a9": "\u0643", "\u06c1": "\u0647", "\u0671": "\u0627",
     "\u200c": None,
-    # Number signs in Arabic; intonation marks in Armenian, which are inside words.
+    # Number signs in Arabic; intonation marks in Armenian, which occur inside words.
     "\u066a": "%", "\u066b": ".", "\u066c": ",", **dict.fromkeys("\u055b\u055c\u055e"),
     "ș": "ş", "ț": "ţ", "Ș": "Ş", "Ț": "Ţ", "ё": "е", "Ё": "Е", "œ": "oe", "Œ": "OE",
 }  # fmt: skip
@@ -130,7 +130,7 @@ def fold_letters(text: str) -> str:
     text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞²³¹⁰⁴-⁹])", " ", _FOOTNOTES.sub("", text)))
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():
         text = pattern.sub(replacement, text)
-    # In Turkish, in which ı and İ are 5 % of the letters, I is the capital of ı.
+    # In Turkish, in which ı and İ make up 5 % of the letters, I is the capital of ı.
     if text.count("ı") + text.count("İ") > 0.005 * len(text) and not _NOT_TURKISH.search(text):
         text = text.replace("I", "ı")
     text = text.casefold().replace("i\u0307", "i")

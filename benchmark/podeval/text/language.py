@@ -37,7 +37,9 @@ from podeval.text.tokens import (
 )
 
 MAIN_SHARE = 0.75
-"""Minimum share of a text's words in a language for the text to be in that language rather than in several."""
+"""Minimum share of a text's words in a language for the text to count as written in that language rather than in
+several.
+"""
 NOTED_SHARE = 0.1
 """Minimum share of the words for another language to be reported."""
 

@@ -1,4 +1,4 @@
-"""Limits on the length of texts: anything far beyond ten hours of speech is refused before it costs time.
+"""Limits on the length of texts: anything far beyond ten hours of speech is refused before it takes up time.
 
 The tokenisers NLTK and jieba and OpenAI's normaliser take time per word, punctuation mark and sentence rather than per
 character, so each of these counts has its own limit.

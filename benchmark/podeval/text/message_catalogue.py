@@ -45,12 +45,12 @@ class PluralText(str):
 
 
 def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read the texts of a language.
+    """Read the texts in a language.
 
     Args:
         folder: folder with `<language>/LC_MESSAGES/<page>.po`.
         language: the language of the texts.
-        pages: the pages to read; by default all.
+        pages: the pages to read; by default, all of them.
 
     Returns:
         Texts by page, then by the parts of their ids. A group that has texts only in other languages is present but

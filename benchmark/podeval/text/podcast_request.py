@@ -1,4 +1,5 @@
-"""A request for a podcast script, and its properties that can be counted in the script: language, speakers, length.
+"""A request for a podcast script, and the requested properties that can be counted in the script: language, speakers,
+length.
 
 A request is plain text, or an object with `instruction` and optionally `sources` (or `content`), `language`, `speakers`
 (a number or several allowed numbers), `minutes` and an approved `checklist`. A row of the dataset `podbench` has this

@@ -1,13 +1,13 @@
 """A script: a dialogue as a list of turns `{speaker, text}`.
 
-A script can be JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
-`transcript`, `segments` or another usual key, or JSON lines; a turn is an object with a speaker (`speaker`, `role`,
-`name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker, text].
-The segments of a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is one
-turn of one speaker. Every text passes through `clean_text`.
+A script can be JSON in any of the common forms: a list of turns, an object with the list under `turns`, `dialogue`,
+`content`, `transcript`, `segments` or another common key, or JSON lines; a turn is an object with a speaker (`speaker`,
+`role`, `name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker,
+text]. Segments from a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is
+read as one turn by one speaker. Every text passes through `clean_text`.
 
-Names that differ only in case, spacing or character width belong to one speaker, whose name has the first spelling. A
-name whose turns contain no words is not a speaker.
+Names that differ only in case, spacing or character width belong to one speaker, whose name is spelt as it first
+appears. A name whose turns contain no words is not a speaker.
 """
 
 import json
@@ -63,7 +63,7 @@ _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 class Turn:
     """A turn: the uninterrupted words of one speaker."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - the form that pydantic reads
 
     speaker: str
     text: str
@@ -75,7 +75,7 @@ class Script:
 
     Attributes:
         turns: the turns, in order.
-        notes: notes for people about unusual interpretations; they are not part of the dialogue.
+        notes: notes for human readers about unusual interpretations; they are not part of the dialogue.
     """
 
     turns: tuple[Turn, ...]
@@ -236,7 +236,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
 
 
 def _open_sections(entries: Sequence[Any]) -> list[Any]:
-    """Replace a section, which may have a name, by its turns if it has no text of its own."""
+    """Replace a section, which may have a name, with its turns if it has no text of its own."""
     opened: list[Any] = []
     for one in entries:
         fields = _name_fields(one) if isinstance(one, Mapping) else {}

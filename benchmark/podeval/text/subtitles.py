@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 
 from podeval.errors import BadInput
 
-# The characters before and after a speaker's name, which do not occur in cleaned text.
+# The character placed before and after a speaker's name; it does not occur in cleaned text.
 VOICE = "\x00"
 
 _TIMES = re.compile(

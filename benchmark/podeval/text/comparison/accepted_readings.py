@@ -38,7 +38,7 @@ Edit = Literal["equal", "wrong", "missing", "extra"]
 class ReadingStretch:
     """A part of a line as written, its other accepted forms, and tags for its difficulty."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - the form that pydantic reads
 
     text: str
     accepted: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class TagErrors:
 
 @dataclass(frozen=True)
 class Misread:
-    """A stretch without an accepted form in the transcript: as written, the words in its place, and its tags."""
+    """A stretch that has no accepted form in the transcript: its written form, the words in its place, and its tags."""
 
     text: str
     heard: str

@@ -111,7 +111,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         # OpenAI's normaliser searches runs of spaces from each space, and the end of brackets from each remaining
         # bracket.
         (re.compile(r"[\[\]()<>\s]+"), " "),
-        # OpenAI's normaliser fails on numbers with several thousand digits, which nobody says.
+        # OpenAI's normaliser fails on numbers with several thousand digits, which nobody would say.
         (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
     ),
     "zh": (

@@ -67,7 +67,7 @@ def count_word_errors(
 
     Args:
         reference: the text that should be spoken.
-        hypothesis: the recognised text; if it is empty, everything counts as deleted, which gives a rate of 1.
+        hypothesis: the recognised text; if it is empty, everything counts as deleted, so the rate is 1.
         language: `en` or `zh`; `en` is also used for all other languages.
         normaliser: normaliser for both texts; see `podeval.text.comparison.normalise`.
         read: whether, with the normaliser `whisper`, every reading of a figure, sign or abbreviation is equal to it,
