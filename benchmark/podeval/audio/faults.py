@@ -324,8 +324,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Detect a recording that ends mid-sound; if silence follows, the sound must stop as abruptly as it does at a hole.
-    """
+    """Detect a recording ending mid-sound; if silence follows, the sound must stop as abruptly as it does at a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level

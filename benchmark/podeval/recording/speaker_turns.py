@@ -216,7 +216,7 @@ def list_runs(frames: NDArray[np.uint8], begin: float) -> list[Run]:
 
 
 def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[tuple[str, float, float]]:
-    """Return the runs of a chunk, labelled with the speakers of the diarisation."""
+    """Return the runs of a chunk, labelled with the speakers from the diarisation."""
     if not runs:
         return []
     near = [turn for turn in diarised if turn.end > runs[0][1] - 30 and turn.start < runs[0][2] + 30] or list(diarised)

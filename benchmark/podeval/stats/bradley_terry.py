@@ -216,8 +216,7 @@ def rate(
 def _fit(
     battles: Battles, position: bool, prior: float, strength: bool, robust: bool
 ) -> tuple[Rows, Array, tuple[LoweredVotes, ...]]:
-    """Return the grouped votes with their weights, the fitted parameters, and the groups whose votes are down-weighted.
-    """
+    """Return the grouped votes with their weights, the fitted parameters, and the groups with down-weighted votes."""
     rows = group_into_rows(battles, position, strength)
     fitted = fit(rows, prior)
     if not robust:

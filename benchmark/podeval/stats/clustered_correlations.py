@@ -83,8 +83,7 @@ def correlate_partially(
 
 
 def _draw_clusters(count: int, size: int) -> Iterator[Array]:
-    """Yield blocks of counts of how often each cluster is drawn, `(rounds, clusters)`; the first round draws each once.
-    """
+    """Yield how often each cluster is drawn, in blocks `(rounds, clusters)`; the first round draws each once."""
     yield np.ones((1, count))
     random, block = np.random.default_rng(0), max(1, _AT_ONCE // max(1, size))
     for start in range(0, ROUNDS if count >= FEWEST_DRAWN else 0, block):

@@ -80,7 +80,7 @@ class Counted:
     speakers: int
     length: int
     minutes: float | None
-    """None if words cannot be counted, as in Japanese."""
+    """Estimated minutes of speech; None if words cannot be counted, as in Japanese."""
     language_as_asked: bool | None
     speakers_as_asked: bool | None
     length_as_asked: bool | None

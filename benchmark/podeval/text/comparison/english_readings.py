@@ -136,8 +136,7 @@ def read_word(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8_192)
 def list_readings(kind: str, text: str) -> tuple[str, ...]:
-    """Return the readings of a figure, sign or abbreviation of the given kind (`_READERS`), each word on its own line.
-    """
+    """Return the readings of a figure, sign or abbreviation of one kind (`_READERS`), each word on its own line."""
     return _cut_into_lines(_READERS[kind](text))
 
 
