@@ -33,8 +33,9 @@ _WRITE_BYTES = 4 * 2**20
 _HELD_BYTES = 64 * 2**20
 
 CANCELLED = 1e6
-"""Ratio of a channel's energy to that of the channels' mean from which the channels count as cancelling each other (60
-dB)."""
+"""Ratio of a channel's energy to that of the channels' mean from which the channels count as cancelling each other out
+(60 dB).
+"""
 
 CANCELLED_FRAME = 30.0
 """The same ratio for a tenth of a second (15 dB): the channel has audible sound that is hardly present in the mean."""
@@ -263,7 +264,7 @@ def mix_channels(samples: Samples) -> Samples:
     """Return the mean of the channels, shape (frames,).
 
     Raises:
-        CannotScore: the channels cancel each other.
+        CannotScore: the channels cancel each other out.
     """
     mixed = mix_to_mono(samples)
     channels = samples.shape[1]

@@ -55,7 +55,7 @@ class Cache:
     def delete_about(self, contents: Iterable[str]) -> int:
         """Delete every entry about these contents or derived from them; return the number of entries.
 
-        Entries of earlier versions, whose names do not identify their recording, are also deleted.
+        Entries from earlier versions, whose names do not identify their recording, are also deleted.
         """
         prefixes = {_make_prefix(content) for content in contents}
         deleted = 0

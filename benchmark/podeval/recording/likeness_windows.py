@@ -36,7 +36,7 @@ BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
 """Minimum number of voiced frames for the prosody of a window to be known, and the minimum step between two frames, in
-semitones, that counts as an error of the pitch tracker.
+semitones, that counts as an error by the pitch tracker.
 """
 
 Features = NDArray[np.float64]
@@ -91,8 +91,8 @@ def set_speech_level(samples: Samples, speech: Sequence[Span]) -> Samples:
 
 
 def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float = 1.0) -> Features:
-    """Return the melody of windows: pitch relative to the recording's median, and the logarithms of its range and of
-    its movement per second, in semitones.
+    """Return the melody of each window: pitch relative to the recording's median, and the logarithms of its range and
+    of its movement per second, in semitones.
     """
     middle = np.nanmedian(contour.pitch) if np.isfinite(contour.pitch).any() else 0.0
     rows = np.full((len(clips), 3), np.nan)
@@ -107,8 +107,8 @@ def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float
 
 
 def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequence[Span]) -> Features:
-    """Return the rhythm of windows: share of speech, number of pauses, and the number of voiced stretches, their mean
-    length, and the variation of the distances between their beginnings.
+    """Return the rhythm of each window: share of speech, number of pauses, and the number of voiced stretches, their
+    mean length, and the variation in the distances between their beginnings.
     """
     spoken = count_seconds_inside(clips, speech) / WINDOW
     ends = np.array([span.end for span in speech[:-1]])
@@ -124,8 +124,8 @@ def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequen
 
 
 def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip]) -> Features:
-    """Return the sound of windows: the level of each band relative to the overall level, its spread over time, and the
-    level of the quietest tenth of the recording's frames around the window, in dB.
+    """Return the sound of each window: the level of each band relative to the overall level, its spread over time, and
+    the level of the quietest tenth of the recording's frames around the window, in dB.
     """
     bands = measure_bands(samples)
     total = 10 * np.log10(np.sum(10 ** (bands / 10), axis=1))

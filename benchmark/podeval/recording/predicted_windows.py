@@ -65,7 +65,7 @@ def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Reco
     Without music, there is nothing to separate, and both are the recording itself.
 
     Raises:
-        CannotScore: there is music and no speech.
+        CannotScore: there is music but no speech.
         ModelMissing: the music detector is not installed or, if there is music, the separator.
     """
     if source == "stem":
@@ -86,7 +86,7 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
     """Return a recording from its first to its last speech, without a constant offset; all of it if nobody speaks.
 
     Raises:
-        CannotScore: the recording's rate is too low, or its channels cancel each other.
+        CannotScore: the recording's rate is too low, or its channels cancel each other out.
     """
     samples, speech = track.mono(rate), track.speech()
     first, last = _find_ends(track, rate) if speech else (0, len(samples))
@@ -101,13 +101,13 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return the part to rate with predictors for any kind of sound, without constant offset or silent ends, and the
+    """Return the part to rate with predictors for any kind of sound, without a constant offset or silent ends, and the
     index of its first sample.
 
     A recording with a lower rate is upsampled.
 
     Raises:
-        CannotScore: its channels cancel each other.
+        CannotScore: its channels cancel each other out.
     """
     samples, (begin, end) = track.mono(rate, upsample=True), _find_ends(track, rate)
     first, last = find_sound(samples[begin:end], rate)
@@ -180,7 +180,7 @@ def predict_windows(
         everything: whether everything is rated, including silence and offset, as in the public code.
 
     Raises:
-        CannotScore: the recording's rate is too low, or its channels cancel each other.
+        CannotScore: the recording's rate is too low, or its channels cancel each other out.
     """
     part = SpokenPart(track.mono(rate, offset=True), 0.0, {}) if everything else cut_to_speech(track, rate)
     samples, size = part.samples, round(seconds * rate)

@@ -173,7 +173,7 @@ class Recording:
         kept, as in public code. With `upsample`, a lower rate is accepted.
 
         Raises:
-            CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
+            CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other out.
         """
         self.require_rate(self.rate if upsample else rate)
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
@@ -228,7 +228,7 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> Recording:
-        """Return the sound for speech metrics: this recording, or with `auto` its speech stem if it has music.
+        """Return the sound for speech metrics: this recording or, with `auto`, its speech stem if it has music.
 
         Raises:
             CannotScore: there is music but no speech, or the rate or the number of channels is not supported.

@@ -145,7 +145,7 @@ def pairwise_accuracy(
 
 
 def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Return Cohen's kappa with quadratic weights: 1 minus Σ(x - y)² / n divided by its expectation by chance.
+    """Return Cohen's kappa with quadratic weights: 1 minus Σ(x - y)² / n divided by the value expected by chance.
 
     The weights are the squared distances of the scores themselves, so categories need not be listed and unused scores
     have no effect. Interval: jackknife over items (or clusters) with Student's t, if there are at least

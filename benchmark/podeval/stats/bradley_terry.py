@@ -4,12 +4,12 @@ The model, its likelihood and its information matrix are in `podeval.stats.david
 scale: a difference of 400 points means odds of ten to one, and the mean of the systems is 1000. The order of the votes
 does not matter.
 
-A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
-(sandwich), with Student's t. In this covariance, a voter's influence is the change in the estimate if that voter is
-left out (CR3). The degrees of freedom follow from the voters who judged the system, and are fewer if a few of them cast
-most of the votes. Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the probability
-of any false order is at most 5 %. Systems that no chain of battles connects are not ordered, because only the prior
-relates their ratings.
+One voter's votes are not independent of each other, so the voter is the cluster. Intervals come from the cluster-robust
+covariance (sandwich), with Student's t. In this covariance, a voter's influence is the change in the estimate if that
+voter is left out (CR3). The degrees of freedom follow from the voters who judged the system, and are fewer if a few of
+them cast most of the votes. Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the
+probability of any false order is at most 5 %. Systems that no chain of battles connects are not ordered, because only
+the prior relates their ratings.
 
 A system is provisional until it has the battles, opponents and voters that `NEEDED` requires. Until then it has no rank
 and no interval, it is not compared with others, and the mean of 1000 excludes it. Its votes are part of the fit,
@@ -90,7 +90,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ratings:
-    """All systems, best first with the provisional ones at the end, and the other results of the fit.
+    """All systems, best first, with the provisional ones at the end, and the other results of the fit.
 
     `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN if it cannot be computed),
     and `naive[i, j]` the standard error that it would have if all votes were independent, all in the order of
@@ -235,9 +235,9 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
 
     The count assumes that the number of voters stays the same and that the interval of the difference should exclude
     zero with a power of 80 %. It is the information about the difference that is still missing, divided by the
-    information of a vote between the two, times the ratio of the voter-robust variance to that of independent votes
-    among the present votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one pair
-    is undecided, wider if several are.
+    information provided by a vote between the two, times the ratio, in the votes so far, of the voter-robust variance
+    to that of independent votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one
+    pair is undecided, wider if several are.
 
     Returns:
         0 if the two are already separated; None if unknown: one of them is provisional, there is no difference, or no

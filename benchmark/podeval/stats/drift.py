@@ -79,7 +79,7 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
 
 SPREADS = 5.0
-"""Number of spreads beyond which a value is outside the range of its own minute-to-minute variation."""
+"""Number of spreads beyond which a value lies outside the usual minute-to-minute variation."""
 
 
 def find_departure(
@@ -96,7 +96,7 @@ def find_departure(
         values: one value per minute; None if a minute has no value.
         tolerance: distance from the mean that always counts as usual.
         side: the side on which values leave the range: -1 below, 1 above, 0 either.
-        reference: number of values at the beginning that the rest is compared with.
+        reference: number of values at the beginning with which the rest is compared.
     """
     pairs = [(place, value) for place, value in enumerate(values) if value is not None]
     if len(pairs) < reference + 2:

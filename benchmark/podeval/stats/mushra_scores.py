@@ -1,6 +1,6 @@
 """Scores from listeners' marks: means by stimulus, ranks, agreement between listeners, and screening of listeners.
 
-A listener's marks depend on each other, so the listener is the cluster of every interval.
+One listener's marks are not independent of each other, so the listener is the cluster of every interval.
 
 PodEval section 5 excludes a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
 among the top two on more than 50 %. The paper does not define ties: here, the low anchor is worst if nothing is below
@@ -9,7 +9,7 @@ never moves a slider passes, because all stimuli share the first and the last ra
 systems as a further sign of an invalid submission (rater 20), so a listener who gives them on more than half of the
 pages is also excluded.
 
-PAM (App. 10.2) excludes listeners who give constant marks on more than five samples, and marks given in less than 10
+PAM (App. 10.2) excludes listeners who give constant marks on more than five samples, and marks given in under 10
 seconds.
 """
 
@@ -66,7 +66,7 @@ def standings(
         bounds: the smallest and the largest mark of the scale, which intervals do not exceed.
 
     Raises:
-        BadInput: there are no marks, or two marks of one rater for the same stimulus on a page.
+        BadInput: there are no marks, or two marks by one rater for the same stimulus on a page.
     """
     if not marks:
         raise BadInput("there are no marks; every listener was left out or nobody finished")

@@ -84,7 +84,7 @@ def bound_alike(clusters: int | NDArray[np.intp]) -> Any:
 
 
 def find_student_quantile(freedom: int, level: float) -> float:
-    """Return the reach of Student's interval of this level in standard errors."""
+    """Return the reach of Student's interval at this level, in standard errors."""
     return float(special.stdtrit(freedom, (1 + level) / 2))
 
 
@@ -130,7 +130,8 @@ def compare_draws(
     this is unclear.
 
     A quantile is above zero if the share of draws at or below zero is at most that of the tail; these draws can be
-    counted without sorting. Subtracting means causes rounding errors, so a draw near zero may be on either side.
+    counted without sorting. Subtracting one mean from another causes rounding errors, so a draw near zero may be on
+    either side.
 
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
