@@ -458,7 +458,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
         return source
     if isinstance(source, Recording):
         return AudioSource(name or source.name, source.content, source, options)
-    # A text such as `NA` is a path if there is a file of that name, and a missing value otherwise.
+    # A text such as `NA` is a path if there is a file with that name, and a missing value otherwise.
     is_path = isinstance(source, os.PathLike) or (isinstance(source, str) and os.path.isfile(source))
     audio = Path(source) if is_path else read_audio(source)
     if audio is None:
@@ -474,7 +474,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
 
 
 def list_recordings(source: Any) -> list[Any] | None:
-    """List the recordings of a folder or a collection; return None for a single recording.
+    """List the recordings in a folder or a collection; return None for a single recording.
 
     Raises:
         BadInput: the folder or collection contains no recordings, or samples lack their rate.

@@ -1,8 +1,8 @@
-"""Find the speakers with their times, one at a time or two at once, and the speaker of each line.
+"""Find the speakers and their times, one at a time or two at once, and the speaker of each line.
 
 If there is a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and
 may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
-there are no more than that. A voice is never split, so a recording of one voice never gets two speakers.
+there are no more than that. A voice is never split, so a recording of one voice is never given two speakers.
 
 For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every point in time to one
 speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each speaker that it
@@ -96,7 +96,7 @@ def align_turns(recording: Recording, script: Script, language: str | None = Non
 def _merge_voices(
     turns: Sequence[SpeakerTurn], voices: Sequence[SpeakerVoice], speakers: int
 ) -> tuple[SpeakerTurn, ...]:
-    """Return the turns with the most similar voices merged, until there are `speakers`.
+    """Return the turns with the most similar voices merged, until `speakers` remain.
 
     Groups of voices are compared by the mean cosine between them (average linkage), and a group is named after the
     voice that speaks longest. Turns of speakers who have too little speech for a voice are left out.
@@ -187,7 +187,7 @@ def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:
     """Return the speakers with their times, in order; empty if no speaker is found.
 
     Raises:
-        ModelMissing: the diarizer or the segmentation is not installed.
+        ModelMissing: the diarizer or the segmentation model is not installed.
     """
     diarised = recording.diarization()
     if not diarised:

@@ -59,7 +59,7 @@ class Stems:
 
 
 class SpokenRecording(Protocol):
-    """The part of the interface of `Recording` that this module uses; it prevents a circular import."""
+    """The part of `Recording`'s interface that this module uses, declared here to avoid a circular import."""
 
     samples: Samples
     rate: int
@@ -177,7 +177,7 @@ MOST_SILENCE = 0.6
 
 @dataclass(frozen=True, eq=False)
 class SpeakerVoice:
-    """The voice of one speaker of a recording.
+    """The voice of one speaker in a recording.
 
     Attributes:
         speaker: label, valid in this recording only.

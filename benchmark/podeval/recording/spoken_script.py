@@ -97,8 +97,9 @@ SPOKEN = 0.5
 """Minimum share of speech in the time span of words, and maximum share of speech in that of omitted words."""
 
 SHORTEST_WORD = 3
-"""Minimum number of letters of a single English word that counts; the recogniser skips or makes up shorter ones such as
-"a" and "of"."""
+"""Minimum number of letters in a single English word that counts; the recogniser skips or makes up shorter ones such as
+"a" and "of".
+"""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
@@ -144,7 +145,7 @@ def confirm_differences(
     Args:
         recording: the transcribed recording.
         alignment: its script aligned with the transcript.
-        differences: the differences of the alignment.
+        differences: the differences found in the alignment.
         language: the transcribed language.
         loops: whether a recogniser that keeps repeating a phrase counts as having given up at that point and nearby, in
             which case its additions count only if the second recogniser agrees; not used by `content_errors`, because

@@ -265,7 +265,7 @@ def compare_columns(
 
 
 class _PairTable:
-    """The values of all systems in a column, with higher values better, and Student's test of each pair.
+    """The values of all systems in a column, with higher values better, and Student's test for each pair.
 
     Attributes:
         p: p-value of each system's claim to be ahead of each other system; NaN if two are not comparable.
@@ -352,7 +352,7 @@ class _PairTable:
             means = differences.sum(axis=0) / both.sum(axis=0)
             pulls = compute_pulls(self._membership @ np.where(both, differences - means, 0.0), sizes)
             errors = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (shared * (shared - 1)))
-            # Student's test or, without any spread, the bound of `bound_alike`.
+            # Student's test or, without any spread, the bound from `bound_alike`.
             alike = errors <= NEAR_ZERO * np.abs(means)
             students_p = 2 * special.stdtr(shared - 1, -means / np.where(alike, 1.0, errors))
         claimed_p = np.where(means > 0, np.where(alike, bound_alike(shared), students_p), 1.0)

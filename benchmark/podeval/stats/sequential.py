@@ -132,7 +132,7 @@ def count_to_show(
     the size is added. If the systems are not equal, the number is too large rather than too small.
 
     Args:
-        differences: the given differences, ideally of one system that was run twice.
+        differences: the given differences, ideally between two runs of one system.
         size: the size of the increase to show.
         evidence: the evidence required for a decision.
         margin: the margin above which the differences may be centred.
@@ -205,7 +205,7 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
     return near
 
 
-# Pilots: a small sample that represents the whole, and the expected result of the whole.
+# Pilots: a small sample that represents the whole, and the expected result for the whole.
 
 T = TypeVar("T")
 

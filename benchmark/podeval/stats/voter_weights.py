@@ -5,8 +5,8 @@ distinguished as a group.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
 cohort, d is how much stronger a system is according to the cohort's votes than according to all votes (score divided by
-information), and z is the difference of d between the cohort and the other voters, in standard errors that treat the
-votes of one voter as dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Weights are
+information), and z is the difference in d between the cohort and the other voters, in standard errors that treat one
+voter's votes as dependent. Beyond `FAR`, the cohort's votes on that system are given the weight (FAR / z)². Weights are
 not lowered if the cohort has fewer than `FEWEST` voters who judged the system, or if it has more information about the
 system than the other voters, because it is then unknown which of the two groups is unusual.
 
@@ -160,7 +160,7 @@ def _weigh_cohorts(
         scores: the score of each cell's votes about the system's strength.
         fisher: Fisher information of the same votes about it.
         names: the names of the systems.
-        votes: the number of votes of each voter.
+        votes: the number of votes by each voter.
         arrival: the position of each voter in the order of their first votes, from 0.
     """
     voters, octave = len(votes), np.log2(np.maximum(1, votes)) + _HAIR
@@ -253,7 +253,7 @@ def _estimate_fans(
         weight = counted / total
         shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
         stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
-    # The evidence of the votes for the shares, minus what a difference in strength alone would give.
+    # The evidence that the votes provide about the shares, minus what a difference in strength alone would give.
     chance = before * odds / total
     slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))

@@ -200,7 +200,7 @@ def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance
 def attribute_to_speakers(
     spoken: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
 ) -> tuple[list[Segment], list[Utterance]]:
-    """Attribute each utterance to the speaker whose turns overlap it the longest.
+    """Attribute each utterance to the speaker whose turns overlap it longest.
 
     Args:
         spoken: the utterances, in chronological order.

@@ -124,7 +124,7 @@ _SMALL_WORD = regex.compile(
 # A colon or a time; a heading does not end with either.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
-# Maximum number of characters of a label in its line and of a name; number of spaces from which a label counts as a
+# Maximum number of characters in a label within its line and in a name; number of spaces from which a label counts as a
 # sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 # In a dialogue: the number of lines up to the first name, and up to the first numbered label.

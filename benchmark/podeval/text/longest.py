@@ -11,7 +11,7 @@ import regex
 from podeval.errors import BadInput
 
 LONGEST = 600_000
-"""Maximum number of characters of a script: ten hours of English, more than thirty of Chinese."""
+"""Maximum number of characters in a script: ten hours of English, more than thirty of Chinese."""
 MOST_BYTES = 4 * LONGEST
 """Maximum size, in bytes, of a UTF-8 file that contains such a script, with room for JSON syntax."""
 MOST_WORDS = 100_000

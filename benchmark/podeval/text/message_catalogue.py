@@ -48,7 +48,7 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
     """Read the texts in a language.
 
     Args:
-        folder: folder with `<language>/LC_MESSAGES/<page>.po`.
+        folder: folder that contains `<language>/LC_MESSAGES/<page>.po`.
         language: the language of the texts.
         pages: the pages to read; by default, all of them.
 

@@ -2,7 +2,7 @@
 length.
 
 A request is plain text, or an object with `instruction` and optionally `sources` (or `content`), `language`, `speakers`
-(a number or several allowed numbers), `minutes` and an approved `checklist`. A row of the dataset `podbench` has this
+(a number or several allowed numbers), `minutes` and an approved `checklist`. Rows of the dataset `podbench` have this
 form.
 """
 

@@ -166,12 +166,12 @@ class Script:
 
 
 def normalise_speaker(name: str) -> str:
-    """Return a speaker's name for comparison: without case, character width, invisible characters and extra spaces."""
+    """Return a speaker's name for comparison, ignoring case, character width, invisible characters and extra spaces."""
     return " ".join(fold_letters(name).split())
 
 
 def read_source(source: "str | Mapping[str, Any] | Iterable[Any]") -> "str | list[Any]":
-    """Return the entries of the turns in a source, or its clean plain text if it does not contain turns as data.
+    """Return the entries for the turns in a source, or its cleaned plain text if it does not contain turns as data.
 
     Raises:
         BadInput: the JSON is broken, or the text is longer than podeval reads (`podeval.text.longest`).

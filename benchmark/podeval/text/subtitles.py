@@ -97,7 +97,7 @@ Labels = Iterable[tuple[float, float, str]]
 
 
 def format_audacity_labels(labels: Labels) -> str:
-    """Format labels in the format that Audacity imports."""
+    """Format labels as a label track that Audacity can import."""
     return "".join(f"{start:.6f}\t{end:.6f}\t{' '.join(text.split())}\n" for start, end, text in labels)
 
 
