@@ -73,7 +73,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
     (rb"<", "is XML, not audio"),
     (rb"", "is a text file, not audio"),
 )
-"""Patterns of the beginning of a text in lower case, each with its description."""
+"""Patterns for the beginning of a lower-case text, each with its description."""
 
 
 def describe_refused(head: bytes) -> str:
@@ -283,7 +283,7 @@ def open_with_ffmpeg(file: PartReader, container: Container, **options: str) -> 
     Args:
         file: the part.
         container: the format of its file.
-        options: further options of FFmpeg's demuxer.
+        options: further options for FFmpeg's demuxer.
     """
     import av
 

@@ -90,7 +90,7 @@ class Container:
         stated_bytes: position at which the file should end according to its own structure; None if not stated.
         stated_seconds: length of the audio according to its header; None if not stated.
         tolerance: seconds by which complete audio may be shorter than stated (encoder delay and padding).
-        layout: FFmpeg's name of the channel layout, if the header names one.
+        layout: FFmpeg's name for the channel layout, if the header names one.
         surplus: the number of bytes of audio data after the ends stated in headers.
         lacking: the number of bytes that headers state but that are missing before the next header.
         unread: the number of bytes outside the parts that are neither metadata nor padding.

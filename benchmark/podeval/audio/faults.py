@@ -42,7 +42,7 @@ HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
 """Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are at
 least `HABIT_TIMES` with soft edges, and if these make up at least a share `HABIT_SHARE` of all silences. An edge is
 soft if the samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off
-anywhere in a wave. Only silences with louder edges that last at least `LONG_HOLE` seconds are then holes."""
+anywhere in a wave. Only silences with louder edges that last at least `LONG_HOLE` seconds then count as holes."""
 
 CLICK_SECONDS = 0.0015
 """Maximum duration of a click in seconds; consonants last longer."""
@@ -66,8 +66,9 @@ maximum difference between their heights, minimum mean share of those samples ab
 number of different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
-"""Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave of an instrument or a
-synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison."""
+"""Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave from an instrument or a
+synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison.
+"""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 """Maximum time between two clipped peaks, the time before and after a peak within which it must be nearly the highest
@@ -78,7 +79,7 @@ BEYOND = 10 ** (0.5 / 20)
 less."""
 
 JUMP = 9.0
-"""Minimum change of a level jump, in dB, between the loudness of 3 s of speech and that of the next 3 s."""
+"""Minimum size of a level jump, in dB: the change from the loudness of 3 s of speech to that of the next 3 s."""
 
 JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
@@ -167,7 +168,8 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
-        # A click may fall on the border between two frames, so a frame's neighbours do not belong to its surroundings.
+        # A click may fall on the boundary between two frames, so a frame's neighbours do not belong to its
+        # surroundings.
         stands_out = (heights > CLICK_RATIO * np.maximum(rest, 1e-9)) & (heights > CLICK_LEVEL * level) & (rest > 0)
         return np.asarray(stands_out[first - before : last - before])
 
@@ -176,7 +178,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
 
 
 def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> NDArray[np.float64]:
-    """Measure the largest second difference in the `width` samples between two frame borders, (frames,)."""
+    """Measure the largest second difference in the `width` samples between two frame boundaries, (frames,)."""
     part = samples[max(0, begin - 1) : end + 1]
     sharp = np.abs(np.diff(part, n=2, prepend=part[:1], append=part[-1:]))[min(begin, 1) :][: end - begin]
     frames = np.pad(sharp, (0, -len(sharp) % width)).reshape(-1, width)
@@ -336,8 +338,8 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
     """Find repeated passages, nearly identical sample by sample, each with the time since its first occurrence.
 
-    The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If they agree
-    for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
+    The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If the spectra
+    agree for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
     within 20 ms; deterministic systems do if the text repeats it.
     """
     from scipy.ndimage import uniform_filter1d

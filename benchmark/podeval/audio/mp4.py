@@ -35,7 +35,7 @@ _COUNTS = {
     b"iinf": (4, 4),
     b"pssh": (20, 20),
 }
-"""Offset of a box's number of entries from the end of the box's header: in version 0, and in later versions."""
+"""Offset of a box's entry count from the end of the box's header: in version 0, and in later versions."""
 _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")

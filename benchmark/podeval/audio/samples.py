@@ -38,7 +38,7 @@ CANCELLED = 1e6
 """
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB): the channel has audible sound that is hardly present in the mean."""
+"""The same ratio for a tenth of a second (15 dB): the channel has audible sound that is barely present in the mean."""
 
 _AUDIBLE = 1e-5
 """Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
@@ -52,9 +52,10 @@ _LONG = 60
 """Minimum length, in seconds, of a recording for which progress is reported."""
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
-"""Limits of the constant offset, relative to the recording's level: above the first it is a fault, below the second it
+"""Limits for the constant offset, relative to the recording's level: above the first it is a fault, below the second it
 is ignored, and parts whose offsets differ by more than the third are corrected separately. The offset is the median of
-the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound."""
+the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound.
+"""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
 """Maximum power of a silent frame, relative to the loudest; longest silence, in seconds, that is a pause; and maximum

@@ -7,7 +7,7 @@ form is chosen for each stretch, so speaking two of them is an error, as is spea
 
 A line may have its own tags, which apply to all of its words (for example, because it is a long sentence), and each
 stretch has tags for its difficulty (for example, that it is a date). Errors are counted by tag from the same alignment;
-words without a tag are counted as `plain`. Extra words count as errors of the stretch that they touch.
+words without a tag are counted as `plain`. Extra words count as errors in the stretch that they touch.
 """
 
 import re

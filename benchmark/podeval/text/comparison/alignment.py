@@ -5,7 +5,7 @@ The script's words are known, so they are aligned with the transcribed words (by
 Chinese, characters, with numbers as spoken), and every turn is given the times of its own words. Nothing is inferred
 from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
 
-Errors of generated speech are handled as follows:
+Errors in generated speech are handled as follows:
 - A turn counts as recognised if at least 20 % of its words are; other turns are omitted and counted. With a lower
 threshold, common words of a skipped turn would match parts of its neighbours.
 - Fewer than three matching words that are separated from the rest by more than five unrelated words (a hallucination,
@@ -86,7 +86,7 @@ class Alignment:
 
     @property
     def trusted(self) -> bool:
-        """Whether enough of the script was recognised for usable times."""
+        """Whether enough of the script was recognised for the times to be usable."""
         return self.coverage >= TRUSTED_COVERAGE
 
 
@@ -197,7 +197,7 @@ def locate_speaker_turns(
 
 
 def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> ScriptAlignment:
-    """Align a script with its transcript, with the fewest edits.
+    """Align a script with its transcript, using the fewest edits.
 
     Args:
         script: the written script.

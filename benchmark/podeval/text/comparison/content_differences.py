@@ -93,7 +93,7 @@ class ContentDifference:
 
 @dataclass(frozen=True)
 class Entity:
-    """A name, number, amount or code of the script.
+    """A name, number, amount or code in the script.
 
     Attributes:
         kind: the kind of the entity.
@@ -195,7 +195,7 @@ def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifferen
 
 
 def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
-    """Find stretches of up to three words of the script with words in their place that do not sound like them.
+    """Find stretches of up to three words of the script that are replaced by words that do not sound like them.
 
     A recogniser may have misheard them, so `find_content_differences` does not list them. Figures are ignored, because
     they are written in many ways.

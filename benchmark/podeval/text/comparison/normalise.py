@@ -124,7 +124,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     ),
     "basic": (
         (regex.compile(r"(?<!\d\s*)(\p{Sc}|[%‰]\s*(?=\d+(?!\s*%)))\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),
-        # Thousands of a number, which languages separate with a point, a comma, a space or an apostrophe.
+        # Thousands in a number, which languages separate with a point, a comma, a space or an apostrophe.
         (re.compile(r"(?<![\d.,])\d{1,3}([ .,'])\d{3}(?:\1\d{3})*(?!\d)"), lambda m: re.sub(r"\D", "", m[0])),
         (regex.compile(r"(?<!\p{L})\p{L}\.(?: ?\p{L}\.)+"), lambda m: re.sub(r"[. ]", "", m[0]) + " "),
     ),

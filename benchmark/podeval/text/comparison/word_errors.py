@@ -169,9 +169,9 @@ class SpeakerErrors:
 def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, Sequence[str]]) -> SpeakerErrors:
     """Count the word errors of a dialogue, taking its speakers into account: cpWER, equal to meeteval's.
 
-    The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the errors
-    are divided by the words of the reference. Words of a voice without a speaker are insertions; words of a speaker
-    without a voice are deletions.
+    The words of each speaker are joined, each speaker is assigned the voice that minimises the total errors, and the
+    errors are divided by the words of the reference. Words of a voice without a speaker are insertions; words of a
+    speaker without a voice are deletions.
 
     Source: von Neumann, Boeddeker, Delcroix, Haeb-Umbach, "MeetEval", CHiME 2023; von Neumann et al., "On Word Error
     Rate Definitions and their Efficient Computation for Multi-Speaker Speech Recognition Systems", ICASSP 2023.
