@@ -113,7 +113,7 @@ class SampleBuffer:
     """Collects blocks of samples of unknown total length into one float32 array.
 
     Args:
-        channels: number of channels of the blocks, `(frames, channels)`; None for blocks of shape `(frames,)`.
+        channels: number of channels in the blocks, `(frames, channels)`; None for blocks of shape `(frames,)`.
         memory_bytes: size above which the samples are written to a temporary file.
     """
 
@@ -364,7 +364,7 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
 
 
 def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
-    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 without sound."""
+    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 if there is none."""
     return find_ends(samples, SILENT_SAMPLE * measure_level(samples, rate))
 
 

@@ -34,7 +34,7 @@ STYLE = (
     ".c0{fill:#0072B2;stroke:#0072B2}.c1{fill:#D55E00;stroke:#D55E00}.c2{fill:#009E73;stroke:#009E73}"
     ".c3{fill:#CC79A7;stroke:#CC79A7}text.c0,text.c1,text.c2,text.c3{stroke:none}.room{fill:#eef3fa;stroke:#35608f}.wire{stroke:#8a9bb0}</style>"
 )
-"""The style of a standalone picture; its background is white, so that it can be read on dark pages."""
+"""The style of a standalone picture; its background is white, so that it remains readable on dark pages."""
 
 BARS = 150
 """Number of bars in a picture of a sound."""

@@ -94,8 +94,8 @@ def expand_tail(count: int, level: float) -> float:
 
 
 class Draws:
-    """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are stored as blocks of
-    two-byte counts.
+    """The number of times each cluster is drawn in each round, `(rounds, clusters)`; large tables are stored as blocks
+    of two-byte counts.
 
     Together, the blocks contain the same draws as a single call would; with this many clusters, no count exceeds
     65,535.
