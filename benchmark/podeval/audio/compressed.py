@@ -73,11 +73,11 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
     (rb"<", "is XML, not audio"),
     (rb"", "is a text file, not audio"),
 )
-"""Patterns of the beginning of a text in lower case, each with its description."""
+"""Patterns for the beginning of a lower-case text, each with its description."""
 
 
 def describe_refused(head: bytes) -> str:
-    """Describe the fault that a file's first bytes show, as the end of a sentence that begins with the file's name."""
+    """Describe the fault that a file's first bytes reveal, as the end of a sentence beginning with the file's name."""
     # Files that are recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -116,7 +116,7 @@ _MAX_PAGES = 2_000_000
 
 @dataclass(frozen=True)
 class OggPages:
-    """The facts in the page headers of a whole file.
+    """The facts stated in the page headers of a whole file.
 
     Attributes:
         end: position at which the last page should end according to its header.
@@ -176,7 +176,7 @@ def find_parts(file: BinaryIO, name: str, start: int, size: int, path: object) -
         name: name of its container.
         start: the offset at which its container begins.
         size: the size of the file in bytes.
-        path: used in messages only.
+        path: the file's path, used only in messages.
 
     Raises:
         BadAudio: the file's index is impossible, or a file of another kind is joined to it.
@@ -283,7 +283,7 @@ def open_with_ffmpeg(file: PartReader, container: Container, **options: str) -> 
     Args:
         file: the part.
         container: the format of its file.
-        options: further options of FFmpeg's demuxer.
+        options: further options for FFmpeg's demuxer.
     """
     import av
 
@@ -306,8 +306,8 @@ def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
     """Read the duration in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
 
-    Return None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration is
-    that of the encoder's input.
+    Return None if there is no such header. If it also states the encoder's delay and padding (LAME, FFmpeg), the
+    duration is that of the encoder's input.
     """
     frame = read_mpeg_frame(file, at, size)
     if frame is None:

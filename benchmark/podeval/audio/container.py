@@ -90,7 +90,7 @@ class Container:
         stated_bytes: position at which the file should end according to its own structure; None if not stated.
         stated_seconds: length of the audio according to its header; None if not stated.
         tolerance: seconds by which complete audio may be shorter than stated (encoder delay and padding).
-        layout: FFmpeg's name of the channel layout, if the header names one.
+        layout: FFmpeg's name for the channel layout, if the header names one.
         surplus: the number of bytes of audio data after the ends stated in headers.
         lacking: the number of bytes that headers state but that are missing before the next header.
         unread: the number of bytes outside the parts that are neither metadata nor padding.
@@ -267,7 +267,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
         begins = []
         for pattern in patterns:
             for match in re.finditer(pattern, block, re.DOTALL):
-                # This mark begins in the next block, which finds it again.
+                # This mark begins in the next block, where it is found again.
                 if match.start() >= _BLOCK_BYTES:
                     break
                 begins.append(at + match.start())
@@ -303,7 +303,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
         at: the offset at which the container ends.
         end: the offset up to which the file is examined.
         container: the name of the container.
-        path: used in messages only.
+        path: the file's path, used only in messages.
 
     Raises:
         BadAudio: another audio file begins there, or after tags, padding or text.
@@ -384,7 +384,7 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
         file: an open, seekable file that begins with such a header.
         size: the size of the file in bytes.
         name: `wav` or `aiff`.
-        path: used in messages only.
+        path: the file's path, used only in messages.
 
     Raises:
         BadAudio: a file of another kind, or too many files, are joined to it.

@@ -1,7 +1,7 @@
-"""Decodes a file into samples without reading other files; limits memory use and reports damage.
+"""Decode a file into samples without reading other files, limit memory use, and report damage.
 
-WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice
-depends on the file's own bytes, from a list of allowed containers, never on its name or on a decoder's probing.
+WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice is
+made from a list of allowed containers by the file's own bytes, never by its name or a decoder's probing.
 """
 
 import hashlib
@@ -81,7 +81,7 @@ class Decoded:
         samples: float32 `(frames, channels)`; full scale is ±1, and stored values beyond it are preserved; an
             `np.memmap` if large.
         rate: sample rate in Hz.
-        layout: FFmpeg's name of the channel layout ("mono", "stereo", "5.1"), or None if the file does not name one.
+        layout: FFmpeg's name for the channel layout ("mono", "stereo", "5.1"), or None if the file does not name one.
         container: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         codec: name of the codec, for example pcm_16, float, flac, vorbis, opus, mp3, aac.
         note: a sentence about the file for readers of a score, or None.
@@ -146,7 +146,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
 
     Args:
         file: an open, seekable file.
-        path: used in messages only.
+        path: the file's path, used only in messages.
 
     Raises:
         BadAudio: podeval cannot read this container, or files of different kinds are joined; the message describes the

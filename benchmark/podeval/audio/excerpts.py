@@ -1,4 +1,4 @@
-"""Excerpts of a recording for listeners: clips, and a summary of its first, middle and last minute.
+"""Excerpts of a recording for listeners: clips, and a summary of its first, middle and last minutes.
 
 PodEval plays this summary to raters of whole podcasts: three minutes that represent a recording of any length,
 separated by a tone. Source: the paper (Appendix, questionnaire) and its public code, `Real_Pod/data_process.py`. Only
@@ -21,7 +21,7 @@ MINUTE = 60.0
 """Length of each of the summary's three excerpts, in seconds."""
 
 FADE = 2.0
-"""Length of the linear fade-out at the end of the first and the middle excerpt, in seconds."""
+"""Length of the linear fade-out at the end of the first and middle excerpts, in seconds."""
 
 TONE_HERTZ, TONE_SECONDS, TONE_DECIBELS = 1_000.0, 0.3, -10.0
 """The separator: a sine that peaks 10 dB below full scale (RMS 13 dB below), independent of the speech."""
@@ -30,7 +30,7 @@ _CONTEXT = CLIP_RATE // 4
 
 
 def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
-    """Return the index of the first frame of the first, middle and last minute, or None if these would overlap.
+    """Return the index of the first frame of the first, middle and last minutes, or None if these would overlap.
 
     They overlap in recordings shorter than three minutes. The middle minute is centred to within a millisecond, because
     PodEval's code rounds to milliseconds.
@@ -43,7 +43,7 @@ def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
 
 
 def join_minutes(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """Join the first, middle and last minute with a separator between them, keeping the rate and the channels.
+    """Join the first, middle and last minutes with a separator between them, keeping the rate and the channels.
 
     The first two minutes fade out linearly over their last 2 s. A recording shorter than three minutes is returned
     whole, without fades or separators.
@@ -79,7 +79,7 @@ def _fade_out(excerpt: NDArray[np.float32], frames: int) -> None:
 
 
 def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> NDArray[np.float32]:
-    """Return one clip as mono at 16 kHz, identical to that part of the whole recording mixed down and resampled.
+    """Return one clip as mono at 16 kHz, identical to that part of the whole recording when mixed down and resampled.
 
     Args:
         samples: `(frames, channels)` float32.

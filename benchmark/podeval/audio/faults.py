@@ -1,4 +1,5 @@
-"""Faults of a recording found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off ends.
+"""Faults in a recording that are found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off
+ends.
 
 Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Because hearing is
 relative, levels are relative to the recording's own level, which is the mean over the louder half of its 20 ms frames.
@@ -39,9 +40,9 @@ EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
 """Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are at
-least `HABIT_TIMES` with soft edges, and if these are at least a share `HABIT_SHARE` of all. An edge is soft if the
-samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off anywhere in a
-wave. Only silences with louder edges that last at least `LONG_HOLE` seconds are then holes."""
+least `HABIT_TIMES` with soft edges, and if these make up at least a share `HABIT_SHARE` of all silences. An edge is
+soft if the samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off
+anywhere in a wave. Only silences with louder edges that last at least `LONG_HOLE` seconds then count as holes."""
 
 CLICK_SECONDS = 0.0015
 """Maximum duration of a click in seconds; consonants last longer."""
@@ -65,8 +66,9 @@ maximum difference between their heights, minimum mean share of those samples ab
 number of different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
-"""Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave of an instrument or a
-synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison."""
+"""Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave from an instrument or a
+synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison.
+"""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 """Maximum time between two clipped peaks, the time before and after a peak within which it must be nearly the highest
@@ -77,7 +79,7 @@ BEYOND = 10 ** (0.5 / 20)
 less."""
 
 JUMP = 9.0
-"""Minimum change of a level jump, in dB, between the loudness of 3 s of speech and that of the next 3 s."""
+"""Minimum size of a level jump, in dB: the change from the loudness of 3 s of speech to that of the next 3 s."""
 
 JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
@@ -85,7 +87,7 @@ END_LEVEL = 0.25
 """Minimum level of the last 10 ms, relative to the recording's level, for the end to count as cut off."""
 
 SHORTEST_LOOP = 1.2
-"""Minimum length, in seconds, of the consecutive sound that agrees in a loop."""
+"""Minimum length, in seconds, of the continuous sound that must match in a loop."""
 
 SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Minimum and maximum time between a stretch and its copy, in seconds."""
@@ -143,7 +145,7 @@ def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span
     """Remove from a recording's holes the habitual silences of its voice, which do not sound like faults.
 
     Soft edges occur at 88 to 93 % of eSpeak's silences, but at no more than 62 % of the holes in twelve recordings that
-    lost 5 % in pieces of 20 or 40 ms.
+    had lost 5 % of their sound in pieces of 20 or 40 ms.
     """
     step = SOFT_STEP * measure_level(samples, rate)
     breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]
@@ -166,7 +168,8 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
-        # A click may fall on the border between two frames, so a frame's neighbours do not belong to its surroundings.
+        # A click may fall on the boundary between two frames, so a frame's neighbours do not belong to its
+        # surroundings.
         stands_out = (heights > CLICK_RATIO * np.maximum(rest, 1e-9)) & (heights > CLICK_LEVEL * level) & (rest > 0)
         return np.asarray(stands_out[first - before : last - before])
 
@@ -175,7 +178,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
 
 
 def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> NDArray[np.float64]:
-    """Measure the largest second difference in the `width` samples between two frame borders, (frames,)."""
+    """Measure the largest second difference in the `width` samples between two frame boundaries, (frames,)."""
     part = samples[max(0, begin - 1) : end + 1]
     sharp = np.abs(np.diff(part, n=2, prepend=part[:1], append=part[-1:]))[min(begin, 1) :][: end - begin]
     frames = np.pad(sharp, (0, -len(sharp) % width)).reshape(-1, width)
@@ -291,7 +294,7 @@ def _are_alike(peaks: NDArray[np.float64]) -> bool:
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
-    """Find lasting jumps in the speech level: moments between 3 s of speech and the next 3 s.
+    """Find lasting jumps in the speech level: points between 3 s of speech and the next 3 s.
 
     Args:
         samples: shape (frames,).
@@ -323,7 +326,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find an end in the middle of a sound; if silence follows, the sound must stop as abruptly as at a hole."""
+    """Detect a recording ending mid-sound; if silence follows, the sound must stop as abruptly as it does at a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
@@ -335,9 +338,9 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
     """Find repeated passages, nearly identical sample by sample, each with the time since its first occurrence.
 
-    The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If they agree
-    for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
-    within 20 ms; deterministic machines do if the text repeats it.
+    The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If the spectra
+    agree for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
+    within 20 ms; deterministic systems do if the text repeats it.
     """
     from scipy.ndimage import uniform_filter1d
 

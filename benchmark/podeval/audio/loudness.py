@@ -91,7 +91,7 @@ class Loudness:
         short_term_times: end of each of these windows in seconds.
         max_momentary: highest momentary loudness, searched every 10 ms, in LUFS; None if not measured.
         max_short_term: highest short-term loudness, searched every 10 ms, in LUFS; None below 3 s.
-        reasons: a sentence for each reading that is None, with the reason.
+        reasons: a sentence for each reading that is None, explaining why.
     """
 
     integrated: float
@@ -113,7 +113,7 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
         samples: float32 or float64, shape (frames, channels), full scale 1.0; may be a memory map. They are read once,
             in one-second blocks.
         rate: sample rate in Hz, 8000 or more.
-        layout: FFmpeg's name of the channel layout (such as "stereo", "5.1(side)"); None assumes the usual layout for
+        layout: FFmpeg's name for the channel layout (such as "stereo", "5.1(side)"); None assumes the usual layout for
             the number of channels: mono, stereo, L R C, L R Ls Rs, 5.0, or 5.1 in WAV order. The LFE channel is used
             only for the true peak.
 
@@ -422,7 +422,7 @@ def _make_row_filter(rate: int) -> _InRows:
 
 
 def filter_sections(sections: Floats, rows: Floats, states: Floats) -> tuple[Floats, Floats]:
-    """Filter rows of a few samples by second-order sections, as `scipy.signal.sosfilt` does, bit for bit.
+    """Filter rows of a few samples with second-order sections, as `scipy.signal.sosfilt` does, bit for bit.
 
     Importing `scipy.signal` takes longer than measuring the loudness of ten minutes of audio.
 

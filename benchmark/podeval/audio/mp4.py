@@ -16,8 +16,9 @@ from podeval.audio.container import Container, ImpossibleCounts, cut, read_at
 
 MOST_TRACKS = 8
 MOST_EDITS = 4
-"""Maximum number of edits of a track that needs no further check; if there are more, the samples that all edits could
-show together must fit into the file."""
+"""Maximum number of edits for a track to need no further check; if there are more, the samples that all edits could
+show together must fit into the file.
+"""
 
 _TOP = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
 _MOST_BOXES = 2_000_000
@@ -34,7 +35,7 @@ _COUNTS = {
     b"iinf": (4, 4),
     b"pssh": (20, 20),
 }
-"""Offset of a box's number of entries from the end of the box's header: in version 0, and in later versions."""
+"""Offset of a box's entry count from the end of the box's header: in version 0, and in later versions."""
 _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")

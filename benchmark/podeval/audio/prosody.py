@@ -21,7 +21,7 @@ LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
 
 _HOP, _LENGTH = 320, 1024
 _STEPS = 5
-"""Frequency steps per semitone: half of pYIN's ten, but finer than a listener notices."""
+"""Frequency steps per semitone: half of pYIN's ten, but finer than a listener can notice."""
 _PIECE = 30 * RATE
 
 

@@ -33,11 +33,12 @@ _WRITE_BYTES = 4 * 2**20
 _HELD_BYTES = 64 * 2**20
 
 CANCELLED = 1e6
-"""Ratio of a channel's energy to that of the channels' mean from which the channels count as cancelling each other (60
-dB)."""
+"""Ratio of a channel's energy to that of the channels' mean from which the channels count as cancelling each other out
+(60 dB).
+"""
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB): the channel has audible sound that is hardly present in the mean."""
+"""The same ratio for a tenth of a second (15 dB): the channel has audible sound that is barely present in the mean."""
 
 _AUDIBLE = 1e-5
 """Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
@@ -51,9 +52,10 @@ _LONG = 60
 """Minimum length, in seconds, of a recording for which progress is reported."""
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
-"""Limits of the constant offset, relative to the recording's level: above the first it is a fault, below the second it
+"""Limits for the constant offset, relative to the recording's level: above the first it is a fault, below the second it
 is ignored, and parts whose offsets differ by more than the third are corrected separately. The offset is the median of
-the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound."""
+the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound.
+"""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
 """Maximum power of a silent frame, relative to the loudest; longest silence, in seconds, that is a pause; and maximum
@@ -64,7 +66,7 @@ FRAME = 0.02
 
 
 def find_defect(samples: Samples) -> str | None:
-    """Return the reason if nothing can be measured (non-finite samples or digital silence), otherwise None."""
+    """Return the reason why nothing can be measured (non-finite samples or digital silence), or None."""
     reach = 0.0
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK]
@@ -79,7 +81,7 @@ def find_defect(samples: Samples) -> str | None:
 def is_like_noise(samples: NDArray[Any]) -> bool:
     """Return whether samples are as random as noise: neighbours differ at least as much as samples vary overall.
 
-    Speech is never so random, unlike samples read as the wrong type and the bytes of a compressed file.
+    Speech is never that random, unlike samples read as the wrong type and the bytes of a compressed file.
     """
     with np.errstate(all="ignore"):
         head = np.asarray(samples[:_BLOCK], np.float64)
@@ -111,7 +113,7 @@ class SampleBuffer:
     """Collects blocks of samples of unknown total length into one float32 array.
 
     Args:
-        channels: number of channels of the blocks, `(frames, channels)`; None for blocks of shape `(frames,)`.
+        channels: number of channels in the blocks, `(frames, channels)`; None for blocks of shape `(frames,)`.
         memory_bytes: size above which the samples are written to a temporary file.
     """
 
@@ -263,7 +265,7 @@ def mix_channels(samples: Samples) -> Samples:
     """Return the mean of the channels, shape (frames,).
 
     Raises:
-        CannotScore: the channels cancel each other.
+        CannotScore: the channels cancel each other out.
     """
     mixed = mix_to_mono(samples)
     channels = samples.shape[1]
@@ -362,7 +364,7 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
 
 
 def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
-    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 without sound."""
+    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 if there is none."""
     return find_ends(samples, SILENT_SAMPLE * measure_level(samples, rate))
 
 

@@ -27,7 +27,8 @@ Clip = tuple[Span, ...]
 def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
     """Return windows of `window` seconds every `stride` seconds over the spans, as if they were joined end to end.
 
-    Each window consists of spans in original time. Spans that are shorter than one window in total yield no windows.
+    Each window consists of spans in the recording's original time. Spans that are shorter than one window in total
+    yield no windows.
     """
     total = sum(span.duration for span in spans)
     count = int((total - window) / stride + 1e-9) + 1 if total >= window - 1e-9 else 0
@@ -35,7 +36,7 @@ def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[C
 
 
 def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
-    """Return the part between two moments of the joined time, in original time."""
+    """Return the part between two points on the joined timeline, expressed in the recording's original time."""
     clip, before = [], 0.0
     for span in spans:
         first, last = max(start, before), min(end, before + span.duration)
@@ -46,7 +47,7 @@ def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
 
 
 def join_spans(spans: list[Span], gap: float) -> list[Span]:
-    """Join spans that are at most `gap` seconds apart, sorted by their start."""
+    """Join spans that are at most `gap` seconds apart, sorted by start time."""
     joined: list[Span] = []
     for span in spans:
         if joined and span.start - joined[-1].end <= gap:
@@ -67,8 +68,8 @@ def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArra
     if not edges or not sum(counts):
         return np.zeros(len(clips))
     bounds = np.array([(span.start, span.end) for clip in clips for span in clip])
-    # Compute the seconds inside the spans up to each moment; they increase within a span and stay constant between
-    # spans.
+    # Compute the seconds inside the spans up to each point in time; they increase within a span and stay constant
+    # between spans.
     before = np.interp(bounds, edges, passed)
     inside = before[:, 1] - before[:, 0]
     return np.bincount(np.repeat(np.arange(len(clips)), counts), inside, len(clips)).astype(np.float64)

@@ -2,7 +2,7 @@
 
 The functions do not depend on podeval's data. Colours are CSS classes, which a page's style defines for light and dark
 mode; a standalone picture includes its own style. Everything conveyed by colour is also conveyed by shape or words.
-Texts are escaped, so nothing in them is interpreted as markup.
+Text is escaped, so nothing in it is interpreted as markup.
 """
 
 __all__ = ["charts", "lines", "svg"]

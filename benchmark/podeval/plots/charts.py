@@ -133,7 +133,7 @@ class BoxRow:
 
 
 def compute_five_numbers(values: Sequence[float]) -> tuple[float, ...]:
-    """Return minimum, lower quartile, median, upper quartile, maximum."""
+    """Return the minimum, lower quartile, median, upper quartile and maximum."""
     return tuple(float(number) for number in np.percentile(values, [0, 25, 50, 75, 100]))
 
 
@@ -153,7 +153,7 @@ def draw_boxes(
         frame: the frame of the picture.
         axis_title: the name of the value.
         histogram: values drawn as bars with a box above the rows; its note is the text above them.
-        ends: the ends of the axis; by default those of the values.
+        ends: the ends of the axis; by default, those of the values.
         heading: a text at the top.
     """
     every = [*rows, *([histogram] if histogram else [])]
@@ -236,7 +236,7 @@ def draw_scatter(
         points: the points; the first is drawn in front.
         across: the horizontal axis, from `LEFT` to the width of the frame minus `RIGHT`.
         frame: the frame of the picture.
-        titles: the titles of the horizontal and of the vertical axis.
+        titles: the titles of the horizontal and vertical axes.
         height: the height of the plot area.
         legend: labels of the kinds.
         steps: positions on both axes at which a step line, such as the best value so far, begins and changes.
@@ -269,7 +269,7 @@ def draw_scatter(
 
 @dataclass(frozen=True)
 class RadarLayout:
-    """Size of a radar: the width of its picture, its centre, its radius, its height, its font size."""
+    """The dimensions of a radar: the width of its picture, its centre, its radius, its height, and its font size."""
 
     width: int
     middle: tuple[float, float]
@@ -288,7 +288,7 @@ class Series:
     """A line of a radar: its name, its value on each axis (None if it has none), and its style.
 
     `spans` are the intervals, if there are any. `group`, `line` and `mark` are classes in a page's style; `shape` is
-    one of the shapes of `plots.svg`.
+    one of the shapes in `plots.svg`.
     """
 
     name: str
@@ -318,7 +318,7 @@ def draw_radar(
 
     Args:
         names: names of the axes (at least three), clockwise from the top.
-        series: series, at most six; those with a name also appear in the legend below the radar.
+        series: the lines, at most six; those with a name also appear in the legend below the radar.
         title: text for screen readers.
         layout: size of the picture.
         css_class: class of the picture.
@@ -343,14 +343,14 @@ class _Rays:
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """The position of a value on an axis; the worst is slightly off the centre, so systems differ even there."""
+        """Return the position of a value on an axis; the worst is slightly off-centre, so systems differ even there."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle
         return round(x + reach * math.cos(angle), 1), round(y + reach * math.sin(angle), 1)
 
     def point(self, number: int, value: float) -> str:
-        """The position in SVG path notation."""
+        """Return the position of a value in SVG path notation."""
         x, y = self.locate(number, value)
         return f"{x:g} {y:g}"
 

@@ -1,4 +1,4 @@
-"""Draw lines: values over the length of a recording with bands and stretches behind them, waveforms, densities."""
+"""Draw lines (values over the length of a recording, with bands and stretches behind them), waveforms and densities."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -110,7 +110,7 @@ def draw_densities(
     1.
 
     Args:
-        densities: the curves; only as many of them as there are `SERIES` look different.
+        densities: the curves; no more of them than there are `SERIES` can be told apart.
         frame: the frame of the picture.
         axis_title: the name of the values.
         usual: a range of values shown behind the curves, such as the ideal range; open ends are infinite.

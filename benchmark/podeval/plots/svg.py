@@ -34,10 +34,10 @@ STYLE = (
     ".c0{fill:#0072B2;stroke:#0072B2}.c1{fill:#D55E00;stroke:#D55E00}.c2{fill:#009E73;stroke:#009E73}"
     ".c3{fill:#CC79A7;stroke:#CC79A7}text.c0,text.c1,text.c2,text.c3{stroke:none}.room{fill:#eef3fa;stroke:#35608f}.wire{stroke:#8a9bb0}</style>"
 )
-"""The style of a standalone picture; its background is white, so that it can be read on dark pages."""
+"""The style of a standalone picture; its background is white, so that it remains readable on dark pages."""
 
 BARS = 150
-"""Number of bars in the picture of a sound."""
+"""Number of bars in a picture of a sound."""
 _LAYER, _HEIGHT = 88, 34
 """Height of a layer including the space above it, and height of a box."""
 
@@ -127,7 +127,7 @@ def _round_step(raw: float) -> float:
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a picture: its title for screen readers, its width in units, its font size, its class.
+    """The frame of a picture: its title for screen readers, its width in units, its font size, and its CSS class.
 
     `alone` means that the picture is shown outside our pages and includes a style and a background. `percent` means
     that the values are shares and are displayed as percentages.
@@ -155,7 +155,7 @@ class Frame:
 
 
 def stack_pictures(pictures: Sequence[str], title: str, columns: int = 1) -> str:
-    """Combine separate pictures into one, in rows whose cells are as wide and high as the largest of them."""
+    """Combine separate pictures into one, in rows whose cells are as wide and high as the largest picture."""
     sizes = [re.findall(r' width="([\d.]+)" height="([\d.]+)"', one)[0] for one in pictures]
     wide, high = (max((float(size[side]) for size in sizes), default=1.0) for side in (0, 1))
     content = "".join(
@@ -175,12 +175,12 @@ def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str 
 
 
 def render_tooltip(text: str) -> str:
-    """Render the tooltip of the enclosing shape; empty without a text."""
+    """Render the tooltip for the enclosing shape; empty if there is no text."""
     return f"<title>{escape(text)}</title>" if text else ""
 
 
 def render_link(content: str, address: str, name: str) -> str:
-    """Render parts of a picture as a link with a name; unchanged without an address."""
+    """Render parts of a picture as a link with a name; return them unchanged if there is no address."""
     return f'<a href="{escape(address)}" aria-label="{escape(name)}">{content}</a>' if address else content
 
 

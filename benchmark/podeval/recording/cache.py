@@ -1,9 +1,9 @@
 """Derived facts on disk: content-addressed, verified when read, limited in size, and safe to delete at any time.
 
 An entry's name begins with a digest of the content that it describes, so everything about one recording can be deleted.
-An entry consists of the SHA-256 of the payload (32 bytes) and the payload. It is written under another name and moved
-into place, so a reader sees either a complete entry or none; an entry that does not match its digest is computed again.
-Two processes may share a folder: at worst, both compute the same entry.
+An entry consists of the SHA-256 of its payload (32 bytes), followed by the payload itself. It is written under another
+name and moved into place, so a reader sees either a complete entry or none; an entry whose payload does not match the
+digest is computed again. Two processes may share a folder: at worst, both compute the same entry.
 """
 
 import contextlib
@@ -30,7 +30,9 @@ _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
 """Number of new entries, or share of the limit in new bytes, after which the folder is scanned again."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
-"""The file that is touched whenever the folder is scanned, and how many seconds a new process relies on that scan."""
+"""The file that is touched whenever the folder is scanned, and the number of seconds for which a new process relies on
+that scan.
+"""
 
 _DERIVED = "/"
 
@@ -53,7 +55,7 @@ class Cache:
     def delete_about(self, contents: Iterable[str]) -> int:
         """Delete every entry about these contents or derived from them; return the number of entries.
 
-        Entries of earlier versions, whose names do not identify their recording, are also deleted.
+        Entries from earlier versions, whose names do not identify their recording, are also deleted.
         """
         prefixes = {_make_prefix(content) for content in contents}
         deleted = 0
@@ -118,7 +120,9 @@ class Cache:
         return sum(size for _, size, _ in self._list_entries())
 
     def _list_entries(self) -> list[tuple[float, int, Path]]:
-        """List each entry's last use, size in bytes and file; another process may delete entries in the meantime."""
+        """List each entry's time of last use, size in bytes and file; another process may delete entries in the
+        meantime.
+        """
         entries = []
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(OSError):
@@ -154,7 +158,7 @@ def dump_array(array: NDArray[Any]) -> bytes:
 
 
 def load_array(payload: bytes) -> NDArray[Any]:
-    """Read an array that `dump_array` converted."""
+    """Convert the bytes from `dump_array` back to an array."""
     return np.asarray(np.load(io.BytesIO(payload), allow_pickle=False))
 
 

@@ -1,19 +1,20 @@
-"""A defect of a recording with its time, and the detection of unnatural pauses and changes of pace.
+"""A defect in a recording with its time, and the detection of unnatural pauses and changes of pace.
 
-Unnatural pauses and stretches at a different pace are found from existing facts about a recording: voice activity and
-the times of words.
+Unnatural pauses and stretches at a different pace are detected from existing facts about a recording: voice activity
+and the times of words.
 
-A pause is too long if it lasts at least 2.5 s and at least three times the recording's median pause (of pauses of 0.25
-s or more), and is mostly free of music, because music in a pause is a jingle. The pace is measured in windows of 12 s
-of speech every 2 s, in letters of the words as spoken (characters in Chinese) per second of speech; this rate varies
-less than syllables per second. The window that is furthest from the median stands out if its rate is more than a fifth
-above or below the mean of the windows that do not overlap it, and differs from that mean by more than 3.5 times their
-standard deviation, so fewer stretches are reported in a recording with a varying pace. The window is set aside, and the
-next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those with the
-clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch could differ.
+A pause is too long if it lasts at least 2.5 s and at least three times the recording's median pause (among pauses of
+0.25 s or more), and is mostly free of music, because music in a pause is a jingle. The pace is measured in windows of
+12 s of speech every 2 s, in letters of the words as spoken (characters in Chinese) per second of speech; this rate
+varies less than syllables per second. The window that is furthest from the median stands out if its rate is more than a
+fifth above or below the mean of the windows that do not overlap it, and differs from that mean by more than 3.5 times
+their standard deviation, so fewer stretches are reported in a recording with a varying pace. The window is set aside,
+and the next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those
+with the clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch could
+differ.
 
-These rules were fixed in November 2026 with the recordings named in docs/defects-study.md, before the positions for the
-study were drawn.
+These rules were fixed in November 2026, using the recordings named in docs/defects-study.md, before the positions for
+the study were drawn.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Features of windows of speech, by factor; the metric `human_likeness` compares them with those of people.
+"""Features of windows of speech, by factor; the metric `human_likeness` compares them with those of human speech.
 
-Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows of prosody,
+Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows for prosody,
 voice, articulation and sound are taken from the speech joined end to end, so pauses affect only timing, whose windows
 are taken from the recording itself. The speech is first scaled to a fixed level.
 """
@@ -25,7 +25,7 @@ WINDOW, STRIDE, MOST = 3.0, 1.0, 60
 recording."""
 
 LEVEL = -26.0
-"""Root mean square to which the speech of windows is scaled, in dB relative to full scale."""
+"""Root mean square to which the speech in windows is scaled, in dB relative to full scale."""
 
 METHOD = "1"
 """Version of the method; it changes whenever the results of `describe_windows` do."""
@@ -36,7 +36,7 @@ BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
 """Minimum number of voiced frames for the prosody of a window to be known, and the minimum step between two frames, in
-semitones, that counts as an error of the pitch tracker.
+semitones, that counts as an error by the pitch tracker.
 """
 
 Features = NDArray[np.float64]
@@ -84,15 +84,15 @@ def _keep_middle(clips: list[Clip]) -> list[Clip]:
 
 
 def set_speech_level(samples: Samples, speech: Sequence[Span]) -> Samples:
-    """Return the samples, scaled so that their speech has the level `LEVEL`."""
+    """Return the samples, scaled so that their speech is at the level `LEVEL`."""
     spoken = np.concatenate([samples[_to_slice(span)] for span in speech])
     level = float(np.sqrt(np.mean(np.square(spoken, dtype=np.float64))))
     return np.asarray(samples * (10 ** (LEVEL / 20) / max(level, 1e-9)), dtype=np.float32)
 
 
 def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float = 1.0) -> Features:
-    """Return the melody of windows: pitch relative to the recording's median, and the logarithms of its range and of
-    its movement per second, in semitones.
+    """Return the melody of each window: pitch relative to the recording's median, and the logarithms of its range and
+    of its movement per second, in semitones.
     """
     middle = np.nanmedian(contour.pitch) if np.isfinite(contour.pitch).any() else 0.0
     rows = np.full((len(clips), 3), np.nan)
@@ -107,8 +107,8 @@ def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float
 
 
 def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequence[Span]) -> Features:
-    """Return the rhythm of windows: share of speech, number of pauses, and the number of voiced stretches, their mean
-    length, and the variation of the distances between their beginnings.
+    """Return the rhythm of each window: share of speech, number of pauses, and the number of voiced stretches, their
+    mean length, and the variation in the distances between their beginnings.
     """
     spoken = count_seconds_inside(clips, speech) / WINDOW
     ends = np.array([span.end for span in speech[:-1]])
@@ -124,8 +124,8 @@ def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequen
 
 
 def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip]) -> Features:
-    """Return the sound of windows: the level of each band relative to the overall level, its spread over time, and the
-    level of the quietest tenth of the recording's frames around the window, in dB.
+    """Return the sound of each window: the level of each band relative to the overall level, its spread over time, and
+    the level of the quietest tenth of the recording's frames around the window, in dB.
     """
     bands = measure_bands(samples)
     total = 10 * np.log10(np.sum(10 ** (bands / 10), axis=1))
@@ -157,7 +157,7 @@ def _to_slice(span: Span) -> slice:
 
 
 # Types of damage that `human_likeness` plants in recordings of people, to define the far end of its scale for each
-# factor.  Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes
+# factor. Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes
 # one property and little else. Melody is not among them: its damage is planted in the measured pitch.
 
 Spectrum = NDArray[np.float64]

@@ -1,9 +1,9 @@
 """Copies of recordings for playback, and their peaks, within a size limit; a copy reveals nothing but its sound.
 
 Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
-finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
-passage. Two copies that are compared can be brought to the same loudness: the target, or less if either would exceed -1
-dBTP, so neither is clipped.
+finds no name, no trace of the system's encoder, no revealing rate or number of channels, and no length except that of
+the passage. Two copies that are compared can be brought to the same loudness: the target, or less if either would
+exceed -1 dBTP, so neither is clipped.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ RATE = 48_000
 """Sample rate of every copy in Hz."""
 
 PEAKS = 600
-"""Number of peaks of a copy, for a waveform display."""
+"""Number of peaks computed for a copy, for a waveform display."""
 
 CEILING = -1.0
 """Maximum true peak after a gain, in dBTP (EBU R 128)."""
@@ -158,7 +158,7 @@ class Playback:
         return _mark_used(path)
 
     def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
-        """Return the peak magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer if it has fewer samples."""
+        """Return the peak magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer if the copy has fewer samples."""
         path = self.copy(stretch, gain, seconds).with_suffix(".json")
         return list(json.loads(path.read_text(encoding="utf-8")))
 
@@ -270,7 +270,8 @@ def measure_level(samples: Samples) -> Level:
 
 
 def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
-    """Return the gains in dB that bring two passages to the same loudness; zero if either has no loudness.
+    """Return the gains in dB that bring two passages to the same loudness; zero if the loudness of either cannot be
+    measured.
 
     Args:
         a: level of the first passage.

@@ -1,4 +1,4 @@
-"""The part of a recording that predictors of listeners' opinions rate, by the same rule for all of them.
+"""The part of a recording that predictors of listeners' opinions rate, chosen by the same rule for all of them.
 
 Such predictors are trained on utterances, and rate silence and constant offsets, which listeners do not hear, as bad
 speech. Therefore, a constant offset is removed (`Recording.mono`, for all models). The following are left out: digital
@@ -65,7 +65,7 @@ def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Reco
     Without music, there is nothing to separate, and both are the recording itself.
 
     Raises:
-        CannotScore: there is music and no speech.
+        CannotScore: there is music but no speech.
         ModelMissing: the music detector is not installed or, if there is music, the separator.
     """
     if source == "stem":
@@ -86,7 +86,7 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
     """Return a recording from its first to its last speech, without a constant offset; all of it if nobody speaks.
 
     Raises:
-        CannotScore: the recording's rate is too low, or its channels cancel each other.
+        CannotScore: the recording's rate is too low, or its channels cancel each other out.
     """
     samples, speech = track.mono(rate), track.speech()
     first, last = _find_ends(track, rate) if speech else (0, len(samples))
@@ -101,13 +101,13 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return the part to rate with predictors for any kind of sound, without constant offset or silent ends, and the
+    """Return the part to rate with predictors for any kind of sound, without a constant offset or silent ends, and the
     index of its first sample.
 
     A recording with a lower rate is upsampled.
 
     Raises:
-        CannotScore: its channels cancel each other.
+        CannotScore: its channels cancel each other out.
     """
     samples, (begin, end) = track.mono(rate, upsample=True), _find_ends(track, rate)
     first, last = find_sound(samples[begin:end], rate)
@@ -141,7 +141,7 @@ def choose_windows(track: Recording, starts: Sequence[float], seconds: float) ->
 def start_windows(frames: int, size: int, *, most: int | None = None, stride: int | None = None) -> list[int]:
     """Return the first sample of consecutive windows; the last one ends with the recording, so it may overlap.
 
-    If there would be more than `most` windows, this number is spread evenly from beginning to end; with `stride`,
+    If there would be more than `most` windows, `most` windows are spread evenly from beginning to end; with `stride`,
     windows begin this many samples apart.
     """
     last = max(0, frames - size)
@@ -164,7 +164,7 @@ def predict_windows(
     *,
     everything: bool = False,
 ) -> PredictedWindows:
-    """Rate with a model the windows of `seconds` seconds that contain speech.
+    """Use a model to rate the windows, `seconds` seconds long, that contain speech.
 
     A shorter recording is one window. Windows that are more than 60 % silence are pauses, about which listeners have no
     opinion, so they are left out; if this is true of all windows, those with the most speech are rated.
@@ -175,12 +175,12 @@ def predict_windows(
         seconds: length of a window.
         rate: sample rate of the windows.
         ask: function that takes the model and the windows and returns its scores, windows first.
-        list_starts: function that takes the number of samples of the recording and that of a window, and returns the
-            first sample of each window.
+        list_starts: function that takes the number of samples in the recording and in a window, and returns the first
+            sample of each window.
         everything: whether everything is rated, including silence and offset, as in the public code.
 
     Raises:
-        CannotScore: the recording's rate is too low, or its channels cancel each other.
+        CannotScore: the recording's rate is too low, or its channels cancel each other out.
     """
     part = SpokenPart(track.mono(rate, offset=True), 0.0, {}) if everything else cut_to_speech(track, rate)
     samples, size = part.samples, round(seconds * rate)

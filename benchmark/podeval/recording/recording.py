@@ -173,7 +173,7 @@ class Recording:
         kept, as in public code. With `upsample`, a lower rate is accepted.
 
         Raises:
-            CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
+            CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other out.
         """
         self.require_rate(self.rate if upsample else rate)
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
@@ -228,7 +228,7 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> Recording:
-        """Return the sound for speech metrics: this recording, or with `auto` its speech stem if it has music.
+        """Return the sound for speech metrics: this recording or, with `auto`, its speech stem if it has music.
 
         Raises:
             CannotScore: there is music but no speech, or the rate or the number of channels is not supported.
@@ -359,7 +359,7 @@ class Recording:
             return cast("T", self._facts[name])
 
     def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """Return a fact from a job's model about this recording, stored as JSON; for arrays, see `array_from`."""
+        """Return a fact about this recording from a job's model, stored as JSON; for arrays, see `array_from`."""
         from pydantic import TypeAdapter
 
         stored: TypeAdapter[T] = TypeAdapter(form)
@@ -458,7 +458,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
         return source
     if isinstance(source, Recording):
         return AudioSource(name or source.name, source.content, source, options)
-    # A text such as `NA` is a path if there is a file of that name, and a missing value otherwise.
+    # A text such as `NA` is a path if there is a file with that name, and a missing value otherwise.
     is_path = isinstance(source, os.PathLike) or (isinstance(source, str) and os.path.isfile(source))
     audio = Path(source) if is_path else read_audio(source)
     if audio is None:
@@ -474,7 +474,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
 
 
 def list_recordings(source: Any) -> list[Any] | None:
-    """List the recordings of a folder or a collection; return None for a single recording.
+    """List the recordings in a folder or a collection; return None for a single recording.
 
     Raises:
         BadInput: the folder or collection contains no recordings, or samples lack their rate.

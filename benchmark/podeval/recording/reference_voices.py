@@ -22,7 +22,7 @@ ONLY = ""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
-    """Return the speaker of a script for each name, ignoring case and spaces; unknown names are left out."""
+    """Return the script's speaker for each name, ignoring case and spaces; unknown names are left out."""
     speakers = {normalise_speaker(speaker): speaker for speaker in script.speakers}
     return {name: speakers[normalise_speaker(name)] for name in names if normalise_speaker(name) in speakers}
 
@@ -40,7 +40,8 @@ class ReferenceVoices(dict[str, Recording]):
         """Read voices from a recording, or from recordings by speaker (a mapping, JSON text, or a `.json` file).
 
         Args:
-            source: the recordings, each in any form that `read_source` accepts; paths in a file are relative to it.
+            source: the recordings, each in any form that `read_source` accepts; paths in a file are relative to that
+                file.
             options: options of `Recording.open`.
 
         Raises:
@@ -70,7 +71,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """The mean embedding of each voice over the windows of its recording with enough speech.
+        """The mean embedding of each voice over those windows of its recording that contain enough speech.
 
         Raises:
             CannotScore: a reference recording is silent, too short or contains no speech.

@@ -1,4 +1,4 @@
-"""The forms in which programs pass recordings: samples with their rate, objects of libraries, rows of datasets."""
+"""The forms in which programs pass recordings: samples with their rate, library objects, dataset rows."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
 
 
 def list_collection(source: Any) -> list[Any] | None:
-    """List the recordings of a collection; return None for a single recording or a missing one.
+    """List the recordings in a collection; return None for a single recording or a missing one.
 
     Raises:
         BadInput: the collection contains no recordings, or samples lack their rate.
@@ -61,14 +61,14 @@ def _is_bare_samples(source: Any) -> bool:
 
 
 def read_name(source: Any) -> str:
-    """Return the name of the file that an object of `datasets`, or a row with one, was read from."""
+    """Return the name of the file that an object from `datasets`, or a row containing one, was read from."""
     audio = source.get("audio", source) if isinstance(source, Mapping) else None
     path = audio.get("path") if isinstance(audio, Mapping) else None
     return "" if is_missing(path) else Path(str(path)).name
 
 
 def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
-    """Read audio in any form that programs use: one of `FORMS`, a dict of a `transformers` pipeline, or a decoder.
+    """Read audio in any form that programs use: one of `FORMS`, a dict for a `transformers` pipeline, or a decoder.
 
     Returns:
         The path or bytes of a file, or samples of shape (frames,) or (frames, channels) with their rate; None if the
@@ -118,14 +118,14 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
 
 
 def is_samples(source: Any) -> bool:
-    """Return whether `source` is samples and their rate, in either order (Gradio or SciPy), and not two recordings."""
+    """Return whether `source` is a pair of samples and rate, in either order (Gradio or SciPy), not two recordings."""
     if not isinstance(source, list | tuple) or len(source) != 2:
         return False
     return any(_is_array(samples) and _is_number(rate) for samples, rate in (source, source[::-1]))
 
 
 def list_rows(source: Any, column: str = "") -> Any:
-    """Return the rows of a dataset or column of `datasets`, with the audio undecoded; return anything else unchanged.
+    """Return the rows of a dataset or column from `datasets`, with the audio undecoded; return anything else unchanged.
 
     podeval decodes the audio itself, because `datasets` would need torchcodec. If a dataset has one column of audio,
     that column is returned.
@@ -158,7 +158,7 @@ def _orient(samples: Any) -> NDArray[Any]:
 
 
 def _is_number(value: Any) -> bool:
-    # A data loader gives rates as arrays of one element.
+    # A data loader returns rates as one-element arrays.
     number = isinstance(value, Real) or getattr(value, "shape", None) in ((), (1,))
     return number and not isinstance(value, str | bytes | bool | np.bool_)
 

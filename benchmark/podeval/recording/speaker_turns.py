@@ -1,10 +1,10 @@
-"""Find the speakers with their times, one at a time or two at once, and the speaker of each line.
+"""Find the speakers and their times, one at a time or two at once, and the speaker of each line.
 
 If there is a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and
 may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
-there are no more than that. A voice is never split, so a recording of one voice never gets two speakers.
+there are no more than that. A voice is never split, so a recording of one voice is never given two speakers.
 
-For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every moment to one
+For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every point in time to one
 speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each speaker that it
 finds in a chunk is identified with the speaker of the diarisation whose turns overlap longest. If two simultaneous
 speakers would be identified with the same one, the speaker of the shorter stretch is identified with the nearest other
@@ -96,7 +96,7 @@ def align_turns(recording: Recording, script: Script, language: str | None = Non
 def _merge_voices(
     turns: Sequence[SpeakerTurn], voices: Sequence[SpeakerVoice], speakers: int
 ) -> tuple[SpeakerTurn, ...]:
-    """Return the turns with the most similar voices merged, until there are `speakers`.
+    """Return the turns with the most similar voices merged, until `speakers` remain.
 
     Groups of voices are compared by the mean cosine between them (average linkage), and a group is named after the
     voice that speaks longest. Turns of speakers who have too little speech for a voice are left out.
@@ -177,7 +177,7 @@ def _transcribe(recording: Recording, language: str | None) -> Transcript:
 
 
 NEEDS = ("diarizer", "segmentation")
-"""The jobs whose models determine the speaker at each moment."""
+"""The jobs whose models determine who is speaking at each point in time."""
 
 Run = tuple[int, float, float]
 """A speaker of a chunk, and the start and end of the speech in the recording, in seconds."""
@@ -187,7 +187,7 @@ def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:
     """Return the speakers with their times, in order; empty if no speaker is found.
 
     Raises:
-        ModelMissing: the diarizer or the segmentation is not installed.
+        ModelMissing: the diarizer or the segmentation model is not installed.
     """
     diarised = recording.diarization()
     if not diarised:
@@ -216,7 +216,7 @@ def list_runs(frames: NDArray[np.uint8], begin: float) -> list[Run]:
 
 
 def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[tuple[str, float, float]]:
-    """Return the runs of a chunk, labelled with the speakers of the diarisation."""
+    """Return the runs of a chunk, labelled with the speakers from the diarisation."""
     if not runs:
         return []
     near = [turn for turn in diarised if turn.end > runs[0][1] - 30 and turn.start < runs[0][2] + 30] or list(diarised)
@@ -243,7 +243,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
-    """Return the speaker other than `name` whose turn is nearest to a moment; empty if there is none."""
+    """Return the speaker other than `name` whose turn is nearest to a given time; empty if there is none."""
     others = [turn for turn in turns if turn.speaker != name]
     if not others:
         return ""
@@ -251,8 +251,8 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in chronological
-    order.
+    """Join turns by one speaker that have no pause between them, as at the seams of chunks; return them in
+    chronological order.
     """
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):

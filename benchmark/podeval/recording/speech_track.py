@@ -1,4 +1,4 @@
-"""The input for metrics of words, voices and time: the recording itself, or its speech stem if there is music.
+"""The input for metrics of words, voices and timing: the recording itself, or its speech stem if there is music.
 
 Predictors of listeners' opinions rate the recording as it is (`podeval.recording.predicted_windows`).
 
@@ -59,7 +59,7 @@ class Stems:
 
 
 class SpokenRecording(Protocol):
-    """The part of the interface of `Recording` that this module uses; it prevents a circular import."""
+    """The part of `Recording`'s interface that this module uses, declared here to avoid a circular import."""
 
     samples: Samples
     rate: int
@@ -177,7 +177,7 @@ MOST_SILENCE = 0.6
 
 @dataclass(frozen=True, eq=False)
 class SpeakerVoice:
-    """The voice of one speaker of a recording.
+    """The voice of one speaker in a recording.
 
     Attributes:
         speaker: label, valid in this recording only.
@@ -276,7 +276,7 @@ def embed_segments(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> 
 
 
 class JoinedClips(Sequence[Samples]):
-    """Clips of joined spans, made on access because together they are longer than the recording."""
+    """Clips of joined spans, created on access because together they are longer than the recording."""
 
     def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
         self._samples, self._bounds = samples, bounds
@@ -317,7 +317,7 @@ def select_spoken_voices(recording: SpokenRecording, turns: Sequence[SpeakerTurn
     """Return each speaker's voice with only the windows that contain enough speech; speakers without such windows are
     left out.
 
-    `seconds` counts the speech within the turns, `left_out` the excluded windows.
+    `seconds` counts the speech within the turns, and `left_out` counts the excluded windows.
     """
     speech = recording.speech()
     voices = []

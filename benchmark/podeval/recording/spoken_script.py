@@ -1,11 +1,11 @@
-"""Align a script with the transcript of its recording, and tell real differences from errors of the recogniser.
+"""Align a script with the transcript of its recording, and distinguish real differences from recogniser errors.
 
-The recogniser transcribes each differing stretch again with only a second on both sides, because its errors depend on
-the surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that
-either recogniser then finds do not count as omitted. Words that the first recogniser does not find again, or where the
-second finds little, count as invented by the recogniser, and so do words during which nobody speaks. Omitted words take
-no time: if there is enough speech for up to three of them between their neighbours, they count as omitted only if the
-second recogniser finds everything around them but none of them.
+The recogniser transcribes each differing stretch again with only one second of context on either side, because its
+errors depend on what surrounds the words; a second recogniser does the same if the profile has one for the language.
+Words that either recogniser then finds do not count as omitted. Words that the first recogniser does not find again, or
+in whose place the second finds little, count as invented by the recogniser, as do words at times when nobody speaks.
+Omitted words take no time: if there is enough speech for up to three of them between their neighbours, they count as
+omitted only if the second recogniser finds everything around them but none of them.
 """
 
 import hashlib
@@ -81,7 +81,7 @@ def time_transcript(recording: Recording, language: str | None = None) -> Transc
 
 
 def require_spoken(alignment: ScriptAlignment) -> None:
-    """Refuse a recording of another text.
+    """Refuse a recording of a different text.
 
     Raises:
         CannotScore: less than half of the script's words are recognised.
@@ -97,21 +97,23 @@ SPOKEN = 0.5
 """Minimum share of speech in the time span of words, and maximum share of speech in that of omitted words."""
 
 SHORTEST_WORD = 3
-"""Minimum number of letters of a single English word that counts; the recogniser skips or makes up shorter ones such as
-"a" and "of"."""
+"""Minimum number of letters in a single English word that counts; the recogniser skips or makes up shorter ones such as
+"a" and "of".
+"""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
 )
-"""English three-letter words that people hardly pronounce and recognisers skip."""
+"""English three-letter words that people barely pronounce and recognisers skip."""
 
 SKIPPED = 3
 """Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more of
 them on a second attempt."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up, and minimum number of words for a recogniser to count as
-stuck if more than half of them are the same word."""
+"""Words per second below which a recogniser is considered to have given up, and minimum number of words for a
+recogniser to count as stuck if more than half of them are the same word.
+"""
 
 LOOP, NEAR = 4, 6
 """Minimum number of times that each word of a looping phrase occurs; number of stretches on either side that a loop may
@@ -143,7 +145,7 @@ def confirm_differences(
     Args:
         recording: the transcribed recording.
         alignment: its script aligned with the transcript.
-        differences: the differences of the alignment.
+        differences: the differences found in the alignment.
         language: the transcribed language.
         loops: whether a recogniser that keeps repeating a phrase counts as having given up at that point and nearby, in
             which case its additions count only if the second recogniser agrees; not used by `content_errors`, because
@@ -228,7 +230,7 @@ def _inside(words: Sequence[HeardWord], span: Span) -> list[HeardWord]:
 
 
 def find_span(difference: ContentDifference, alignment: ScriptAlignment, duration: float) -> Span:
-    """Return the time of a difference; for omitted words, from the end of the previous word to the next."""
+    """Return the time of a difference; for omitted words, the gap between the previous and the next word."""
     heard = alignment.heard
     if difference.kind != "omitted":
         return Span(float(heard[difference.start].start), float(heard[difference.end - 1].end))
@@ -269,7 +271,7 @@ def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Se
 
 
 def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[str]) -> bool:
-    """Return whether replaced words of the script are recognised the second time."""
+    """Return whether replaced words of the script are recognised on the second attempt."""
     words = [word.text for word in alignment.written[difference.first : difference.last]]
     around = alignment.heard[max(0, difference.start - 8) : difference.start + 8]
     left = _without(again, [word.text for word in around])
@@ -311,7 +313,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the words that remain when each of the others has removed one equal word."""
+    """Return the words that remain once one equal word has been removed for each of the others."""
     left = list(others)
     remaining = []
     for word in words:

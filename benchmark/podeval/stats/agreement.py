@@ -3,7 +3,7 @@ pairwise accuracy.
 
 Every statistic has a 95 % interval and the number of items it is based on. Items that are not independent (turns of one
 dialogue, items of one voter) are grouped by `clusters`: the interval then treats a cluster as one draw. A statistic
-that is not defined, such as the correlation with a constant, has the value None, not 0.
+that is undefined, such as the correlation with a constant, has the value None, not 0.
 """
 
 import math
@@ -105,7 +105,7 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 def pairwise_accuracy(
     judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Return the share of pairs that the judged values order as the truth does; ties in the judged values count one
+    """Return the share of pairs that the judged values order as the truth does; ties in the judged values count as one
     half.
 
     The interval is Wilson's for the number of independent pairs with the same variance: A (1 - A) / SE², with SE from
@@ -145,7 +145,7 @@ def pairwise_accuracy(
 
 
 def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Return Cohen's kappa with quadratic weights: 1 minus Σ(x - y)² / n divided by its expectation by chance.
+    """Return Cohen's kappa with quadratic weights: 1 minus Σ(x - y)² / n divided by the value expected by chance.
 
     The weights are the squared distances of the scores themselves, so categories need not be listed and unused scores
     have no effect. Interval: jackknife over items (or clusters) with Student's t, if there are at least
@@ -166,7 +166,7 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
 
 
 def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Return Cohen's kappa of two raters on the same items, for unordered categories.
+    """Return Cohen's kappa for two raters on the same items, with unordered categories.
 
     Interval: jackknife over items (or clusters) with Student's t, if there are at least `FEWEST_THINGS`; at a true
     kappa of 0.6, its coverage is 0.94 / 0.92 / 0.95 with 10 / 20 / 51 items.
@@ -195,7 +195,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
-    """Return Krippendorff's alpha of any number of raters, who may skip items.
+    """Return Krippendorff's alpha for any number of raters, who may skip items.
 
     The value is computed by evalica. Interval: jackknife over items with Student's t, if there are at least
     `FEWEST_THINGS`.
@@ -227,7 +227,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
             return math.nan
         return float(evalica.alpha(pandas.DataFrame(columns), level).alpha)
 
-    # The value, and its percentiles over draws of items.
+    # The value, and its interval: by the jackknife or, if there are many items, by resampling.
     value = alpha(table) if things else math.nan
     if math.isnan(value):
         return Estimate(None, None, None, things)
@@ -242,11 +242,11 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
 
 
 MEASURES = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
-"""The measures of the agreement of two raters on the same items, by name."""
+"""The measures of agreement between two raters on the same items, by name."""
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
-    """Return each rater's agreement with the mean of the others on their common items, as in LFS-Bench's Table 6.
+    """Return each rater's agreement with the mean of the others on the items they share, as in LFS-Bench's Table 6.
 
     The measures are `MEASURES`, by name.
     """

@@ -1,10 +1,10 @@
 """Battles as data: each has two systems in order, a judge, and an outcome.
 
-The columns are stored as integer codes, so a million votes are a few arrays. Skipped battles are omitted.
+The columns are stored as integer codes, so a million votes take up only a few arrays. Skipped battles are omitted.
 
-The papers print Elo: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in recorded
-order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). Elo is easy to follow battle by battle, but it
-depends on the order of the votes and has no interval. Ranks come from the Bradley–Terry model
+The papers report Elo ratings: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in
+recorded order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). Elo is easy to follow battle by battle, but
+it depends on the order of the votes and has no interval. Ranks come from the Bradley–Terry model
 (`podeval.stats.bradley_terry`).
 """
 
@@ -37,7 +37,7 @@ _PRIOR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Battles:
-    """The n judged battles in the order of recording.
+    """The n judged battles, in the order in which they were recorded.
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
     `covariates` contains, by name, the first side's value minus the second's (seconds, LU). `slight` marks outcomes
@@ -142,7 +142,7 @@ class Tally:
 
     @property
     def battles(self) -> NDArray[np.int64]:
-        """The number of battles of each pair; symmetric."""
+        """The number of battles between each pair; symmetric."""
         return np.asarray(self.wins + self.wins.T + self.ties + self.both_bad)
 
     @property
@@ -153,7 +153,7 @@ class Tally:
 
     @property
     def pairs(self) -> dict[tuple[str, str], tuple[float, int]]:
-        """The win rate of each system against each system that it met, and the number of their battles."""
+        """The win rate of each system against each system that it met, and the number of battles between them."""
         names, shares, battles = self.systems, self.shares, self.battles
         met = np.argwhere(battles).tolist()
         return {(names[i], names[j]): (float(shares[i, j]), int(battles[i, j])) for i, j in met}
@@ -246,7 +246,7 @@ def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, 
     """Estimate strengths on Elo's scale, centred at 0, without intervals, for choosing pairs and checking voters.
 
     The model is Bradley–Terry by evalica; a tie or both bad is half a win. Every system also has two drawn battles
-    against an invisible one, so the estimate of a system that never lost is finite.
+    against an invisible one, so the estimate for a system that never lost is finite.
 
     Args:
         systems: the systems to rate, including those without a battle.

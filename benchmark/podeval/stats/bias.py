@@ -2,7 +2,7 @@
 
 MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
 one binary list; this test is degenerate. Here, position is tested exactly, and length by exchanging the sides within
-battles: if length does not matter, the longer answer is equally likely to win and lose. Votes of one person are not
+battles: if length does not matter, the longer answer is equally likely to win and lose. Votes by one person are not
 independent evidence, so the battles of a voter are exchanged together, and intervals are clustered by voter.
 """
 
@@ -25,7 +25,7 @@ class Bias:
     """A judge's preference, and the probability that chance produces a preference at least as strong.
 
     `share` is the share of decided battles with the preference (0.5 = none); `difference` is this share minus the share
-    without it, -1..1, as MTalk-Bench prints it; `p` is two-sided, or None if no battle was decided or a single voter
+    without it, -1..1, as MTalk-Bench reports it; `p` is two-sided, or None if no battle was decided or a single voter
     decided them all.
     """
 
@@ -61,7 +61,7 @@ def wilson(successes: int, n: int) -> Estimate:
 
 
 def position_bias(first_wins: int, n: int) -> Bias:
-    """Test the preference for the side shown first, from `n` decided battles whose sides were assigned at random.
+    """Test the preference for the side shown first, based on `n` decided battles whose sides were assigned at random.
 
     Uses Wilson's interval and the exact two-sided binomial test against one half. Ties must be excluded beforehand.
     Every battle is treated as judged by a different voter; `preference` takes voters into account.
@@ -74,7 +74,7 @@ def position_bias(first_wins: int, n: int) -> Bias:
 
 
 def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = None, seed: int = 0) -> Bias:
-    """Test from decided battles whether something, such as the side shown first, is preferred.
+    """Test whether something, such as the side shown first, is preferred, based on decided battles.
 
     If voters judged several battles, the sign of each voter's excess of preferences is randomised in the test, and the
     interval is clustered by voter; with a single voter, there is neither a test nor an interval. Otherwise, this is
@@ -110,7 +110,7 @@ def length_bias(
     voters: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> LengthBias:
-    """Test the preference for the longer answer, from decided battles.
+    """Test the preference for the longer answer, based on decided battles.
 
     `longer` is tested exactly (binomial), excluding battles whose answers have the same length. `excess` is tested by
     exchanging winner and loser within battles at random. With `voters`, a voter's battles are exchanged together in
@@ -144,7 +144,7 @@ def length_bias(
 
 
 def _test_by_exchange(sums: Array, seed: int) -> float:
-    """Return the two-sided p of the sum under random signs, counting the observed signs as one of the draws."""
+    """Return the two-sided p-value of the sum under random signs, counting the observed signs as one of the draws."""
     random = np.random.default_rng(seed)
     observed = abs(float(sums.sum()))
     tolerance = 1e-9 * float(np.abs(sums).sum())

@@ -4,12 +4,12 @@ The model, its likelihood and its information matrix are in `podeval.stats.david
 scale: a difference of 400 points means odds of ten to one, and the mean of the systems is 1000. The order of the votes
 does not matter.
 
-A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
-(sandwich), with Student's t. In this covariance, a voter's influence is the change in the estimate if that voter is
-left out (CR3). The degrees of freedom follow from the voters who judged the system, and are fewer if a few of them gave
-most of the votes. Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the probability
-of any false order is at most 5 %. Systems that no chain of battles connects are not ordered, because only the prior
-relates their ratings.
+One voter's votes are not independent of each other, so the voter is the cluster. Intervals come from the cluster-robust
+covariance (sandwich), with Student's t. In this covariance, a voter's influence is the change in the estimate if that
+voter is left out (CR3). The degrees of freedom follow from the voters who judged the system, and are fewer if a few of
+them cast most of the votes. Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the
+probability of any false order is at most 5 %. Systems that no chain of battles connects are not ordered, because only
+the prior relates their ratings.
 
 A system is provisional until it has the battles, opponents and voters that `NEEDED` requires. Until then it has no rank
 and no interval, it is not compared with others, and the mean of 1000 excludes it. Its votes are part of the fit,
@@ -90,13 +90,14 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ratings:
-    """All systems, best first with the provisional ones at the end, and the other results of the fit.
+    """All systems, best first, with the provisional ones at the end, and the other results of the fit.
 
     `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN if it cannot be computed),
-    and `naive[i, j]` the standard error if all votes were independent, all in the order of `systems`; `tie_odds` is v,
-    the odds of a tie against a win between equals. `apart[i, j]` is true if the votes separate the two. `islands` are
-    the groups of systems that battles connect, the largest first; ratings are comparable only within an island.
-    `lowered` lists the groups (cohorts of voters, or fans of a system) whose votes have a lower weight.
+    and `naive[i, j]` the standard error that it would have if all votes were independent, all in the order of
+    `systems`; `tie_odds` is v, the odds of a tie against a win between equals. `apart[i, j]` is true if the votes
+    separate the two. `islands` are the groups of systems that battles connect, the largest first; ratings are
+    comparable only within an island. `lowered` lists the groups (cohorts of voters, or fans of a system) whose votes
+    are down-weighted.
     """
 
     systems: tuple[SystemRating, ...]
@@ -146,8 +147,8 @@ def rate(
         position: whether to also estimate the effect of being shown first.
         prior: number of wins and losses against a system of average strength that are added for each system.
         strength: whether to count a slight preference as half a preference and half a tie.
-        robust: whether to lower the weight of votes on a system by cohorts of voters who differ from everyone else
-            about it, and by its fans if there are too many, as `podeval.stats.voter_weights` describes; the battles
+        robust: whether to down-weight votes on a system that come from cohorts of voters who differ from everyone else
+            about it, or from its fans if there are too many, as `podeval.stats.voter_weights` describes; the battles
             must be in recorded order.
 
     Raises:
@@ -178,7 +179,7 @@ def rate(
     of_ratings, errors = _spread_by_sandwich(strengths, variances[:size, :size], share, freedom)
     effects = POINTS * fitted[size:-1]
     far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
-    # The systems that the votes separate, which determine the ranks.
+    # Find the systems that the votes separate; they determine the ranks.
     order = np.lexsort((-strengths, ~ranked))
     member, linked = _find_islands(met), _find_islands(met & ranked & ranked[:, None])
     comparable = (linked[:, None] == linked) & ranked & ranked[:, None]
@@ -215,7 +216,7 @@ def rate(
 def _fit(
     battles: Battles, position: bool, prior: float, strength: bool, robust: bool
 ) -> tuple[Rows, Array, tuple[LoweredVotes, ...]]:
-    """Return the grouped votes with their weights, the fitted parameters, and the lowered groups."""
+    """Return the grouped votes with their weights, the fitted parameters, and the groups with down-weighted votes."""
     rows = group_into_rows(battles, position, strength)
     fitted = fit(rows, prior)
     if not robust:
@@ -232,11 +233,11 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     """Return how many more votes between two systems would separate them if the current estimate of their difference is
     right.
 
-    The count assumes the current number of voters, and that the interval of the difference should exclude zero with a
-    power of 80 %. The count is the information about the difference that is still missing, divided by the information
-    of a vote between the two, times the ratio of the voter-robust variance to that of independent votes among the
-    present votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one pair is
-    undecided, wider if several are.
+    The count assumes that the number of voters stays the same and that the interval of the difference should exclude
+    zero with a power of 80 %. It is the information about the difference that is still missing, divided by the
+    information provided by a vote between the two, times the ratio, in the votes so far, of the voter-robust variance
+    to that of independent votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one
+    pair is undecided, wider if several are.
 
     Returns:
         0 if the two are already separated; None if unknown: one of them is provisional, there is no difference, or no
@@ -296,12 +297,12 @@ def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing 
 
 
 def describe_missing(provisional: Missing) -> str:
-    """Return a sentence part such as `4 of 10 battles, 2 of 5 voters missing`."""
+    """Return a phrase such as `4 of 10 battles, 2 of 5 voters missing`."""
     return ", ".join(f"{part['missing']} of {part['needed']} {name}" for name, part in provisional.items()) + " missing"
 
 
 def _chance(strengths: Array, errors: Array, freedom: Array) -> Array:
-    """Return the two-sided p of Student's test of each difference, with the lower degrees of freedom of the two.
+    """Return the two-sided p-value of Student's test for each difference, with the lower degrees of freedom of the two.
 
     The result is NaN if there are no standard errors.
     """

@@ -2,8 +2,8 @@
 
 The interval contains the middle 95 % of the statistic's values over `ROUNDS` draws, each of whole clusters; it is
 widened if there are few clusters (`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times;
-ranks are those of the drawn values, with ties at their mean. There is no interval with fewer than `FEWEST_DRAWN`
-clusters, or if the draws have no spread.
+ranks are those of the drawn values, and tied values share their mean rank. There is no interval with fewer than
+`FEWEST_DRAWN` clusters, or if the draws have no spread.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -30,8 +30,8 @@ def correlate_by_cluster(
     """Return SRCC, PLCC and KRCC (tau-b) of two variables, with intervals over clusters."""
     table = np.array([x, y], dtype=np.float64)
     codes, count = number_clusters(clusters, len(x))
-    # For every two clusters: the pairs of values in the same order minus the pairs in opposite orders, and the pairs
-    # that differ in x and in y.
+    # For every two clusters: the number of pairs of values in the same order minus the number in opposite orders, and
+    # the numbers of pairs that differ in x and in y.
     pairs = np.zeros((3, count, count))
     membership = np.eye(count)[codes]
     step = max(1, _AT_ONCE // max(1, len(x)))
@@ -83,7 +83,7 @@ def correlate_partially(
 
 
 def _draw_clusters(count: int, size: int) -> Iterator[Array]:
-    """Yield blocks of the counts of each cluster's draws, `(rounds, clusters)`; the first round draws each once."""
+    """Yield how often each cluster is drawn, in blocks `(rounds, clusters)`; the first round draws each once."""
     yield np.ones((1, count))
     random, block = np.random.default_rng(0), max(1, _AT_ONCE // max(1, size))
     for start in range(0, ROUNDS if count >= FEWEST_DRAWN else 0, block):

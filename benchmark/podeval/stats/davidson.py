@@ -5,7 +5,7 @@ v, where v sets the probability of ties. Without ties, this is the Bradley–Ter
 Newton's method finds its maximum, even with covariates, which no library supports.
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets an
-opponent of average strength, with half a win and half a loss by default, so a system that never lost has a finite
+opponent of average strength, with half a win and half a loss by default, so even a system that never lost has a finite
 rating. Intervals do not count these as votes.
 
 The parameters form one vector: strengths as natural log odds, with the average opponent at 0; effects; log v.
@@ -34,7 +34,7 @@ _MOST_LOG_ODDS = 300.0
 
 @dataclass(frozen=True)
 class Rows:
-    """Votes of one voter on one pair, counted together.
+    """Votes by one voter on one pair, counted together.
 
     `a`, `b` and `voter` are codes; `x` (rows, k) contains the covariates as A minus B; `counts` (3, rows) contains the
     votes for A, for B and for a tie. `systems` are the codes of the systems in the battles.
@@ -144,7 +144,9 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Return the parameters' covariance if all votes were by different voters: the inverse of the information."""
+    """Return what the parameters' covariance would be if all votes were by different voters: the inverse of the
+    information.
+    """
     rows = rows.by_pair
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
@@ -156,7 +158,7 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
 
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
-    """Return the parameters' covariance, robust to any dependence between the votes of one voter.
+    """Return the parameters' covariance, robust to any dependence between one voter's votes.
 
     A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the information
     of all votes, H_g and u_g that voter's information and score. The leverage of a voter who provides nearly all the
@@ -180,7 +182,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
 
 def _stretch(score: Array, information: Array, inverse: Array) -> Array:
-    """Return (I - H_g H^-1)^-1 u_g of one voter, in the parameters that the voter's votes concern.
+    """Return (I - H_g H^-1)^-1 u_g for one voter, in the parameters that the voter's votes concern.
 
     Args:
         score: u_g.
@@ -197,7 +199,7 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
-    """Return the Fisher information that one battle between two systems provides about the difference of their
+    """Return the Fisher information that one battle between two systems provides about the difference between their
     strengths.
     """
     odds = np.array([math.exp(apart / 2), math.exp(-apart / 2), tie_odds])
@@ -230,7 +232,7 @@ def _pull(rows: Rows, chances: Array) -> tuple[Array, Array]:
 
 
 def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array, Array]:
-    """Return each row's score and information about the difference of its two strengths, and its probabilities.
+    """Return each row's score and information about the difference between its two strengths, and its probabilities.
 
     The probabilities are those of A, B and a tie, shape (3, rows).
     """
@@ -273,7 +275,7 @@ def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
     size, parameters = len(rows.systems), fitted.size
     twice, mixed, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
     one = np.ones_like(twice)
-    # The parameters that the difference of strengths depends on, each with its factor.
+    # The parameters on which the difference in strength depends, each with its factor.
     columns = [(rows.a, one), (rows.b, -one)]
     columns += [(np.full_like(rows.a, size + k), rows.x[:, k]) for k in range(rows.x.shape[1])]
     flat = np.zeros(parameters * parameters)
@@ -305,7 +307,7 @@ def _against_average(fitted: Array, size: int) -> tuple[Array, Array, Array]:
 
 
 def _leverage(rows: Rows, fitted: Array, inverse: Array) -> Array:
-    """Return a lower bound of trace(H_g H^-1) per voter, from the strengths and effects of each row and from v."""
+    """Return a lower bound on trace(H_g H^-1) per voter, from the strengths and effects of each row and from v."""
     size = len(rows.systems)
     twice, _, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
     variances = np.diag(inverse)

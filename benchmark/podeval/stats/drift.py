@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 _MOST_BLOCKS = 20
 _FEWEST_BLOCKS = 3
 _MEMORIES = 1 - np.geomspace(1, 1 / 30, 20)
-"""Correlations of neighbouring blocks: memories of 1 to 30 blocks, uniform on a logarithmic scale."""
+"""Possible correlations of neighbouring blocks, for memories of 1 to 30 blocks spaced evenly on a logarithmic scale."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
 
 SPREADS = 5.0
-"""Number of spreads beyond which a value is outside the range of its own minute-to-minute variation."""
+"""Number of spreads beyond which a value lies outside the usual minute-to-minute variation."""
 
 
 def find_departure(
@@ -96,7 +96,7 @@ def find_departure(
         values: one value per minute; None if a minute has no value.
         tolerance: distance from the mean that always counts as usual.
         side: the side on which values leave the range: -1 below, 1 above, 0 either.
-        reference: number of values at the beginning that the rest is compared with.
+        reference: number of values at the beginning with which the rest is compared.
     """
     pairs = [(place, value) for place, value in enumerate(values) if value is not None]
     if len(pairs) < reference + 2:
@@ -118,9 +118,11 @@ def _find_error(
 ) -> float:
     """Return the standard error of the least-squares slope of values whose neighbours have an unknown correlation.
 
-    Args: blocks: number of each block; blocks without a value are omitted. offset: time of each block relative to their
-        mean. residuals: distances from the least-squares line. memories: the possible correlations of neighbours, the
-        first of which is 0.
+    Args:
+        blocks: number of each block; blocks without a value are omitted.
+        offset: time of each block, relative to the mean time.
+        residuals: distances from the least-squares line.
+        memories: the possible correlations of neighbours, the first of which is 0.
     """
     line, free = np.stack([np.ones(len(offset)), offset], axis=1), len(offset) - 2
     covariance = memories[:, None, None] ** np.abs(np.subtract.outer(blocks, blocks))

@@ -32,13 +32,13 @@ _LONGEST_TAIL = 3.0
 """Log of the maximum ratio of a long tail's limit to the mean; a single outlier does not prove a longer tail."""
 
 _FINEST_STEP = 1e-3
-"""Finest step assumed for continuous values: the last decimal that a board prints."""
+"""Finest step assumed for continuous values: the last decimal shown on a board."""
 
-# After a change to the method of intervals or ranks, increase `podeval.metrics.score.INTERVALS`.
+# After changing the method for intervals or ranks, increase `podeval.metrics.score.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval (1927) of a share of n independent draws; n need not be an integer."""
+    """Return Wilson's score interval (1927) for a share of n independent draws; n need not be an integer."""
     from scipy import special
 
     z = float(special.ndtri((1 + level) / 2))
@@ -48,7 +48,7 @@ def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, f
 
 
 def share_interval(share: float, error: float, sizes: Array, values: int, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share whose draws may come in clusters.
+    """Return Wilson's interval for a share whose draws may come in clusters.
 
     The number of draws is the effective one of Korn and Graubard (1998, Confidence Intervals for Proportions with Small
     Expected Number of Positive Counts): the number of independent draws with the same error, reduced for few clusters.
@@ -108,9 +108,9 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
 
     A few values rarely include one from the far end of a long tail, so their sample spread and skewness are too small.
     The upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
-    accounts for the far end, but is too wide for shorter tails. It therefore has the weight 3 / n: one half with six
-    values, and practically zero with enough values to show their skewness. The 3 is the smallest factor that covers the
-    true mean in 93 % of cases for six lognormal values with sigma 1.
+    accounts for the far end, but is too wide for shorter tails. It is therefore given the weight 3 / n: one half with
+    six values, and practically zero with enough values to show their skewness. The 3 is the smallest factor that covers
+    the true mean in 93 % of cases for six lognormal values with sigma 1.
 
     Args:
         distances: distance of each value from the bound on the other side; the result is 0 if one is not positive.
@@ -137,9 +137,9 @@ def alike_reach(sizes: Array, values: int, step: float, level: float) -> float:
     """Return the reach of a mean's interval if all clusters agree, so that no error can be estimated.
 
     Even if n draws are equal, further draws may differ, or the measurement may be too coarse to show a difference. As
-    for shares, Wilson's interval of 0 of n gives the share of draws that may differ (39 % with six draws, 7 % with 51),
-    and the smallest possible difference is one step of the measurement. For yes-or-no values, for which a step is the
-    whole scale, the result is the share's own interval.
+    for shares, Wilson's interval for 0 out of n gives the share of draws that may differ (39 % with six draws, 7 % with
+    51), and the smallest possible difference is one step of the measurement. For yes-or-no values, for which a step is
+    the whole scale, the result is the share's own interval.
 
     Args:
         sizes: weight of each cluster.
@@ -183,7 +183,7 @@ def mean_ci(
 
     Bounds have three consequences. Values that all equal one of the bounds are yes-or-no values: the interval is
     Wilson's, with the effective number of draws. If a bound is within three standard deviations of the mean, the values
-    are skewed: each side has the wider reach of Student's and Hall's interval, and is extended towards an unbounded
+    are skewed: each side has the wider reach of Student's and Hall's intervals, and is extended towards an unbounded
     tail if there are few values. An interval never exceeds a bound.
 
     If all clusters agree, the interval follows from the resolution of the values instead (`alike_reach`).
@@ -254,7 +254,7 @@ def paired_bootstrap_ranks(
 ) -> dict[str, tuple[int, int]]:
     """Return the range of ranks that each system may claim, from pairwise comparisons on common items.
 
-    One system beats another if two intervals of the paired difference of their means exclude zero:
+    One system beats another if two intervals for the paired difference between their means exclude zero:
 
     - Student's, clustered, corrected for the number of pairs by Holm's procedure, so that among equal systems the
       probability of any false order is at most 1 - level;
@@ -308,7 +308,7 @@ def paired_difference(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """Return the mean of one system minus that of another over their common scored items, with its interval.
+    """Return the mean of one system minus that of another over the items on which both were scored, with its interval.
 
     On each side, the interval has the wider reach of the two intervals in `paired_bootstrap_ranks`; if the difference
     is the same in every cluster, the interval follows from the resolution of the values (`alike_reach`). A single pair
@@ -343,7 +343,7 @@ def paired_difference(
     membership = draws.make_membership(items, clusters)
     count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
-    # The difference of equal systems must be exactly zero, as below.
+    # The difference between equal systems must be exactly zero, as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)

@@ -1,6 +1,6 @@
-"""Scores from listeners' marks: means by stimulus, ranks, the listeners' agreement, and screening of listeners.
+"""Scores from listeners' marks: means by stimulus, ranks, agreement between listeners, and screening of listeners.
 
-A listener's marks depend on each other, so the listener is the cluster of every interval.
+One listener's marks are not independent of each other, so the listener is the cluster of every interval.
 
 PodEval section 5 excludes a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
 among the top two on more than 50 %. The paper does not define ties: here, the low anchor is worst if nothing is below
@@ -9,7 +9,7 @@ never moves a slider passes, because all stimuli share the first and the last ra
 systems as a further sign of an invalid submission (rater 20), so a listener who gives them on more than half of the
 pages is also excluded.
 
-PAM (App. 10.2) excludes listeners who give constant marks on more than five samples, and marks given in less than 10
+PAM (App. 10.2) excludes listeners who give constant marks on more than five samples, and marks given in under 10
 seconds.
 """
 
@@ -66,7 +66,7 @@ def standings(
         bounds: the smallest and the largest mark of the scale, which intervals do not exceed.
 
     Raises:
-        BadInput: there are no marks, or two marks of one rater for the same stimulus on a page.
+        BadInput: there are no marks, or two marks by one rater for the same stimulus on a page.
     """
     if not marks:
         raise BadInput("there are no marks; every listener was left out or nobody finished")
@@ -169,7 +169,7 @@ class ScreenedListener:
 def screen(
     marks: Iterable[Mark], rules: MushraRules | None = None, *, high: str = HIGH, low: str = LOW
 ) -> list[ScreenedListener]:
-    """Screen every listener of a MUSHRA test by the anchors.
+    """Screen every listener in a MUSHRA test by means of the anchors.
 
     Raises:
         BadInput: a rule needs an anchor that no page has.
@@ -240,7 +240,7 @@ def _screen_listener(
         rules,
         alike / len(pages),
     )
-    # The time a page took.
+    # The median time spent on a page.
     middle = sorted(times.values())[len(times) // 2] if times else None
     if rules.seconds is not None and middle is not None and middle < rules.seconds:
         reason = f"half of the pages took less than {rules.seconds:g} s"
@@ -277,7 +277,7 @@ def screen_pam(marks: Sequence[Mark]) -> PamScreening:
             dropped[rater] = f"gave one mark on all scales of {flat} of {len(samples)} samples"
         elif scales == 1 and len(samples) > FLAT_SAMPLES and len(set.union(*values)) == 1:
             dropped[rater] = f"gave {min(values[0]):g} to all of {len(samples)} samples"
-    # Answers that were given too fast.
+    # Answers that were given too quickly.
     staying = [of_sample for rater in answers if rater not in dropped for of_sample in answers[rater].values()]
     hurried = {id(mark) for of_sample in staying if _is_hurried(of_sample) for mark in of_sample}
     kept = [mark for mark in marks if mark.rater not in dropped and id(mark) not in hurried]
@@ -301,7 +301,7 @@ RULES: Mapping[str, str] = {
     "gave one mark": "one mark on all scales of too many samples",
     "gave": "equal marks for all samples",
 }
-"""The rules, including those of questionnaires, by the first words of a reason for excluding a listener."""
+"""The rules, including those for questionnaires, by the first words of a reason for excluding a listener."""
 
 
 def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:
@@ -365,7 +365,7 @@ def _find_disagreements(
 
 
 def _test(*samples: Array) -> float:
-    """Return Student's p for the mean of one sample, or Welch's for two; NaN if it cannot be computed."""
+    """Return Student's p-value for the mean of one sample, or Welch's for two samples; NaN if it cannot be computed."""
     from scipy import stats
 
     if max(map(np.ptp, samples)) < 1e-9:

@@ -84,7 +84,7 @@ def bound_alike(clusters: int | NDArray[np.intp]) -> Any:
 
 
 def find_student_quantile(freedom: int, level: float) -> float:
-    """Return the reach of Student's interval of this level in standard errors."""
+    """Return the reach of Student's interval at this level, in standard errors."""
     return float(special.stdtrit(freedom, (1 + level) / 2))
 
 
@@ -94,8 +94,8 @@ def expand_tail(count: int, level: float) -> float:
 
 
 class Draws:
-    """How often each cluster is drawn in each round, `(rounds, clusters)`; large tables are stored as blocks of
-    two-byte counts.
+    """The number of times each cluster is drawn in each round, `(rounds, clusters)`; large tables are stored as blocks
+    of two-byte counts.
 
     Together, the blocks contain the same draws as a single call would; with this many clusters, no count exceeds
     65,535.
@@ -119,7 +119,7 @@ _few_draws = lru_cache(maxsize=8)(Draws)
 
 
 def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
-    """Return the draws of a seed; small tables are cached, because many keys of a comparison share them."""
+    """Return the draws for a seed; small tables are cached, because many keys of a comparison share them."""
     return (_few_draws if count * rounds <= _DRAWN_AT_ONCE else Draws)(count, rounds, seed)
 
 
@@ -130,7 +130,8 @@ def compare_draws(
     this is unclear.
 
     A quantile is above zero if the share of draws at or below zero is at most that of the tail; these draws can be
-    counted without sorting. Subtracting means causes rounding errors, so a draw near zero may be on either side.
+    counted without sorting. Subtracting one mean from another causes rounding errors, so a draw near zero may be on
+    either side.
 
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
@@ -182,7 +183,7 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
     tests, the probability that any true hypothesis is rejected is at most 1 - level.
 
     Args:
-        p: p-value of each test, in one dimension; NaN for an impossible test, which does not count.
+        p: p-value of each test, in one dimension; NaN for a test that is impossible and therefore does not count.
         level: 1 minus the probability of any false rejection.
     """
     rejected = np.zeros(p.shape, dtype=bool)
@@ -216,8 +217,8 @@ class PairVerdicts:
     Attributes:
         ranges: the best and the worst rank of each system that is comparable with another, with 1 as the first rank.
         clusters: the smallest number of clusters that each of these systems shares with a comparable system.
-        shared: number of clusters that two systems share, in the order of their names; on the diagonal, those of one
-            system.
+        shared: number of clusters that two systems share, in the order of their names; on the diagonal, the number of
+            clusters that one system has.
     """
 
     ranges: dict[str, tuple[int, int]]
@@ -264,7 +265,7 @@ def compare_columns(
 
 
 class _PairTable:
-    """The values of all systems in a column, with higher values better, and Student's test of each pair.
+    """The values of all systems in a column, with higher values better, and Student's test for each pair.
 
     Attributes:
         p: p-value of each system's claim to be ahead of each other system; NaN if two are not comparable.
@@ -351,7 +352,7 @@ class _PairTable:
             means = differences.sum(axis=0) / both.sum(axis=0)
             pulls = compute_pulls(self._membership @ np.where(both, differences - means, 0.0), sizes)
             errors = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (shared * (shared - 1)))
-            # Student's test or, without any spread, the bound of `bound_alike`.
+            # Student's test or, without any spread, the bound from `bound_alike`.
             alike = errors <= NEAR_ZERO * np.abs(means)
             students_p = 2 * special.stdtr(shared - 1, -means / np.where(alike, 1.0, errors))
         claimed_p = np.where(means > 0, np.where(alike, bound_alike(shared), students_p), 1.0)

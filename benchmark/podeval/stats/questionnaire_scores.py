@@ -1,8 +1,8 @@
-"""Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and the excluded listeners.
+"""Scores from a questionnaire: Q from the marks, J from the reasons, their mean, and the excluded listeners.
 
 In PodEval section 6, listeners answer seven questions with a mark from 1 to 5 and a reason for each mark. Q is the mean
 of the marks; J is a judge's rating of the explanations, made once per question for all systems (`podeval.judges`); the
-printed score is the mean of Q and J. Two questions have known answers: the number of speakers, and "neutral" for music
+reported score is the mean of Q and J. Two questions have known answers: the number of speakers, and "neutral" for music
 if there is none.
 """
 
@@ -41,7 +41,9 @@ class ClipFacts:
 
 @dataclass(frozen=True)
 class QuestionScore:
-    """One question about one system: Q with its interval by listener, J if a judge read the reasons, and their mean."""
+    """The score for one question about one system: Q with its interval by listener, J if a judge read the reasons, and
+    their mean.
+    """
 
     question: str
     q: Interval | None
@@ -65,7 +67,7 @@ def screen_answers(
     four).
 
     Args:
-        answers: answers of all listeners.
+        answers: answers by all listeners.
         clips: known facts by (item, system).
     """
     reasons_by_rater: dict[str, list[str]] = {}
@@ -102,7 +104,7 @@ def scores(
     not a mark.
 
     Args:
-        answers: answers of the listeners who count.
+        answers: answers by the listeners who are not excluded.
         clips: known facts by (item, system).
         judged: J by (system, question), 1 to 5.
     """
@@ -145,5 +147,5 @@ def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
     if not marks:
         return None
     means = [sum(values) / len(values) for values in marks.values()]
-    # The smallest change of a listener's mean of k integer marks is 1/k.
+    # The smallest change in a listener's mean of k integer marks is 1/k.
     return mean_ci(means, list(marks), bounds=(1, 5), step=1 / max(map(len, marks.values())))

@@ -1,4 +1,4 @@
-"""Evidence from paired differences of any distribution; it may be checked after each difference.
+"""Evidence from paired differences with any distribution; it may be checked after each difference.
 
 Two equal systems may be swapped in any pair without changing anything, so both signs of each difference, given its
 size, are equally likely. A gambler who bets on "worse" pair by pair, with stakes that depend on sizes and earlier
@@ -8,7 +8,7 @@ number of pairs fixed beforehand. The capital after n differences d, with signs 
 size so far, is a mixture over stakes c of the products of 1 + s tanh(c r).
 
 The choice of this test is explained in docs/decisions/regression-gate.md. `python studies/regression_gate.py` measures
-its false alarms for equal systems and its power.
+its rate of false alarms for equal systems and its power.
 """
 
 import hashlib
@@ -46,8 +46,8 @@ POWER = 0.8
 
 
 def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
-    """Return the evidence, after each difference, that the differences are centred above a margin; 20 is evidence at 5
-    %.
+    """Return the evidence, after each difference, that the differences are centred above a margin; 20 is evidence at
+    the 5 % level.
 
     Args:
         differences: `(n,)`, in order; infinite ones count as the largest.
@@ -57,7 +57,7 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 
 
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
-    """Return the interval of the differences' centre that is valid at every look.
+    """Return an interval for the centre of the differences that is valid at every look.
 
     It contains every centre against which there is not enough evidence on either side; None if there are too few
     differences for any evidence.
@@ -128,11 +128,11 @@ def count_to_show(
 ) -> int | None:
     """Return the number of differences that show an increase of this size in 80 % of comparisons; None above 3,200.
 
-    Differences are drawn from the given ones with replacement; each gets a random sign, as for equal systems, and the
-    size is added. If the systems are not equal, the number is too large rather than too small.
+    Differences are drawn from the given ones with replacement; each is given a random sign, as for equal systems, and
+    the size is added. If the systems are not equal, the number is too large rather than too small.
 
     Args:
-        differences: the given differences, ideally of one system that was run twice.
+        differences: the given differences, ideally between two runs of one system.
         size: the size of the increase to show.
         evidence: the evidence required for a decision.
         margin: the margin above which the differences may be centred.
@@ -151,7 +151,7 @@ def count_to_show(
 
 
 def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:
-    """Return the probability that the mean of repeats of one system increases by at least as much as here.
+    """Return the probability that the mean of repeats of one system increases by at least as much as was observed.
 
     For two equal systems, any rearrangement of all values into two groups is as likely as the actual one. All
     rearrangements are counted if there are few; otherwise 20,000 are drawn and the actual one is added, which preserves
@@ -205,12 +205,12 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
     return near
 
 
-# Pilots: a small sample that represents the whole, and the expected result of the whole.
+# Pilots: a small sample that represents the whole, and the expected result for the whole.
 
 T = TypeVar("T")
 
 USUAL = 20
-"""Number of items of a pilot if no number is given."""
+"""Number of items in a pilot if no number is given."""
 
 
 def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Turn-taking: changes of speaker, from the times at which each person speaks, compared with human conversations.
 
-Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of their
-start, and at any time one person holds the floor. A unit of another person
+Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of start
+time, and at any time one person holds the floor. A unit by another person
 - that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, otherwise talking over;
 - that lasts at most `BACKCHANNEL`, after which the holder continues before anyone speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
@@ -33,7 +33,7 @@ OVERLAPPING = OFFSETS.index(0.0) + 1
 """Number of kinds of transfers that are overlaps."""
 
 KINDS = (*(f"up to {bound:g} s" for bound in OFFSETS), f"over {OFFSETS[-1]:g} s", "backchannel", "talking over")
-"""Kinds of events in which someone other than the holder of the floor speaks, in the order of counts."""
+"""Kinds of events in which someone other than the holder of the floor speaks, in the order used for counts."""
 
 Spoken = tuple[str, float, float]
 """A person, and the start and end of their speech."""
@@ -80,7 +80,7 @@ class FloorEvents:
 
 
 def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
-    """Return the floor events of a conversation.
+    """Return the floor events in a conversation.
 
     Args:
         spoken: the turns of all speakers, in any order; people may overlap.
@@ -118,7 +118,7 @@ def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
 
 
 def join_units(spoken: Iterable[Spoken]) -> list[Spoken]:
-    """Join each person's speech across pauses below `SAME_UNIT`; return units in order of their start."""
+    """Join each person's speech across pauses below `SAME_UNIT`; return units in order of start time."""
     units: list[Spoken] = []
     last: dict[str, int] = {}
     for person, start, end in sorted(spoken, key=lambda unit: (unit[1], -unit[2])):
@@ -151,7 +151,7 @@ def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
 
 @cache
 def read_people() -> dict[str, dict[str, Any]]:
-    """Read statistics of human turn-taking by kind of conversation, each with its source and licence.
+    """Read statistics on human turn-taking by kind of conversation, each with its source and licence.
 
     `studies/turn_times.py` computes them from public turn times.
     """
@@ -166,7 +166,7 @@ def count_people(kind: str) -> NDArray[np.int64]:
 
 
 def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
-    """Return the Jensen–Shannon distance of two lists of counts: the square root of the divergence in bits.
+    """Return the Jensen–Shannon distance between two lists of counts: the square root of the divergence in bits.
 
     The distance is 0 if the frequencies are equal and 1 if the lists have no event in common.
     """
@@ -176,7 +176,7 @@ def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.gene
 
 
 def bootstrap_distance(kinds: Sequence[int], people: NDArray[np.generic], draws: int = 1000) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the distance of one conversation, over its events and with a fixed seed.
+    """Return the 95 % bootstrap interval for the distance of one conversation, over its events and with a fixed seed.
 
     Half an event is first added to each kind, so events absent from a short conversation are not impossible.
     """

@@ -5,8 +5,8 @@ distinguished as a group.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
 cohort, d is how much stronger a system is according to the cohort's votes than according to all votes (score divided by
-information), and z is the difference of d between the cohort and the other voters, in standard errors that treat the
-votes of one voter as dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Weights are
+information), and z is the difference in d between the cohort and the other voters, in standard errors that treat one
+voter's votes as dependent. Beyond `FAR`, the cohort's votes on that system are given the weight (FAR / z)². Weights are
 not lowered if the cohort has fewer than `FEWEST` voters who judged the system, or if it has more information about the
 system than the other voters, because it is then unknown which of the two groups is unusual.
 
@@ -65,9 +65,10 @@ class LoweredVotes:
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last position in the order of arrival; or `grouped_by` is `fans` or `opponents`, without such numbers. `voters` is
-    the number of voters of the cohort who judged the system, or the estimated number of surplus fans; `weight` is the
-    weight of the most certain fan. `z` is the difference between the cohort's view and that of the other voters (above
-    0: the cohort finds the system stronger), or the excess of the number of fans or opponents, in standard errors.
+    the number of voters of the cohort who judged the system, or the estimated number of surplus fans; in this case
+    `weight` is the weight for the most certain fan. `z` is the difference between the cohort's view and that of the
+    other voters (above 0: the cohort finds the system stronger), or the excess of the number of fans or opponents, in
+    standard errors.
     """
 
     system: str
@@ -113,7 +114,7 @@ class _JudgedSystems:
 def weigh_votes(
     rows: Rows, fitted: Array, names: list[str], arrival: NDArray[np.intp]
 ) -> tuple[Rows, tuple[LoweredVotes, ...]]:
-    """Return the rows with the weights of their voters on their systems, and the groups whose votes are lowered.
+    """Return the rows with their voters' weights and the groups whose votes are down-weighted.
 
     Args:
         rows: the votes.
@@ -152,14 +153,14 @@ def _weigh_cohorts(
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weight of each voter's votes on each system (the lowest from any of the voter's cohorts), and the
-    lowered groups.
+    groups whose votes are down-weighted.
 
     Args:
         judged: the cells.
         scores: the score of each cell's votes about the system's strength.
         fisher: Fisher information of the same votes about it.
         names: the names of the systems.
-        votes: the number of votes of each voter.
+        votes: the number of votes by each voter.
         arrival: the position of each voter in the order of their first votes, from 0.
     """
     voters, octave = len(votes), np.log2(np.maximum(1, votes)) + _HAIR
@@ -252,7 +253,7 @@ def _estimate_fans(
         weight = counted / total
         shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
         stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
-    # The evidence of the votes for the shares, minus what a difference in strength alone would give.
+    # The evidence that the votes provide about the shares, minus what a difference in strength alone would give.
     chance = before * odds / total
     slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))

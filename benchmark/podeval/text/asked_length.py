@@ -1,4 +1,4 @@
-"""Read from a request in English or Chinese how long a script should be, and whether that length is strict.
+"""Determine from a request in English or Chinese how long a script should be, and whether that length is strict.
 
 Lengths may be given in minutes, hours, words or characters (字), in digits or words, as ranges, and with "at least",
 "at most" and similar phrases. A length counts only if it is the podcast's: it modifies a noun (`a ten-minute podcast`,
@@ -29,7 +29,7 @@ _UNITS = {
 }
 """Minutes per unit, by the pattern of the unit."""
 _LEAST_WORDS = 30
-"""Minimum number of words or characters of a script; fewer are a phrase (`in five words`, `四字成语`)."""
+"""Minimum number of words or characters in a script; fewer are merely a phrase (`in five words`, `四字成语`)."""
 
 _NEAR = 200
 """Number of characters of the clause that are examined on each side of a length."""
@@ -109,7 +109,7 @@ _ITS_OWN = re.compile(
     r"(?:\b(?:in|into|as|for|make|write|create|produce|generate|record|want|need)\s+(?:me\s+)?an?\s*|的)$", re.I
 )
 
-# Words of a clause that concerns only the podcast's length.
+# Words that a clause about nothing but the podcast's length may contain.
 _LEAD = frozenset(
     re.findall(
         r"\S+",
@@ -196,7 +196,7 @@ def is_length_strict(request: str) -> bool:
 
 
 def _simplify_request(request: str) -> str:
-    """Return the text with characters of one width, single spaces, and everything in quotes removed."""
+    """Return the text with character widths unified, whitespace collapsed, and everything in quotes removed."""
     if len(request) > 2 * _EITHER_END:
         request = f"{request[:_EITHER_END]}\n{request[-_EITHER_END:]}"
     text = _NO_NUMBER.sub("…", unicodedata.normalize("NFKC", re.sub(r"(?<=\d) ?½", ".5", request)))

@@ -3,7 +3,7 @@
 A passage is a heading or a paragraph, and has a kind: text that is read aloud (`body`, `heading`), or text that readers
 usually skip: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB states the
 kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); in other formats, headings such as
-"Contents" and beginnings such as `[Footnote 1:` indicate it. Marks that refer to notes are omitted.
+"Contents" and openings such as `[Footnote 1:` indicate it. Note markers are omitted.
 
 Limits apply because files are untrusted: an EPUB is read member by member up to a total size; defusedxml parses its
 package, and a parser without entity expansion parses its pages.
@@ -36,9 +36,9 @@ from podeval.text.text_file import read_text
 PassageKind = Literal["heading", "body", "front_matter", "back_matter", "note"]
 
 LONGEST_BOOK = 6_000_000
-"""Maximum number of characters of a book: a hundred hours of English."""
+"""Maximum number of characters in a book: a hundred hours of English."""
 UNPACKED_BYTES = 64 * 2**20
-"""Maximum number of bytes of the unpacked pages of an EPUB."""
+"""Maximum total size of an EPUB's unpacked pages, in bytes."""
 MOST_MEMBERS, DEEPEST = 20_000, 256
 """Maximum number of files in an EPUB, and maximum depth of the elements in its pages."""
 
@@ -103,7 +103,7 @@ class Book:
 
 
 def read_book(path: Path) -> Book:
-    """Read a book according to its file extension: EPUB, JSON, or otherwise text, which may be Markdown or subtitles.
+    """Read a book as its file extension indicates: as EPUB, as JSON, or otherwise as text (also Markdown or subtitles).
 
     Raises:
         BadInput: the file is missing, broken, protected, beyond the limits, or without words; the message says what to
@@ -120,7 +120,7 @@ def read_book(path: Path) -> Book:
 
 
 Piece = tuple[str, str]
-"""Kind of a passage (`heading`, `text`, `note`, `matter`; `page` begins a page), and its words."""
+"""The kind of a passage (`heading`, `text`, `note`, `matter`; `page` begins a page), and its words."""
 
 
 def _number_sections(pieces: Iterator[Piece]) -> Book:
@@ -153,7 +153,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
-        # Of several headings in a row, the text that follows belongs to the last one.
+        # If there are several headings in a row, the text that follows belongs to the last one.
         listed = len(run) - 1 if alone and len(run) > _LISTED else 0
         rows += [replace(row, kind="front_matter") for row in run[:listed]] + run[listed:]
     opening = [row for row in rows if row.kind == "body" and not titles[row.section]]
@@ -167,8 +167,8 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
 
 
 def _read_plain(path: Path) -> Iterator[Piece]:
-    """Read plain text as in Project Gutenberg (hard-wrapped paragraphs, separated by empty lines), Markdown, or
-    subtitles.
+    """Read plain text in the style of Project Gutenberg (hard-wrapped paragraphs, separated by empty lines), Markdown,
+    or subtitles.
     """
     text, _ = strip_surroundings(read_text(path))
     if cues := read_cues(text):
@@ -217,7 +217,7 @@ def _read_epub(path: Path) -> Iterator[Piece]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror or error}); check the path") from None
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ParseError, ValueError, LookupError) as error:
-        # `RuntimeError` is raised for an encrypted file, and for a compression that zipfile does not support.
+        # `RuntimeError` is raised for an encrypted file, and for a compression method that zipfile does not support.
         raise BadInput(f"{path} is a damaged or locked EPUB ({error}); export the book again") from None
 
 
@@ -229,7 +229,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
     left = UNPACKED_BYTES
 
     def read(name: str) -> bytes:
-        """Read a member, unless the total of all members exceeds the limit."""
+        """Read a member, unless the total size of all members exceeds the limit."""
         nonlocal left
         with archive.open(name) as member:
             content = member.read(left + 1)
@@ -260,7 +260,8 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
 
 
 def _decode_page(content: bytes) -> str:
-    """Decode a page: as UTF-16 if it has the mark, otherwise in the common encoding that it states, otherwise as UTF-8.
+    """Decode a page: as UTF-16 if it has that byte order mark, otherwise in the encoding that it states if that is a
+    common one, otherwise as UTF-8.
 
     Raises:
         LookupError: the page states an unknown encoding.
@@ -332,7 +333,7 @@ class _PageReader(HTMLParser):
             del self._open[at:]
 
     def handle_data(self, data: str) -> None:
-        """Add words, except those that are not read aloud and the marks of notes."""
+        """Add words, except note markers and words that are not read aloud."""
         kind = self._open[-1][1]
         is_mark = kind == "mark" and not re.search(r"[^\W\d_]{2}", data)
         if kind != "silent" and not is_mark:

@@ -1,10 +1,10 @@
-r"""The characters of texts: how every text is cleaned on input, and which characters are read alike.
+r"""Characters in text: how all text is cleaned on input, and which characters are treated as the same.
 
 All scripts, references, transcripts and answers pass through `clean_text`, so other code does not need to handle byte
-order marks, decomposed letters, invisible characters and different line endings.
+order marks, decomposed letters, invisible characters or differing line endings.
 
-A word consists of letters, the marks that belong to them, and digits. For Python's own regular expressions a mark, such
-as a vowel sign of Hindi or Thai or an accent that is a separate character, is not part of a word; patterns of words
+A word consists of letters, the marks that belong to them, and digits. In Python's own regular expressions a mark, such
+as a vowel sign in Hindi or Thai or an accent that is a separate character, is not part of a word; word patterns
 therefore use the package `regex`, whose `\w` includes marks.
 """
 
@@ -27,7 +27,7 @@ MARKED = re.compile("[\u0300-\u1fff\u2070-\u209f\u20d0-\u20ff\u2c00-\U0010ffff]"
 _UNCLEAN = regex.compile(
     r"[[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cs}\u2028\u2029]--[\t\n]]|&#?\w{2,32};", regex.V1
 )
-# Letters of Malayalam and Bengali that were written with a joiner before they had their own characters.
+# Malayalam and Bengali letters that were written with a joiner before they had their own characters.
 _WITH_JOINER = dict(
     zip("\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15\u09a4", "\u0d7a\u0d7b\u0d7c\u0d7d\u0d7e\u0d7f\u09ce", strict=True)
 )
@@ -49,11 +49,11 @@ _ALIKE: dict[str, str | int | None] = {
     # A single apostrophe; no trade mark signs, whose compatibility form would be attached to the preceding word.
     **dict.fromkeys("\u2018\u2019\u201b\u2032`\u00b4\u02b9\u02bb\u02bc\u02bd\u02be\u02bf\uff07\ua78b\ua78c", "'"),
     **dict.fromkeys("\u05f3\u055a\u1fbd\u1fbf", "'"), "\u0149": "'n", "\u2122": " ", "\u2120": " ",
-    # Letters that some keyboards replace by others (Persian and Urdu, Romanian), and ё, which is often written without
-    # dots.
+    # Letters that some keyboards replace with others (Persian and Urdu, Romanian), and ё, which is often written
+    # without dots.
     "\u06cc": "\u064a", "\u06a9": "\u0643", "\u06c1": "\u0647", "\u0671": "\u0627",
     "\u200c": None,
-    # Number signs in Arabic; intonation marks in Armenian, which are inside words.
+    # Number signs in Arabic; intonation marks in Armenian, which occur inside words.
     "\u066a": "%", "\u066b": ".", "\u066c": ",", **dict.fromkeys("\u055b\u055c\u055e"),
     "ș": "ş", "ț": "ţ", "Ș": "Ş", "Ț": "Ţ", "ё": "е", "Ё": "Е", "œ": "oe", "Œ": "OE",
 }  # fmt: skip
@@ -103,7 +103,7 @@ _FOLDING = (
 
 
 def clean_text(text: str) -> str:
-    r"""Clean a text that comes from outside; every text passes through this function, and a second pass does no harm.
+    r"""Clean a text from an external source; every text passes through this function, and a second pass does no harm.
 
     Letters are composed (NFC), every line ends with `\n`, invisible characters (byte order marks, soft hyphens,
     joiners, direction marks) are removed, and control characters become spaces.
@@ -117,8 +117,8 @@ def fold_letters(text: str) -> str:
     """Write letters and digits in lower case, and in a single form if several forms are read alike.
 
     This covers character width and other compatibility forms (NFKC), apostrophes, digits of other scripts, the optional
-    vowel signs of Arabic and Hebrew, tatweel, stress marks in Cyrillic, the dots of ё, and letters of Persian, Urdu and
-    Romanian that are typed in two ways. All other marks stay, because they distinguish words.
+    vowel signs of Arabic and Hebrew, tatweel, stress marks in Cyrillic, the dots of ё, and Persian, Urdu and Romanian
+    letters that can be typed in two ways. All other marks stay, because they distinguish words.
     """
     text = clean_text(text).replace("\u2019", "'")
     if text.isascii():
@@ -130,7 +130,7 @@ def fold_letters(text: str) -> str:
     text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞²³¹⁰⁴-⁹])", " ", _FOOTNOTES.sub("", text)))
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():
         text = pattern.sub(replacement, text)
-    # In Turkish, in which ı and İ are 5 % of the letters, I is the capital of ı.
+    # In Turkish, in which ı and İ make up 5 % of the letters, I is the capital of ı.
     if text.count("ı") + text.count("İ") > 0.005 * len(text) and not _NOT_TURKISH.search(text):
         text = text.replace("I", "ı")
     text = text.casefold().replace("i\u0307", "i")
@@ -140,5 +140,5 @@ def fold_letters(text: str) -> str:
 
 
 def keep_letters(text: str) -> str:
-    """Return only letters and digits, without case and in compatibility form (NFKC)."""
+    """Return only the letters and digits of a text, ignoring case and in compatibility form (NFKC)."""
     return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())

@@ -1,7 +1,8 @@
-"""Speaker changes in a conversation: clips around them, cut according to a diarised transcript, and a random selection.
+"""Speaker changes in a conversation: clips cut around them according to a diarised transcript, and a random selection
+of these clips.
 
-A diarised transcript has one line per segment, in chronological order: `[Speaker NAME] [start-end]: text`, times in
-seconds. A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for
+A diarised transcript has one line per segment, in chronological order: `[Speaker NAME] [start-end]: text`, with times
+in seconds. A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for
 listening tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples are reproduced.
 """
 
@@ -94,7 +95,7 @@ class DialogueClip:
         return f"dialog_{self.number}_{speakers}_{self.start:.2f}-{self.end:.2f}.wav"
 
     def to_json(self) -> dict[str, object]:
-        """Return the clip as PodEval publishes it, without number and file name."""
+        """Return the clip in the form that PodEval publishes, without its number and file name."""
         return {
             "time_range": {"start": self.start, "end": self.end},
             "first_speaker": self.first_speaker,
@@ -142,7 +143,7 @@ def parse_diarised(text: str) -> list[Segment]:
             names the line.
     """
     segments: list[Segment] = []
-    # splitlines() is not used, because some of the line endings that it recognises may be inside a text.
+    # splitlines() is not used, because some of the line endings that it recognises may occur within a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue
@@ -199,7 +200,7 @@ def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance
 def attribute_to_speakers(
     spoken: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
 ) -> tuple[list[Segment], list[Utterance]]:
-    """Attribute each utterance to the speaker whose turns overlap it the longest.
+    """Attribute each utterance to the speaker whose turns overlap it longest.
 
     Args:
         spoken: the utterances, in chronological order.
@@ -287,7 +288,7 @@ def select_clips(
     max_seconds: float = MAX_SECONDS,
     seed: int = 0,
 ) -> Selection:
-    """Draw clips with a duration within limits; if there are no more than requested, use all of them.
+    """Draw clips whose duration is within limits; if there are no more of them than requested, use them all.
 
     While too few clips fit, the limits are widened by 1 s each, as long as the lower one is above 5 s and the upper one
     below 35 s. The draw is without replacement; the same clips, limits and seed give the same selection. PodEval draws
@@ -309,7 +310,7 @@ def select_clips(
     while len(candidates) < min(count, len(clips)) and min_seconds > _NARROWEST and max_seconds < _WIDEST:
         min_seconds, max_seconds = min_seconds - 1, max_seconds + 1
         candidates = find_fitting()
-    drawn = random.Random(seed).sample(candidates, min(count, len(candidates)))  # noqa: S311 - a draw that can be repeated
+    drawn = random.Random(seed).sample(candidates, min(count, len(candidates)))  # noqa: S311 - the draw must be repeatable
     chosen = tuple(sorted(drawn, key=lambda clip: clip.number))
     return Selection(chosen, count, len(candidates), min_seconds, max_seconds, seed)
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 _MARKS = {b"{": 3, b"[": 1, b",": 1}
-"""Characters that begin a JSON value, with the memory of the parsed value in units of about 60 bytes."""
+"""Characters that begin a JSON value, with the memory that the parsed value takes up, in units of about 60 bytes."""
 
 
 def parse_json(content: bytes, most: int, *, strict: bool = True) -> Any:

@@ -3,10 +3,11 @@
 The supported labels are numbered ones (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`,
 `<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each optionally after a time or a list number and with a
 direction (`Speaker 1 (warmly):`), and subtitles. The speakers `Host 1`, `Speaker 1`, `Person 1` and `S1` are called
-`1`, others as written.
+`1`; all others keep their names as written.
 
 Names are accepted only if many lines begin with a name and some name is repeated, because prose has colons too
-(`Note:`, `10:30`, `Genesis 1:1`). Every word that is omitted, or read under another label, produces a note for people.
+(`Note:`, `10:30`, `Genesis 1:1`). Whenever words are omitted or read under another label, a note for human readers is
+added.
 """
 
 import unicodedata
@@ -123,14 +124,14 @@ _SMALL_WORD = regex.compile(
 # A colon or a time; a heading does not end with either.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
-# Maximum number of characters of a label in its line and of a name; number of spaces from which a label counts as a
+# Maximum number of characters in a label within its line and in a name; number of spaces from which a label counts as a
 # sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 # In a dialogue: the number of lines up to the first name, and up to the first numbered label.
 _OPENING, _LONG_OPENING = 4, 10
-# Share of lines with a label that is enough for a dialogue: by itself, and together with other signs of one.
+# Share of labelled lines that is enough to indicate a dialogue: by itself, and together with other signs of one.
 _MOST, _SOME = 0.5, 0.25
-# Share of a text in elements that are named after speakers; ratio of names as headings to other headings.
+# Share of a text in elements that are named after speakers; ratio of headings that are names to other headings.
 _INSIDE, _MORE = 0.8, 2
 
 
@@ -138,7 +139,7 @@ _INSIDE, _MORE = 0.8, 2
 class LabelledLine:
     """A line, its number from 1, the label at its beginning, if any, and the words after it.
 
-    `sure` is true if the label has the form of a speaker's, and `aside` is the text in brackets after it.
+    `sure` is true if the label has the form of a speaker label, and `aside` is the text in brackets after it.
     """
 
     number: int
@@ -150,7 +151,7 @@ class LabelledLine:
 
 
 def read_labels(text: str) -> Script:
-    """Read the turns of a clean text; a text without labels is one turn, with a note if it looks like several.
+    """Read the turns of a clean text; a text without labels is one turn, with a note if it seems to contain several.
 
     Raises:
         BadInput: the text has no words, or has markup in an unsupported format.
@@ -258,7 +259,7 @@ def _read_line(number: int, line: str) -> LabelledLine:
 
 
 def _name_by_asides(lines: list[LabelledLine]) -> list[LabelledLine]:
-    """Name speakers with the same role, `Host (Ann):` and `Host (Bob):`, by the text in brackets."""
+    """Name speakers who share a role, such as `Host (Ann):` and `Host (Bob):`, after the text in brackets."""
     asides_by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for line in lines:
         asides_by_label[line.label][line.aside] += 1
@@ -349,7 +350,7 @@ def _may_speak(line: LabelledLine) -> bool:
 
 
 def _is_direction(line: LabelledLine) -> bool:
-    """Return whether a line is not speech: a heading, a rule, a direction in brackets, a sound."""
+    """Return whether a line is not speech: a heading, a rule, a direction in brackets, or a sound."""
     return not line.sure and any(form.match(line.text) for form in (_HEADING, _SCENE, _DIRECTION_ALONE))
 
 

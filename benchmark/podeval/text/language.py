@@ -1,9 +1,10 @@
 """Identify the language that a text is written in: one, several, or unknown.
 
-A text is split into sentences, and short ones are joined until there is enough evidence. Each sentence gets a language:
-Chinese and Japanese by their characters, others by py3langid, a model for 140 languages that is included in its package
-(no network, deterministic). If the model is unsure about a sentence, the sentence gets the language of the text as a
-whole. Shares refer to words; two Chinese or Japanese characters count as one word.
+A text is split into sentences, and short ones are joined until there is enough evidence. Each sentence is assigned a
+language: Chinese and Japanese are recognised by their characters, others by py3langid, a model for 140 languages that
+is included in its package (no network, deterministic). If the model is unsure about a sentence, the sentence is
+assigned the language of the text as a whole. Shares are based on word counts; two Chinese or Japanese characters count
+as one word.
 
 A handful of words is weak evidence: the language is None, which does not mean English, if less than half of a text can
 be identified, or if the whole text has fewer than four different words in an alphabet that many languages share.
@@ -36,7 +37,9 @@ from podeval.text.tokens import (
 )
 
 MAIN_SHARE = 0.75
-"""Minimum share of a text's words in a language for the text to be in that language rather than in several."""
+"""Minimum share of a text's words in a language for the text to count as written in that language rather than in
+several.
+"""
 NOTED_SHARE = 0.1
 """Minimum share of the words for another language to be reported."""
 
@@ -44,7 +47,7 @@ _SURE = 0.5
 """Minimum confidence of the model for a sentence to count; below it, 0.3 % of real English sentences are
 misidentified."""
 _SENTENCE_WORDS = 6
-"""Minimum number of words of a sentence; shorter ones are joined to the next."""
+"""Minimum number of words in a sentence; shorter ones are joined to the next."""
 _LONGEST_SENTENCE = 40
 _FEWEST_WORDS = 4
 """Minimum number of different words to identify a language in an alphabet that many languages share."""
@@ -52,7 +55,8 @@ _SURE_OF_FEW = 0.6
 _FEW_WORDS = 20
 _READ_AT_ONCE = 20_000
 _READ_WHOLLY = 200_000
-"""Maximum number of characters, about four hours of speech; of longer texts, every second, third, … sentence is read.
+"""Maximum number of characters, about four hours of speech; in longer texts, only every second, third, … sentence is
+read.
 """
 
 _SENTENCE = re.compile(r"[^.!?\u2026\u3002\uff01\uff1f\n]{1,2000}[.!?\u2026\u3002\uff01\uff1f\n]*")
@@ -64,7 +68,8 @@ _UNSPACED_LETTERS = 5
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
-"""Ratio of other words to Chinese or Japanese words above which the latter are merely names in the sentence."""
+"""Ratio of other words to Chinese or Japanese words above which the latter are taken to be mere names in the sentence.
+"""
 _NO_LANGUAGE = "zxx"
 _DIALECTS = {"ary": "ar", "arz": "ar", "nn": "no", "wuu": "zh", "yue": "zh", "uzs": "uz"}
 
@@ -143,7 +148,7 @@ def identify_language(text: str) -> IdentifiedLanguage:
     total = sum(weights.values()) + unsure
     if not total:
         return _UNKNOWN
-    # Uncertain sentences get the language of the whole text.
+    # Uncertain sentences are assigned the language of the whole text.
     if unsure and (code := _identify_whole_text(text)) is not None:
         weights[code] += unsure
     return _decide_language(weights, total)
@@ -165,8 +170,8 @@ def read_as(text: str) -> Language | Literal["other"] | None:
 def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
     """Tokenise a text and return the tokens with the language of the rules that were used.
 
-    With `auto`, a text in another language is reported as `other` and cut like English; a text that is too short to
-    identify is cut according to its characters, as Chinese or otherwise as English.
+    With `auto`, a text in another language is reported as `other` and tokenised like English; a text that is too short
+    to identify is tokenised according to its characters, as Chinese or otherwise as English.
 
     Raises:
         CannotScore: the text is only punctuation or, with `auto`, in a language other than Chinese that does not put
@@ -229,7 +234,7 @@ def _count_words(text: str) -> float:
 
 
 def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
-    """Yield the languages of one sentence with their word counts: one language, unless scripts are mixed thoroughly."""
+    """Yield the languages of one sentence with their word counts: one language, unless it mixes scripts thoroughly."""
     words = _count_words(sentence)
     characters = _weigh_words(sentence) - words
     if not characters:
@@ -257,7 +262,7 @@ def _identify_by_model(text: str, sure: float) -> str | None:
 
 
 def _identify_whole_text(text: str) -> str | None:
-    """Identify the language of all different words of a text, for sentences that are too short on their own."""
+    """Identify the language of a text's distinct words taken together, for sentences too short on their own."""
     words = dict.fromkeys(_CJK.sub(" ", text[:_READ_AT_ONCE]).split())
     return _identify_by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
 

@@ -20,7 +20,7 @@ Values = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
 
 WINDOW = 100
-"""Window in tokens that the papers used."""
+"""Window length, in tokens, used in the papers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +58,13 @@ class InformationDensity:
 def compute_distinct_n(
     tokens: Sequence[str], n: int = 2, window: int = WINDOW, *, short_is_zero: bool = False
 ) -> WindowedRichness:
-    """Compute distinct n-grams divided by all n-grams of a window, averaged over the windows that start at every token.
+    """Compute the ratio of distinct n-grams to all n-grams in a window, averaged over the windows that start at every
+    token.
 
     Args:
         tokens: the text's tokens.
         n: length of an n-gram.
-        window: window in tokens; it contains `window - n + 1` n-grams.
+        window: length of the window in tokens; it contains `window - n + 1` n-grams.
         short_is_zero: whether a text shorter than the window scores 0, as in PodEval's code, rather than counting as
             one window.
 

@@ -1,4 +1,4 @@
-"""Limits on the length of texts: anything far beyond ten hours of speech is refused before it costs time.
+"""Limits on the length of texts: anything far beyond ten hours of speech is refused before it takes up time.
 
 The tokenisers NLTK and jieba and OpenAI's normaliser take time per word, punctuation mark and sentence rather than per
 character, so each of these counts has its own limit.
@@ -11,17 +11,17 @@ import regex
 from podeval.errors import BadInput
 
 LONGEST = 600_000
-"""Maximum number of characters of a script: ten hours of English, more than thirty of Chinese."""
+"""Maximum number of characters in a script: ten hours of English, more than thirty of Chinese."""
 MOST_BYTES = 4 * LONGEST
-"""Maximum number of bytes of a file with such a script in UTF-8, with room for JSON syntax."""
+"""Maximum size, in bytes, of a UTF-8 file that contains such a script, with room for JSON syntax."""
 MOST_WORDS = 100_000
 """Maximum number of words: eleven hours of speech."""
 MOST_MARKS = 60_000
 """Maximum number of punctuation marks and symbols."""
 MOST_SENTENCES = 15_000
-"""Maximum number of sentences: eleven hours of sentences of seven words."""
+"""Maximum number of sentences: eleven hours of seven-word sentences."""
 MOST_NUMBERS = 40_000
-"""Maximum number of numbers in digits."""
+"""Maximum number of numbers written in digits."""
 MOST_CHINESE = 200_000
 """Maximum number of characters, without spaces, of a Chinese text to be cut into words: eleven hours of speech."""
 
@@ -36,7 +36,7 @@ COUNTED = {
     "punctuation marks": (_MARK, MOST_MARKS),
     "words": (_WORD, MOST_WORDS),
 }
-"""Units that are counted before a text is cut into words, and the limit of each."""
+"""Units that are counted before a text is cut into words, and the limit for each."""
 
 
 def refuse_longer(characters: int) -> None:
@@ -59,8 +59,8 @@ def refuse_endless(text: str) -> None:
         BadInput: a limit is exceeded; the message names it.
     """
     refuse_longer(len(text))
-    # A text cannot have more words than half its characters, for example, so the units of short texts need not be
-    # counted.
+    # A text cannot, for example, have more than half as many words as characters, so the units of short texts need not
+    # be counted.
     if len(text) <= MOST_SENTENCES:
         return
     for counted, (pattern, most) in COUNTED.items():

@@ -1,4 +1,4 @@
-"""Markup around the words of scripts: SSML and HTML tags, front matter, code blocks, times of lines.
+"""Markup around the words of scripts: SSML and HTML tags, front matter, code blocks, timestamps.
 
 Formatting is removed; the rest is plain text. Tags that name a speaker are read by
 `podeval.text.labelled_turns`.
@@ -45,7 +45,7 @@ _LEAST_STAMPED = 0.25
 
 
 def strip_tags(text: str) -> str:
-    """Strip comments and the SSML and HTML tags for the look or sound of a text; paragraphs become lines."""
+    """Strip comments, and SSML and HTML tags that control how a text looks or sounds; paragraphs become lines."""
     for pattern, replacement in _MARKUP if "<" in text else ():
         text = pattern.sub(replacement, text)
     return text
@@ -71,7 +71,7 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
 
 
 def strip_time(words: str) -> str:
-    """Strip a time in brackets from the beginning of a line's words."""
+    """Strip a time in brackets from the beginning of a line."""
     return str(_BRACKETED_TIME.sub("", words, count=1))
 
 

@@ -1,7 +1,7 @@
-"""Texts of pages by message id, from gettext catalogues that Babel reads: one file for each language and page.
+"""Page texts by message id, from gettext catalogues that Babel reads: one file for each language and page.
 
 The id `plot/shapes/ranked` of `en/LC_MESSAGES/board.po` is `texts["board"]["plot"]["shapes"]["ranked"]`; names that are
-numbers form a list. Texts that a language lacks are shown in English.
+numbers form a list. Texts that are missing in a language are shown in English.
 """
 
 import gettext
@@ -45,12 +45,12 @@ class PluralText(str):
 
 
 def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read the texts of a language.
+    """Read the texts in a language.
 
     Args:
-        folder: folder with `<language>/LC_MESSAGES/<page>.po`.
+        folder: folder that contains `<language>/LC_MESSAGES/<page>.po`.
         language: the language of the texts.
-        pages: the pages to read; by default all.
+        pages: the pages to read; by default, all of them.
 
     Returns:
         Texts by page, then by the parts of their ids. A group that has texts only in other languages is present but

@@ -1,8 +1,8 @@
 """Numbers as written in English and Chinese: in digits, in words, or both.
 
-`ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `parse_number` returns the value of
-their matches. English covers numbers up to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese up
-to 万 (`一百二十`, `1千5百`, `两万三`). `say_number` converts the other way, from digits to words.
+`ENGLISH` and `CHINESE` are regular expressions without groups, each of which matches one number; `parse_number` returns
+the value of a match. English covers numbers up to the thousands (`one hundred and twenty`, `8k`, `two and a half`),
+Chinese up to 万 (`一百二十`, `1千5百`, `两万三`). `say_number` converts the other way, from digits to words.
 """
 
 import re
@@ -51,7 +51,7 @@ def is_number_word(word: str) -> bool:
 
 
 def parse_number(text: str) -> float | None:
-    """Parse the value of a number; None if the characters do not form one, as in `三五` (three or five)."""
+    """Parse a number and return its value; None if the characters do not form one, as in `三五` (three or five)."""
     low = text.strip().lower()
     return _parse_chinese(low) if _TOKEN.fullmatch(low[-1:]) and not low.isascii() else _parse_english(low)
 

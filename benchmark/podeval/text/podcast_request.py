@@ -1,7 +1,8 @@
-"""A request for a podcast script, and its properties that can be counted in the script: language, speakers, length.
+"""A request for a podcast script, and the requested properties that can be counted in the script: language, speakers,
+length.
 
 A request is plain text, or an object with `instruction` and optionally `sources` (or `content`), `language`, `speakers`
-(a number or several allowed numbers), `minutes` and an approved `checklist`. A row of the dataset `podbench` has this
+(a number or several allowed numbers), `minutes` and an approved `checklist`. Rows of the dataset `podbench` have this
 form.
 """
 
@@ -21,7 +22,7 @@ from podeval.text.tokens import PER_MINUTE
 Kind = Literal["explicit", "implied"]
 
 TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
-"""Tolerance as a share of the length; the second is for strict requests, and always used in PodBench's variant."""
+"""Tolerance as a share of the length; the second is for strict requests, and is always used in PodBench's variant."""
 
 _TEXT_KEYS = ("instruction", "request", "query", "text")
 _SOURCE_KEYS = ("sources", "content")
@@ -47,7 +48,7 @@ class PodcastRequest:
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | PodcastRequest") -> "PodcastRequest":
         """Create a request from text, JSON or data; if there is no field for the length, the length is read from the
-        words.
+        wording of the request.
 
         Raises:
             BadInput: there is no instruction, or a field cannot be used.
@@ -75,11 +76,11 @@ class Counted:
     language: str | None
     """Code of the language; `mul` for several languages, None if unknown."""
     shares: Mapping[str, float]
-    """Share of the words by language, if several languages have at least 10 %."""
+    """Share of the words by language, if several languages have at least 10 % each."""
     speakers: int
     length: int
     minutes: float | None
-    """None if words cannot be counted, as in Japanese."""
+    """Estimated minutes of speech; None if words cannot be counted, as in Japanese."""
     language_as_asked: bool | None
     speakers_as_asked: bool | None
     length_as_asked: bool | None
@@ -88,7 +89,7 @@ class Counted:
 
 
 def count_facts(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
-    """Count the properties of a script that a request states.
+    """Count the properties of a script that a request specifies.
 
     Args:
         script: the script with its speakers.

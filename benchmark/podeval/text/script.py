@@ -1,13 +1,13 @@
 """A script: a dialogue as a list of turns `{speaker, text}`.
 
-A script can be JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
-`transcript`, `segments` or another usual key, or JSON lines; a turn is an object with a speaker (`speaker`, `role`,
-`name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker, text].
-The segments of a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is one
-turn of one speaker. Every text passes through `clean_text`.
+A script can be JSON in any of the common forms: a list of turns, an object with the list under `turns`, `dialogue`,
+`content`, `transcript`, `segments` or another common key, or JSON lines; a turn is an object with a speaker (`speaker`,
+`role`, `name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker,
+text]. Segments from a recogniser do not need a speaker, and JSON in a Markdown fence is also accepted. Plain text is
+read as one turn by one speaker. Every text passes through `clean_text`.
 
-Names that differ only in case, spacing or character width belong to one speaker, whose name has the first spelling. A
-name whose turns contain no words is not a speaker.
+Names that differ only in case, spacing or character width belong to one speaker, whose name is spelt as it first
+appears. A name whose turns contain no words is not a speaker.
 """
 
 import json
@@ -21,7 +21,7 @@ from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
 from podeval.text.markup import strip_tags
 
-# Names of keys without case, spaces, hyphens and underscores; if there are several, the first counts.
+# Names of keys without case, spaces, hyphens and underscores; if there are several, the first one is used.
 _TURN_LIST_KEYS = (
     "turns", "dialogue", "content", "transcript", "script", "conversation", "conversations", "messages", "segments",
     "utterances", "inputs", "lines", "audiosegments", "monologues", "phrases", "recognizedphrases", "sentences",
@@ -44,18 +44,18 @@ _RECOGNISED = frozenset(
 _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
 # Keys that do not contain turns: single words, and facts about turns.
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
-# Keys for text before and after the turns that a speaker without a name may say.
+# Keys for text before and after the turns that an unnamed speaker may say.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
-# The speaker of a recogniser's segments without a speaker.
+# The speaker of a recogniser's segments that do not name one.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
 _LOOKS_LIKE_JSON = re.compile(rf"\s*{_JSON}")
-# JSON among a few words of a model, or in a code block.
+# JSON surrounded by a few words from a model, or in a code block.
 _EMBEDDED = re.compile(rf"\A[^{{}}]{{0,300}}?(?={_JSON})")
 _MORE = re.compile(_JSON)
 _MOST_BEHIND = 300
-# Words before a colon that other readers may mistake for the beginning of a turn.
+# Words before a colon that other programs may mistake for the beginning of a turn.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
 
@@ -63,7 +63,7 @@ _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 class Turn:
     """A turn: the uninterrupted words of one speaker."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - the form that pydantic reads
 
     speaker: str
     text: str
@@ -75,7 +75,7 @@ class Script:
 
     Attributes:
         turns: the turns, in order.
-        notes: notes for people about unusual interpretations; they are not part of the dialogue.
+        notes: notes for human readers about unusual interpretations; they are not part of the dialogue.
     """
 
     turns: tuple[Turn, ...]
@@ -166,12 +166,12 @@ class Script:
 
 
 def normalise_speaker(name: str) -> str:
-    """Return a speaker's name for comparison: without case, character width, invisible characters and extra spaces."""
+    """Return a speaker's name for comparison, ignoring case, character width, invisible characters and extra spaces."""
     return " ".join(fold_letters(name).split())
 
 
 def read_source(source: "str | Mapping[str, Any] | Iterable[Any]") -> "str | list[Any]":
-    """Return the entries of the turns in a source, or its clean plain text if it does not contain turns as data.
+    """Return the entries for the turns in a source, or its cleaned plain text if it does not contain turns as data.
 
     Raises:
         BadInput: the JSON is broken, or the text is longer than podeval reads (`podeval.text.longest`).
@@ -236,7 +236,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
 
 
 def _open_sections(entries: Sequence[Any]) -> list[Any]:
-    """Replace a section, which may have a name, by its turns if it has no text of its own."""
+    """Replace a section, which may have a name, with its turns if it has no text of its own."""
     opened: list[Any] = []
     for one in entries:
         fields = _name_fields(one) if isinstance(one, Mapping) else {}

@@ -1,8 +1,8 @@
-"""Subtitles and labels of a recording: read the words of SubRip (SRT) and WebVTT, write labels and WebVTT.
+"""Subtitles and labels for a recording: read words from SubRip (SRT) and WebVTT, and write labels and WebVTT.
 
-Words are read without numbers, times, settings, styles and comments. A WebVTT voice tag, `<v Ann>`, names the speaker
-of the following text. Text in other formats that is not a script, such as ASS subtitles or a web page, is refused with
-the name of the format.
+Only the words are read, without cue numbers, times, settings, styles or comments. A WebVTT voice tag, `<v Ann>`, names
+the speaker of the following text. Text in other formats that is not a script, such as ASS subtitles or a web page, is
+refused with a message that names the format.
 
 Labels are either a label track for Audacity (lines of start, end and text separated by tabs) or WebVTT cues for
 players.
@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 
 from podeval.errors import BadInput
 
-# The characters before and after a speaker's name, which do not occur in cleaned text.
+# The character placed before and after a speaker's name; it does not occur in cleaned text.
 VOICE = "\x00"
 
 _TIMES = re.compile(
@@ -97,7 +97,7 @@ Labels = Iterable[tuple[float, float, str]]
 
 
 def format_audacity_labels(labels: Labels) -> str:
-    """Format labels in the form that Audacity imports."""
+    """Format labels as a label track that Audacity can import."""
     return "".join(f"{start:.6f}\t{end:.6f}\t{' '.join(text.split())}\n" for start, end, text in labels)
 
 

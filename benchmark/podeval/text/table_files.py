@@ -40,12 +40,12 @@ def mark_formulas(text: str) -> str:
 
 
 def unmark_formulas(text: str) -> str:
-    """Return the text that `mark_formulas` marked."""
+    """Return the original of a text that `mark_formulas` marked."""
     return _MARKED.sub("", text)
 
 
 def _mark(text: str) -> str:
-    """Return a text with marked formulas, and line feeds for carriage returns; a signed number is not a formula.
+    """Return a text with formulas marked and carriage returns replaced by line feeds; a signed number is not a formula.
 
     A lone carriage return is not quoted in CSV, so the text after it would be a separate cell.
     """

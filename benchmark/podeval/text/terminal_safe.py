@@ -31,7 +31,7 @@ def make_printable(text: str) -> str:
 
 
 class Printable(io.TextIOBase):
-    """A text stream that makes everything that is written to it printable.
+    """A text stream that makes everything written to it printable.
 
     Attributes:
         unfiltered: the underlying stream.

@@ -1,4 +1,4 @@
-"""Read texts from files, and detect file names that were given in place of a text."""
+"""Read text from files, and detect file names that were passed in place of text."""
 
 import codecs
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from podeval.errors import BadInput, find_address
 from podeval.text.characters import clean_text
 
-# The mark of UTF-32 begins with that of UTF-16.
+# The byte order mark of UTF-32 begins with that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
@@ -18,7 +18,7 @@ _SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md", ".srt", ".vtt")
 
 
 def read_text(path: Path) -> str:
-    """Read a text file, and clean its text; JSON is not changed, because its texts are cleaned when it is parsed.
+    """Read a text file and clean its text; JSON is left unchanged, because its texts are cleaned when it is parsed.
 
     Raises:
         BadInput: the file is missing, a directory, empty, or not text, or is named .json but does not contain JSON.
@@ -61,7 +61,7 @@ def decode_text(content: bytes, name: str) -> str:
 
 
 def refuse_file_name(text: str) -> str:
-    """Return a text unchanged, or refuse it if it is a file name, whose letters would be scored as words.
+    """Return a text unchanged, or refuse it if it is a file name, which would otherwise be scored as words.
 
     Raises:
         BadInput: the text is a single word that ends like the name of a text file, or names an existing file.

@@ -1,12 +1,13 @@
-"""Tokens of English and Chinese, and stop words, which carry no information.
+"""English and Chinese tokens, and stop words, which carry no information.
 
 Both languages are tokenised as in the papers: in lower case, with punctuation. Nothing is downloaded.
 
-English uses `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data is not available
-without a network, but its knowledge of capitals has practically no effect on lower-cased text; only its list of
-abbreviations that keep their period matters. `data/abbreviations_en.txt` pins the abbreviations of NLTK's model that
-are English words. The remaining difference concerns initials such as "t.s." and learned word pairs: whether their
-period is a separate token. Of 113,930 tokens in LFS-Bench's English texts, one differs.
+English uses `nltk.word_tokenize`, which splits text into sentences with Punkt and sentences into words by the Treebank
+rules. Punkt's trained data is not available without a network, but its knowledge of capitals has practically no effect
+on lower-cased text; only its list of abbreviations that keep their period matters. `data/abbreviations_en.txt` pins the
+abbreviations of NLTK's model that are English words. The remaining difference concerns initials such as "t.s." and
+learned word pairs: whether their period is a separate token. Of 113,930 tokens in LFS-Bench's English texts, one
+differs.
 
 Chinese uses jieba with its standard dictionary and HMM; whitespace is not a token.
 """
@@ -56,11 +57,11 @@ def check_language(language: str) -> Language:
 
 
 def detect_language(text: str) -> Language:
-    """Return the language of most words of the text, judged by its characters; `en` if it has no letters.
+    """Return the language of most words in the text, judged by its characters; `en` if it has no letters.
 
     A Chinese word has about two characters, so the text is Chinese if half the number of its Chinese characters exceeds
-    the number of its words in other letters; this is right for Chinese with scattered English terms and for English
-    that quotes Chinese. Japanese does not count as Chinese, however many Chinese characters it contains.
+    the number of its words in other letters; this rule is right for Chinese with scattered English terms and for
+    English that quotes Chinese. Japanese does not count as Chinese, however many Chinese characters it contains.
     """
     chinese = len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text))
     return "zh" if chinese and not is_japanese(text) else "en"

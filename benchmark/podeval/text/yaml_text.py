@@ -1,7 +1,7 @@
 """Read untrusted YAML, with libyaml if it is installed, and check limits before the document takes up time.
 
-Aliases are allowed, because designs of listening tests may repeat their stimuli; the size after repetition is
-checked first.
+Aliases are allowed, because the design of a listening test may repeat its stimuli; the size with every alias expanded
+is checked first.
 """
 
 import re
@@ -18,9 +18,9 @@ LONGEST_YAML = 200_000
 DEEPEST = 100
 """Maximum depth of nesting, because libyaml would recurse until the stack overflows."""
 MOST_VALUES = 300_000
-"""Maximum number of values of a document with every alias expanded."""
+"""Maximum number of values in a document with every alias expanded."""
 LONGEST_NUMBER = 1_000
-"""Maximum number of characters of a number, or of anything else that consists only of digits and colons."""
+"""Maximum number of characters in a number, or in anything else that consists only of digits and colons."""
 
 _NUMBER = re.compile(r"[-+\d:._]+")
 PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,1 +1,1 @@
-"""Compare spoken with written words: normalise and align them, and count the differences."""
+"""Compare spoken words with written ones: normalise and align them, and count the differences."""

@@ -5,9 +5,9 @@ fixed words and, at each stretch, a choice between the accepted forms, including
 the lattice, the one with the fewest edits to the transcript over its whole length is used; the search is exact. One
 form is chosen for each stretch, so speaking two of them is an error, as is speaking none.
 
-A line may have its own tags, which apply to all of its words (a long sentence), and each stretch has tags for its
-difficulty (a date). Errors are counted by tag from the same alignment; words without a tag are counted as `plain`.
-Extra words count as errors of the stretch that they touch.
+A line may have its own tags, which apply to all of its words (for example, because it is a long sentence), and each
+stretch has tags for its difficulty (for example, that it is a date). Errors are counted by tag from the same alignment;
+words without a tag are counted as `plain`. Extra words count as errors in the stretch that they touch.
 """
 
 import re
@@ -38,7 +38,7 @@ Edit = Literal["equal", "wrong", "missing", "extra"]
 class ReadingStretch:
     """A part of a line as written, its other accepted forms, and tags for its difficulty."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - the form that pydantic reads
 
     text: str
     accepted: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class TagErrors:
 
 @dataclass(frozen=True)
 class Misread:
-    """A stretch without an accepted form in the transcript: as written, the words in its place, and its tags."""
+    """A stretch that has no accepted form in the transcript: its written form, the words in its place, and its tags."""
 
     text: str
     heard: str
@@ -127,7 +127,7 @@ class AcceptedReadings:
         """Read lines from data: a list of objects with `text`, `readings` (each `text`, `accepted`, `tags`) and `tags`.
 
         Raises:
-            BadInput: the data have another form, or a reading is not in its line.
+            BadInput: the data has a different form, or a reading is not in its line.
         """
         if isinstance(source, AcceptedReadings):
             return source
@@ -161,7 +161,7 @@ class AcceptedReadings:
             language: `en` or `zh`, for normalising both texts; Chinese is compared by characters.
             normaliser: see `podeval.text.comparison.normalise`.
             read: whether every reading of a figure, sign or abbreviation is accepted, in addition to the listed forms;
-                only in English with the normaliser `whisper`.
+                this applies only to English with the normaliser `whisper`.
 
         Raises:
             BadInput: the text is too long for the search.
@@ -209,7 +209,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _whole(text: str) -> str:
-    """Return the pattern of a text that does not occur inside a longer word or number."""
+    """Return a pattern that matches a text only where it is not part of a longer word or number."""
     before = r"(?<![A-Za-z0-9])" if text[0].isascii() and text[0].isalnum() else ""
     after = r"(?![A-Za-z0-9])" if text[-1].isascii() and text[-1].isalnum() else ""
     return before + re.escape(text) + after

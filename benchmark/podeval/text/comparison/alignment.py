@@ -2,10 +2,10 @@
 times.
 
 The script's words are known, so they are aligned with the transcribed words (by minimum edit distance over words or, in
-Chinese, characters, with numbers as spoken), and every turn has the times of its own words. Nothing is inferred from
-the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+Chinese, characters, with numbers as spoken), and every turn is given the times of its own words. Nothing is inferred
+from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
 
-Errors of generated speech are handled as follows:
+Errors in generated speech are handled as follows:
 - A turn counts as recognised if at least 20 % of its words are; other turns are omitted and counted. With a lower
 threshold, common words of a skipped turn would match parts of its neighbours.
 - Fewer than three matching words that are separated from the rest by more than five unrelated words (a hallucination,
@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"(?<![^\W_])\d{1,3}(?:,\d{3})+(?!\d)|(?<![a-z\d])\d+(?![a-
 _say_number = lru_cache(maxsize=4_096)(say_number)
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SAID = {"en": " point ", "zh": "点"}
-"""Spoken form of the decimal point of a number."""
+"""Spoken form of a decimal point."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Alignment:
 
     @property
     def trusted(self) -> bool:
-        """Whether enough of the script was recognised for usable times."""
+        """Whether enough of the script was recognised for the times to be usable."""
         return self.coverage >= TRUSTED_COVERAGE
 
 
@@ -197,7 +197,7 @@ def locate_speaker_turns(
 
 
 def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> ScriptAlignment:
-    """Align a script with its transcript, with the fewest edits.
+    """Align a script with its transcript, using the fewest edits.
 
     Args:
         script: the written script.

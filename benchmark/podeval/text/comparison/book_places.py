@@ -1,8 +1,8 @@
-"""Find the sentences of a book that each of its recordings reads, based only on their words.
+"""Find the sentences of a book that are read in each of its recordings, based only on the words.
 
 A recording is located by runs of words that occur only once in the book: by their longest chain in the order of the
 book. Isolated runs far from the others are ignored as coincidences. Sentences between two recordings belong to the
-recording of their section or, within a section, to the recording with more of their words.
+recording of their section or, within a section, to the recording that contains more of their words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from rapidfuzz.distance import Levenshtein
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
 """Minimum number of runs in a recording, and their minimum share of its words."""
 JUMP, ANCHORED = 60, 3
-"""Maximum number of words that are skipped between two runs, and the number of runs after a longer jump from which they
-are not a coincidence.
+"""Maximum number of words that are skipped between two runs, and the minimum number of runs after a longer jump for
+them not to count as a coincidence.
 """
 
 
@@ -44,7 +44,7 @@ def place_recordings(
         of_book: the words of each sentence.
         sections: the section of each sentence.
         spoken: the words of each recording.
-        run: number of words of a run.
+        run: number of words in a run.
         whole: whether a book without sections is read from its beginning to its end.
 
     Returns:
@@ -56,7 +56,7 @@ def place_recordings(
     for at in range(len(words) - run + 1):
         key = tuple(word for word, _ in words[at : at + run])
         runs[key] = -1 if key in runs else at
-    # The passage that each recording reads, according to its first and last run.
+    # The passage that is read in each recording, according to its first and last runs.
     reasons: dict[str, str] = {}
     found_places: list[_Place] = []
     for file, texts in spoken.items():

@@ -133,7 +133,7 @@ def _read_date(text: str) -> Iterator[str]:
 
 
 def _read_clock(text: str) -> Iterator[str]:
-    """Yield the readings as a time of day, and as a duration or ratio."""
+    """Yield the readings of figures separated by a colon: as a time of day, and as a duration or ratio."""
     hour, minute, *seconds = (int(part) for part in text.split(":"))
     ends = [f"{say_chinese_by_value(minute)}分", f"零{say_chinese_by_value(minute)}分"][:: -1 if minute < 10 else 1]
     ends += [f"零{say_chinese_by_value(minute)}" if minute < 10 else say_chinese_by_value(minute)]

@@ -35,13 +35,13 @@ BRIDGE = 2
 """Number of equal words between two long differences that may be a coincidence: some words of babble always match."""
 
 LONG = 4
-"""Minimum number of words of a long difference."""
+"""Minimum number of words in a long difference."""
 
 CLEAR_WORD = 4
-"""Minimum number of letters of a word that is never swallowed."""
+"""Minimum number of letters in a word that is never swallowed."""
 
 NEARBY = 120
-"""Number of words of the script, before and after a stretch, in which a repetition of it is searched for."""
+"""Number of words of the script, before and after a stretch, that are searched for a repetition of it."""
 
 SAME = 0.7
 """Minimum similarity of words, or of letters of adjacent recognised words, for a stretch to count as repeated."""
@@ -57,7 +57,7 @@ SIGNS = frozenset(
 EntityKind = Literal["name", "number", "amount", "code"]
 
 _NO_NUMBER = frozenset(("one", "ones", "first", "second", "seconds", "third", "oh", "point"))
-"""English words that are a number only next to another number word."""
+"""English words that count as numbers only next to another number word."""
 
 _CHINESE_ENTITY = re.compile(
     "(?:[百千]分之)?(?!千万(?![零一二三四五六七八九])|万一|一一)[零一二三四五六七八九十百千万亿两][点零一二三四五六七八九十百千万亿两]*"
@@ -93,7 +93,7 @@ class ContentDifference:
 
 @dataclass(frozen=True)
 class Entity:
-    """A name, number, amount or code of the script.
+    """A name, number, amount or code in the script.
 
     Attributes:
         kind: the kind of the entity.
@@ -141,7 +141,7 @@ def _kind_of_chinese(text: str) -> EntityKind:
 
 
 def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
-    """Yield the kind of entity of each word of a turn; None if the word does not belong to an entity."""
+    """Yield the kind of entity to which each word of a turn belongs; None if it does not belong to any."""
     begins = True
     for word, following in zip(words, [*words[1:], ""], strict=True):
         plain = fold_word(word)
@@ -195,7 +195,7 @@ def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifferen
 
 
 def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
-    """Find stretches of up to three words of the script with words in their place that do not sound like them.
+    """Find stretches of up to three words of the script that are replaced by words that do not sound like them.
 
     A recogniser may have misheard them, so `find_content_differences` does not list them. Figures are ignored, because
     they are written in many ways.

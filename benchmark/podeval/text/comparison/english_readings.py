@@ -136,7 +136,7 @@ def read_word(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8_192)
 def list_readings(kind: str, text: str) -> tuple[str, ...]:
-    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), each word on its own line."""
+    """Return the readings of a figure, sign or abbreviation of one kind (`_READERS`), each word on its own line."""
     return _cut_into_lines(_READERS[kind](text))
 
 
@@ -179,7 +179,7 @@ def _say_number(text: str) -> list[str]:
     ways = [way + end for way in ways for end in ends]
     if not value:
         ways += [f"point {_spell(decimals)}", *(["one half", "half"] if decimals == "5" else [])]
-    # As in a rifle of .50 caliber.
+    # As in "a .50 calibre rifle".
     return ways if whole else [*ways, _say(int(decimals))]
 
 

@@ -56,7 +56,7 @@ _COINS = frozenset(f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound
 
 
 class Piece(NamedTuple):
-    """A word, or a figure, sign or abbreviation, with every reading.
+    """A word, figure, sign or abbreviation, with all its readings.
 
     Attributes:
         text: the piece in lower case.
@@ -194,7 +194,7 @@ def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
 
 @lru_cache(maxsize=8_192)
 def _read_plain_word(word: str) -> Piece | None:
-    """Return the piece of a plain word, without the mark after it; None for anything else, and for a possible unit."""
+    """Return the piece for a plain word, without the mark after it; None for anything else, even a possible unit."""
     match = _PLAIN_WORD.fullmatch(f"{word} ")
     lower = match[match.lastgroup or 0].lower() if match else ""
     return Piece(lower, read_word(lower)) if match else None
@@ -239,7 +239,7 @@ def _rewrite(script: str, transcript: str) -> str:
 
 
 def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield ranges of pieces of the script, and those of the transcript with the same reading.
+    """Yield ranges of pieces in the script, each with the range in the transcript that has the same reading.
 
     The ranges are in order and do not overlap.
     """
@@ -262,13 +262,13 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
 def _find_figures(
     pieces: Sequence[Piece], others: Sequence[Piece], partners: Sequence[int | None], inverse: Sequence[int | None]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield ranges of figures of one text, and the places of the other text with one of their readings.
+    """Yield ranges of figures in one text, and the places in the other text that match one of their readings.
 
     Args:
         pieces: the pieces of the text.
         others: the pieces of the other text.
         partners: equal piece of the other text for each piece of this one; None if there is none.
-        inverse: the same pairs by piece of the other text.
+        inverse: the same pairs, indexed by piece of the other text.
     """
     last = shift = 0
     for first in [number for number, piece in enumerate(pieces) if piece.figure]:

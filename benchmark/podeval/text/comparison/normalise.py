@@ -1,4 +1,4 @@
-"""Text normalisation before words are compared: the rules for which words are equal.
+"""Text normalisation before words are compared: the rules that determine which words are equal.
 
 - `basic`, for every language: letters with their marks, and digits. Text that is read alike is written alike: composed
   and decomposed letters, full and half width, curly and straight apostrophes, digits of other scripts, the optional
@@ -44,7 +44,7 @@ _SOUNDS = (
     "(?:[轻輕大苦微狂偷傻冷爆]{0,2}笑[声聲い]?|[音效配][乐樂楽]|掌[声聲]|鼓掌|拍手|[叹嘆][气氣息]|ため息|停[顿頓]|沉默|咳嗽?"
     "|哭[声聲泣]?|音效)"
 )
-# Sounds in emphasis marks, as in chats; other words in them are spoken.
+# Sounds in emphasis marks, as in chats; other words in such marks are spoken.
 _NOISES = (
     r"(?:\w+ly\s+)?(?:laugh(?:s|ing|ter)|chuckl(?:es|ing)|giggl(?:es|ing)|sighs?|sighing|gasps?|gasping|coughs?|coughing|"
     r"clears (?:(?:his|her|their) )?throat|sniff(?:s|les)|sobs|sobbing|groans?|groaning|yawns?|yawning|snorts|gulps|"
@@ -87,7 +87,7 @@ _SIGNS = {
     "≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to",
 }  # fmt: skip
 _POWERS = {"²": " squared", "³": " cubed"}
-# Signs that would be dropped, inside words or after their number, are handled before the text is split into words.
+# Signs that would be dropped, inside words or after numbers, are handled before the text is split into words.
 _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     "en": (
         # English has no ı, and OpenAI's normaliser removes other accents.
@@ -111,7 +111,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         # OpenAI's normaliser searches runs of spaces from each space, and the end of brackets from each remaining
         # bracket.
         (re.compile(r"[\[\]()<>\s]+"), " "),
-        # OpenAI's normaliser fails on numbers with several thousand digits, which nobody says.
+        # OpenAI's normaliser fails on numbers with several thousand digits, which nobody would say.
         (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
     ),
     "zh": (
@@ -124,7 +124,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     ),
     "basic": (
         (regex.compile(r"(?<!\d\s*)(\p{Sc}|[%‰]\s*(?=\d+(?!\s*%)))\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),
-        # Thousands of a number, which languages separate with a point, a comma, a space or an apostrophe.
+        # Thousands in a number, which languages separate with a point, a comma, a space or an apostrophe.
         (re.compile(r"(?<![\d.,])\d{1,3}([ .,'])\d{3}(?:\1\d{3})*(?!\d)"), lambda m: re.sub(r"\D", "", m[0])),
         (regex.compile(r"(?<!\p{L})\p{L}\.(?: ?\p{L}\.)+"), lambda m: re.sub(r"[. ]", "", m[0]) + " "),
     ),
@@ -170,7 +170,7 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
         text: any text.
         language: `en` or `zh`; `en` is also used for all other languages.
         normaliser: `whisper`, `basic`, `lfs` or `none`; see the module's docstring.
-        written_in: the code of the language for reading `&`; by default the text's language.
+        written_in: the code of the language in which `&` is read; by default, the text's language.
 
     Raises:
         BadInput: the language or normaliser is unknown, a number has thousands of digits, or the text is longer than
@@ -191,7 +191,7 @@ def keep_spoken(text: str, language: str | None = None) -> str:
 
     Args:
         text: any text.
-        language: the code of the language for reading `&`; None for the text's language.
+        language: the code of the language in which `&` is read; None for the text's language.
     """
     text = drop_bracketed(_read_links(text))
     if "&" in text or "\uff06" in text:
@@ -213,7 +213,7 @@ def name_conjunction(language: str) -> str:
 
 
 def drop_bracketed(text: str) -> str:
-    """Replace text in brackets, and tags, by the same number of spaces; unclosed brackets stay."""
+    """Replace tags and text in brackets with the same number of spaces; unclosed brackets stay."""
     # Brackets may be nested.
     for _ in range(5):
         before, text = text, _BRACKETED.sub(lambda unspoken: " " * len(unspoken[0]), text)
@@ -223,7 +223,7 @@ def drop_bracketed(text: str) -> str:
 
 
 def _read_links(text: str) -> str:
-    """Return a text with Markdown links reduced to their words, without addresses and images."""
+    """Return a text with Markdown links reduced to their words, without addresses or images."""
     return _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
 
 

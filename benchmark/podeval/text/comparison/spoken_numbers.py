@@ -38,7 +38,9 @@ class _Number:
 
 
 def say_alike(one: str, other: str) -> tuple[str, str]:
-    """Write both texts in simplified characters with numbers in words; these are equal if they mean the same number."""
+    """Write both texts in simplified characters with numbers in words; the words are the same if they stand for the
+    same number.
+    """
     first, in_first = _say_numbers(one)
     second, in_second = _say_numbers(other)
     if in_first:

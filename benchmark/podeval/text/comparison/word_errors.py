@@ -67,11 +67,11 @@ def count_word_errors(
 
     Args:
         reference: the text that should be spoken.
-        hypothesis: the recognised text; if it is empty, everything counts as deleted, which gives a rate of 1.
+        hypothesis: the recognised text; if it is empty, everything counts as deleted, so the rate is 1.
         language: `en` or `zh`; `en` is also used for all other languages.
         normaliser: normaliser for both texts; see `podeval.text.comparison.normalise`.
         read: whether, with the normaliser `whisper`, every reading of a figure, sign or abbreviation is equal to it,
-            and words may be written together or apart.
+            and whether words may be written together or apart.
 
     Raises:
         NoWords: the reference contains no words after normalisation.
@@ -167,11 +167,11 @@ class SpeakerErrors:
 
 
 def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, Sequence[str]]) -> SpeakerErrors:
-    """Count the word errors of a dialogue with regard to its speakers: cpWER, equal to meeteval's.
+    """Count the word errors of a dialogue, taking its speakers into account: cpWER, equal to meeteval's.
 
-    The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the errors
-    are divided by the words of the reference. Words of a voice without a speaker are insertions; words of a speaker
-    without a voice are deletions.
+    The words of each speaker are joined, each speaker is assigned the voice that minimises the total errors, and the
+    errors are divided by the words of the reference. Words of a voice without a speaker are insertions; words of a
+    speaker without a voice are deletions.
 
     Source: von Neumann, Boeddeker, Delcroix, Haeb-Umbach, "MeetEval", CHiME 2023; von Neumann et al., "On Word Error
     Rate Definitions and their Efficient Computation for Multi-Speaker Speech Recognition Systems", ICASSP 2023.
