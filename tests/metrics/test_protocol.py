@@ -16,7 +16,7 @@ ALL_INPUTS = ("recording", "script", "reference_text")
 
 PROGRAM = """
 from podeval.metrics import catalogue
-from podeval.metrics.score import make_protocol
+from podeval.metrics.catalogue import make_protocol
 from podeval.models import registry
 for name in catalogue.NAMES:
     metric = catalogue.get(name)

@@ -114,11 +114,11 @@ class _Index:
         """Add the entries of a box, and the samples of its runs, to the totals."""
         body = read_at(self._file, at, 32)
         later = body[:1] > b"\0"
-        place = _COUNTS[kind][later] + (8 if kind in _KINDS_OF_AUXILIARY and body[3:4] == b"\1" else 0)
+        offset = _COUNTS[kind][later] + (8 if kind in _KINDS_OF_AUXILIARY and body[3:4] == b"\1" else 0)
         short = kind in _SHORT and (body[:1] < b"\2" if kind == b"iloc" else not later)
         if kind == b"pssh" and not later:
             return
-        count = int.from_bytes(body[place : place + (2 if short else 4)], "big")
+        count = int.from_bytes(body[offset : offset + (2 if short else 4)], "big")
         self._add(kind, count)
         if kind == b"stsz" and count:
             self._require(kind, count * int.from_bytes(body[4:8], "big"))

@@ -150,7 +150,7 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
     drifts, people_drifts = (compute_drifts(of, figures.protocols, columns) if of else [] for of in (scores, people))
     rows = here[here["system"] == system].drop_duplicates("metric")
     benchmark, split, _ = where.split("/")
-    readings = {place[0]: scores.results.get(place, {}) for place in figures.protocols.items()}
+    readings = {column[0]: scores.results.get(column, {}) for column in figures.protocols.items()}
     items = sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold()))
     missing: dict[tuple[str, str, str], list[Listed]] = {}
     for metric, of_items in readings.items():

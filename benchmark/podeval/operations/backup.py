@@ -61,7 +61,7 @@ class BackedUpFile(BaseModel):
     sha256: str
 
 
-class Manifest(BaseModel):
+class BackupManifest(BaseModel):
     """The contents of a backup.
 
     Attributes:
@@ -90,7 +90,7 @@ class Manifest(BaseModel):
         return f"{votes} votes, {submissions} submissions, {runs} runs"
 
 
-def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: bool = False) -> Manifest:
+def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: bool = False) -> BackupManifest:
     """Make a backup; it is complete and synced to disk when this returns.
 
     Args:
@@ -132,7 +132,7 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
     return manifest
 
 
-def _write(archive: Path, database: str | Path, runs: Path, secret: bytes | None) -> Manifest:
+def _write(archive: Path, database: str | Path, runs: Path, secret: bytes | None) -> BackupManifest:
     """Write a backup into an empty folder, and sync it."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     own = {name: archive.with_name(name) for name in (DATABASE, SECRET, MANIFEST)}
@@ -154,7 +154,7 @@ def _write(archive: Path, database: str | Path, runs: Path, secret: bytes | None
         for path in (path for path, member in sounds.items() if member not in files):
             _LOG.warning("a recording of the arena no longer exists and so is not in the backup: %s", path)
         sounds = {path: member for path, member in sounds.items() if member in files}
-        manifest = Manifest(
+        manifest = BackupManifest(
             schema=1, made_at=made_at, podeval=__version__, kind=parse_address(database).get_backend_name(), rows=rows,
             runs=str(runs), sounds=sounds, files=files,
         )  # fmt: skip

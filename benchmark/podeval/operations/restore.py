@@ -30,7 +30,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput, StoreUnusable, describe_validation_error
 from podeval.files import DiskFull, explain_write_errors, hash_file, resolve_inside
 from podeval.operations import backup
-from podeval.operations.backup import DATABASE, MANIFEST, RUNS, SECRET, SOUNDS, Manifest
+from podeval.operations.backup import DATABASE, MANIFEST, RUNS, SECRET, SOUNDS, BackupManifest
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, find_damage, parse_address
 from podeval.store.migrate import create_tables
@@ -51,7 +51,7 @@ class Restored:
         kept: folder with the replaced files; None if nothing was replaced.
     """
 
-    backup: Manifest
+    backup: BackupManifest
     forgotten: int
     settled: list[str]
     secret: Path | None
@@ -111,7 +111,7 @@ def restore(
     return Restored(manifest, forgotten, settled, secret, kept)
 
 
-def _unpack(path: Path, folder: Path, existing: set[str]) -> Manifest:
+def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
     """Unpack a backup into an empty folder, and compare every file with the manifest.
 
     The backup must not contain runs that exist already.
@@ -136,7 +136,7 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> Manifest:
             for member in members:
                 with explain_write_errors(folder / member.name):
                     tar.extract(member, folder, set_attrs=False, filter="data")
-        manifest = Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+        manifest = BackupManifest.model_validate_json((folder / MANIFEST).read_bytes())
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
         reason = describe_validation_error(error) if isinstance(error, ValidationError) else error
         raise BadInput(
@@ -211,7 +211,7 @@ def _fill_server(copy: Database, database: str | Path) -> None:
         backup.copy_rows(rows, written)
 
 
-def _point_into(session: Session, manifest: Manifest, runs: Path, unpacked: Path) -> None:
+def _point_into(session: Session, manifest: BackupManifest, runs: Path, unpacked: Path) -> None:
     """Change the recordings' paths to their future locations in the folder of runs, so that none leads outside it."""
     before = Path(manifest.runs)
 

@@ -324,8 +324,8 @@ class ChapterPage:
         sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
         drawn = Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
         others = chapter.others and words[chapter.others]
-        named = (("own", self.system), ("people", chapter.people), ("median", others))
-        legend = [(kind, name) for kind, name in named if name]
+        labels = (("own", self.system), ("people", chapter.people), ("median", others))
+        legend = [(kind, name) for kind, name in labels if name]
         return [page.Pictures([(words["radar"], drawn)], "glance", "", legend)]
 
     def _draw_distributions(self) -> list[page.Part]:
@@ -333,18 +333,18 @@ class ChapterPage:
         words, pictures = self.texts["report"], []
         for figure in self.chapter.headlines:
             of, protocols = figure.column, self.chapter.protocols
-            own, people = (
+            values, people = (
                 list(scores.values((of.metric, protocols[of.metric]), of.key).values()) if scores else []
                 for scores in (self.chapter.scores, self.chapter.people_scores)
             )
-            kinds = [(self.system, "own", own), (self.chapter.people, "people", people)]
+            kinds = [(self.system, "own", values), (self.chapter.people, "people", people)]
             rows = [
-                BoxRow(name, values, f"n = {len(values)}", f"mark {kind}", SHAPES[kind])
-                for name, kind, values in (*kinds, (words["others"], "median", figure.others))
-                if values
+                BoxRow(name, of_kind, f"n = {len(of_kind)}", f"mark {kind}", SHAPES[kind])
+                for name, kind, of_kind in (*kinds, (words["others"], "median", figure.others))
+                if of_kind
             ]
-            if own:
-                caption = words["distribution_title"].format(metric=of.title_in(words["language"]), items=len(own))
+            if values:
+                caption = words["distribution_title"].format(metric=of.title_in(words["language"]), items=len(values))
                 picture = Markup(draw_boxes(rows, Frame(caption, 480, 13, "drawn spread", percent=of.percent)))
                 pictures.append((": ".join(self.name(of)), picture))
         return [page.Text(words["distributions_about"]), page.Pictures(pictures)] if pictures else []
