@@ -1,4 +1,4 @@
-"""The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper on its own.
+"""The neural baseline, with hibari's female voice and Piper's `joe`, and Piper on its own; all fit on a laptop.
 
 Both are deterministic. Hibari draws its noise from a given generator; every line gets its own generator, derived from
 the seed and the line's position. Piper draws inside the ONNX graph, from a generator that continues from call to call
@@ -25,7 +25,7 @@ from podeval.systems.speech import Samples
 # pinned by its SHA-256: if the Hub cannot be reached, the system is skipped with the installer's message.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
-"""Voices by the names of their weights in the lock file."""
+"""Names of the voices' weights in the lock file."""
 
 MANNER = {"noise_scale": 0.0, "length_scale": 1.0, "noise_w_scale": 0.0}
 """Settings of the voice, for `generation`."""
@@ -69,7 +69,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
 
 
 VOICES = (KRISTIN, JOE)
-"""Names in the lock file, in the order in which they are assigned to speakers."""
+"""Names of the voices' weights in the lock file, in the order in which voices are assigned to speakers."""
 
 
 class Piper(OnnxReader):

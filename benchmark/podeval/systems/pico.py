@@ -1,4 +1,5 @@
-"""SVOX Pico, the small statistical synthesiser of early Android telephones: plain, quick, clearer than a formant voice.
+"""SVOX Pico, a small statistical synthesiser from early Android phones: plain and quick, but clearer than a formant
+voice.
 
 The package `py-nanotts` contains the engine and its voices. The engine is written in C, has state that carries over
 from line to line, and never finishes some texts, so each script is spoken in a child process; if that process
@@ -15,7 +16,7 @@ from podeval.systems.engines import WorkerReader
 from podeval.systems.speech_worker import PICO_RATE
 
 _VOLUME = 0.7
-"""Volume; at the default level of 1, it clips."""
+"""Volume; at the default of 1, the engine clips."""
 _SPEEDS = (0.2, 5.0)
 
 

@@ -4,8 +4,8 @@ An adapter runs the models of one task: it declares the model classes that it ca
 running any code in it, and turns items into audio, scripts or answers. Heavy libraries are imported only when a model
 is opened.
 
-A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to the folder of the
-items' file, so a sandbox only needs to mount that folder.
+A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to the folder that
+contains the items' file, so a sandbox only needs to mount that folder.
 """
 
 import fcntl
@@ -54,7 +54,8 @@ class Job(JobPart):
         device: the device, such as `cpu` or `cuda:1`; None means the GPU, if there is one.
         processes: number of copies of the model, each on its own GPU; None means one on every GPU with room for it.
         item_seconds: time limit per item in seconds; an item that takes longer fails.
-        batch: maximum number of items at once for models that can batch; it is halved while memory is insufficient.
+        batch: maximum number of items processed at once by models that can batch; it is halved while memory is
+            insufficient.
         voices_folder: recordings for presets with reference voices, next to the items' file.
     """
 
@@ -125,7 +126,8 @@ class Generated(JobPart):
     """A line of `generated.jsonl`: an item generated with a seed, or the reason for a missing output.
 
     `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is the
-    ratio of the two times. `error` describes the fault, `cause` names the party at fault. `details` is the provenance.
+    ratio of the two times. `error` describes the fault, `cause` names the party at fault, and `details` states the
+    provenance.
     """
 
     schema_version: Literal[1] = 1

@@ -40,9 +40,7 @@ class Csm(SpeechModel):
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Speak turn after turn, each with the voices and the latest turns as context; the result has the shape
-        (frames,).
-        """
+        """Speak turn by turn, with the voices and the latest turns as context; the result has the shape (frames,)."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
         references = {numbers[who]: self.require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
@@ -79,8 +77,8 @@ class Csm(SpeechModel):
         return loading.read_wave(wave, text)
 
 
-# Dia in transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one. Each call draws a
-# new voice; to keep one, the model is prompted with a recording of that voice and the words spoken in it. Speakers
+# Dia in transformers speaks dialogues between two speakers, tagged `[S1]` and `[S2]`, or single lines. Each call draws
+# a new voice; to keep one, the model is prompted with a recording of that voice and the words spoken in it. Speakers
 # without a reference recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
@@ -118,7 +116,7 @@ class Dia(SpeechModel):
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a piece of a dialogue of at most two speakers; the result has the shape (frames,).
+        """Perform a piece of a dialogue between at most two speakers; the result has the shape (frames,).
 
         The prompts are the reference voices if all are given, otherwise the first piece.
         """
@@ -161,7 +159,7 @@ class Dia(SpeechModel):
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 
 
-# VibeVoice in transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
+# VibeVoice in transformers performs whole dialogues between up to four speakers, each in the voice of a recording.
 #
 # A diffusion head draws the speech frame by frame; transformers takes the head's scheduler from diffusers.
 
@@ -212,7 +210,7 @@ class VibeVoice(SpeechModel):
     def _render_dialogue(
         self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip]
     ) -> tuple[str, list[Samples]]:
-        """Render the dialogue in the model's own template, and its voices in the order of their appearance."""
+        """Render the dialogue in the model's own template, and its voices in order of appearance."""
         numbers = {speaker: str(number) for number, speaker in enumerate(speakers)}
         messages, sounds, voiced = [], [], set()
         for turn in piece.turns:

@@ -2,8 +2,8 @@
 
 The process does not use the network. It may be killed at any time; another run generates the items that are not in its
 log. With several GPUs, it starts a copy of itself on each through accelerate. It exits with 0 when every item has a
-line, including failures; with 2 and a sentence if the model or the job cannot be used (`refused.json` also contains the
-sentence, and names the party at fault); with 3 if a copy died.
+line, including failed ones; with 2 and a sentence if the model or the job cannot be used (`refused.json` also contains
+the sentence, and names the party at fault); with 3 if a copy died.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
-"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand over finished items.
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate items, and hand over finished ones.
 
-For containers with a results folder in object storage: only complete files are written to it, each once, and files are
-never appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` an item's line of the
-log, written after the item's files; `ended.json`, written last, describes how the generation ended. A restarted
-container restores the results of the previous one and generates the rest.
+This is for containers whose results folder is in object storage: only complete files are written to it, each once, and
+they are never appended to, renamed or locked. `files/` contains the outputs, and `lines/<item>.<seed>.json` contains an
+item's line of the log, written after the item's files; `ended.json`, written last, describes how the generation ended.
+A restarted container restores the results of the previous one and generates the rest.
 """
 
 import json

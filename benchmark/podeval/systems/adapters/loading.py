@@ -87,7 +87,7 @@ def load_model(kind: str, folder: Path, device: str) -> Any:
 
 
 def open_codec(job: Job, title: str, kind: str) -> Path:
-    """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own folder, or the base.
+    """Return the folder with the codec of a job's model: `audio_tokenizer/` in the model's own folder, or the base.
 
     Raises:
         BadInput: neither exists, or it is not a codec of this `model_type`.

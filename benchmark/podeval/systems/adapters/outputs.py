@@ -272,7 +272,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How the outputs were made, as far as this is known."""
+        """How the outputs were made, as far as is known."""
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:

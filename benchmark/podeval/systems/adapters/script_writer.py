@@ -1,4 +1,4 @@
-"""Script writers: causal language models, used through their own chat template, and LoRA adapters for them.
+"""Script writers: causal language models, used through their own chat templates, and LoRA adapters for them.
 
 The script is the text after the model's thoughts. A request that does not fit into the model's window fails and is
 never truncated; the preset and the window limit the length of the answer.
@@ -41,7 +41,7 @@ class LanguageModel:
         base: the folder of the model that the adapter adapts.
         device: the device, such as `cpu`.
         preset: the generation preset.
-        longest: maximum number of tokens of an answer, if neither the preset nor the model's repo sets one.
+        longest: maximum number of tokens in an answer, if neither the preset nor the model's repo sets one.
     """
 
     def __init__(

@@ -134,10 +134,10 @@ class SpeechModel:
         return {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
 
     def require_words(self, reference: VoiceClip) -> VoiceClip:
-        """Return a reference voice after checking that it has words.
+        """Return a reference voice after checking that its words are given.
 
         Raises:
-            BadInput: the voice has no words.
+            BadInput: the words of the voice are not given.
         """
         if not reference.text:
             raise BadInput(

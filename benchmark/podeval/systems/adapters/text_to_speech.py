@@ -70,7 +70,7 @@ class ScriptReader(OneByOne[Speech]):
 
     Attributes:
         model: the model that speaks.
-        job: its job.
+        job: the model's job.
         preset: the generation settings.
     """
 

@@ -38,7 +38,7 @@ class ChatEndpoint(ServerSystem):
     """A system that writes scripts and gives spoken answers.
 
     Attributes:
-        voice: the voice of answers.
+        voice: the voice of the answers.
         fields: fields that are added to every request, or omitted if they are None.
     """
 

@@ -1,4 +1,5 @@
-"""Dialects of `/v1/realtime`: how the first event identifies a server, how its session is opened, and its errors.
+"""Dialects of `/v1/realtime`: how the first event identifies a server, how a session is opened, and how errors are
+read.
 
 | dialect | its `session.created` has | how audio is sent |
 |---|---|---|
@@ -39,7 +40,8 @@ class Dialect:
         updates: number of `session.updated` events before a conversation begins.
         voices: whether a voice can be chosen.
         numbered: whether pieces of audio have numbers.
-        acknowledged: whether the client must report the played audio, because the server otherwise forgets its answers.
+        acknowledged: whether the client must report which audio was played, because the server otherwise forgets its
+            answers.
         committed: whether the client marks the ends of turns and is silent between them.
     """
 

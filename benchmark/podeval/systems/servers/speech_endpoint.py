@@ -1,11 +1,12 @@
 """Have a server read scripts aloud: as a whole if the server is of a kind that performs dialogues, otherwise turn by
 turn.
 
-The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
-after the other, so the times are those of one listener, unless several requests are in flight
-(`podeval.systems.servers.streaming`); they are joined as in the built-in readers (`podeval.systems.dialogue_reader`). A
-whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the audio; if
-headers contradict the audio, the audio takes precedence, and the log records this.
+The kind of the server determines which requests are sent, and in what form (`podeval.systems.servers.kinds`). Turns are
+requested one after the other, so the times are those that a single listener would experience, unless several requests
+are in flight (`podeval.systems.servers.streaming`); they are joined as in the built-in readers
+(`podeval.systems.dialogue_reader`). A whole dialogue is cut only if it is too long for a request.
+`podeval.systems.servers.sound_reading` reads the audio; if headers contradict the audio, the audio takes precedence,
+and the log records this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -95,7 +96,7 @@ class SpeechEndpoint(ServerSystem):
             field: fields for every request, as KEY=JSON.
 
         Raises:
-            BadInput: the server does not list its voices, or an option does not fit its kind.
+            BadInput: the server does not list its voices, or an option does not fit the server's kind.
         """
         kind = open_kind(server_kind, connection, model)
         if clone and voice:
@@ -147,7 +148,7 @@ class SpeechEndpoint(ServerSystem):
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
             # Earlier versions did not request a stream of audio, so their runs may contain events that were read as
-            # audio; these are different runs.
+            # audio; such runs count as different ones.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
             # Runs on servers with OpenAI's API have the same identity as before kinds of servers were introduced.

@@ -27,7 +27,7 @@ Stretch = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedSound:
-    """Audio with its position in a conversation: a turn of the person, or system audio that arrived at one time.
+    """Audio with its position in a conversation: one of the person's turns, or system audio that arrived at one time.
 
     Attributes:
         turn: number of the person's turn, or of the turn that is answered.
@@ -153,9 +153,9 @@ def measure_live_turns(
         Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning
         of the system's next speech (negative if they overlap; None if there is no such speech); `interruptions`, in
         which a person begins while the system is speaking, with `stopping_time`, the seconds until the system is
-        silent, and `stopped`, whether the system was stopped rather than finished; the medians of the delays and of the
-        stopping times, the latter over the cases in which it was stopped; `overlap_share`, `backchannels_per_minute`
-        and `events` as in the metric `turn_taking`.
+        silent, and `stopped`, whether the system was stopped rather than having finished; the medians of the delays and
+        of the stopping times, the latter over the cases in which it was stopped; `overlap_share`,
+        `backchannels_per_minute` and `events` as in the metric `turn_taking`.
     """
     # A silent recording counts as speech over its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}
