@@ -1,8 +1,8 @@
 """The interface of chat models: they receive messages and return one answer with its usage, or raise an error.
 
-Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
-`input_audio` (base64). The module does not depend on what is judged. It also builds requests for answers that fit a
-schema and parses that API's completions, for any transport.
+Messages are those of the OpenAI chat API: each has a role and content, which is either a text or a list of parts,
+`text` and `input_audio` (base64). The module does not depend on what is judged. It also builds requests for answers
+that fit a schema and parses that API's completions, for any transport.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ class Sampling:
     Args:
         temperature: 0 gives the most probable answer.
         top_p: the probability mass to sample from.
-        seed: seed of the sampling; a request's own seed is added to it.
+        seed: seed for the sampling; a request's own seed is added to it.
         max_tokens: maximum length of the answer in tokens.
     """
 
@@ -50,8 +50,8 @@ class ChatAnswer:
 
     Args:
         text: the answer's text; None if there is none.
-        finish: the reason why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or a reason of the backend's
-            own.
+        finish: the reason why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or one of the backend's own
+            reasons.
         refusal: the model's refusal, if it is separate from the text.
         tools: names of tools that the model wanted to call instead of answering.
         prompt_tokens, answer_tokens: number of tokens, as counted by the backend; None if it does not count them.
@@ -59,7 +59,7 @@ class ChatAnswer:
         thinking_tokens: number of `answer_tokens` that are reasoning.
         cost: cost, as stated by the backend.
         model: the model and build that answered, if the backend names them.
-        form: form of the schema in the request: `json_schema`, `json_object` or `text`.
+        form: form in which the request states the schema: `json_schema`, `json_object` or `text`.
         raw: the complete response.
         unsent: sampling parameters that were not sent under their names, because the backend refuses them.
     """
@@ -282,7 +282,7 @@ def has_audio(messages: Sequence[Message]) -> bool:
 
 
 def read_text(content: Any) -> str | None:
-    """Return the text of a content that is a string or a list of parts, without reasoning."""
+    """Return the text of content that is a string or a list of parts, without reasoning."""
     if isinstance(content, list):
         parts = [part if isinstance(part, dict) else {"text": part} for part in content]
         texts = [part.get("text") for part in parts if not (part.get("thought") or part.get("type") in _THOUGHTS)]

@@ -2,7 +2,7 @@
 
 An error is classified by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, an
 HTML page, plain text, cut off, empty or not text at all: the endpoint's own words are extracted if there are any, and
-no body raises an exception.
+no body causes an exception.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ class HttpError:
             0.
         message: the endpoint's words on one line; empty if there are none.
         fields: names that the error states separately from its words, such as the name of the refused parameter.
-        retry_after: pause in seconds that the endpoint requests; None if it does not.
+        retry_after: pause in seconds that the endpoint requests; None if it requests none.
     """
 
     status: int
@@ -112,7 +112,7 @@ class RefusedFields:
         self._instead = instead
         self._steps: dict[str, int] = {}
         self.words: dict[str, str] = {}
-        """Messages of the endpoint, by refused field."""
+        """The endpoint's messages, by refused field."""
 
     def replace_once(self, names: Collection[str]) -> None:
         """Replace these fields as if the endpoint had refused them once."""

@@ -1,9 +1,9 @@
 """Qwen3-ASR with transformers: the recogniser of the Open TTS Leaderboard.
 
 The recording is cut at its pauses into chunks, as for Whisper; each chunk is decoded greedily and separately, at 32-bit
-precision, so its words do not depend on a batch. The model does not return times: the words of a chunk share its length
-in proportion to their letters until the profile's aligner determines their times. The published code shortens words
-that are repeated more than 20 times; here the repetitions are kept, because they are a fault that podeval should
+precision, so its words do not depend on the batch. The model does not return times: the words of a chunk share its
+length in proportion to their letters until the profile's aligner determines their times. The published code shortens
+words that are repeated more than 20 times; here the repetitions are kept, because they are a fault that podeval should
 detect.
 Source: Qwen3-ASR; transformers, `qwen3_asr`.
 """
@@ -27,11 +27,11 @@ _TOKENS_PER_SECOND = 16
 
 
 class QwenAsr(Transcriber):
-    """A transcriber with transformers.
+    """A transcriber that runs in transformers.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        device: the device of the model; by default that of all models.
+        device: the device of the model; by default, the one that all models use.
     """
 
     def __init__(self, files: dict[str, Path], *, device: str | None = None) -> None:

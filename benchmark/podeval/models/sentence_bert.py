@@ -1,4 +1,4 @@
-"""Sentence embeddings by a BERT model of transformers: the vector of the first token, or the mean over tokens."""
+"""Sentence embeddings from a BERT model in transformers: the vector of the first token, or the mean over tokens."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

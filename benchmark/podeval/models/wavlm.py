@@ -24,11 +24,11 @@ from podeval.models.pretrained import (
 
 # WavLM-Large with an ECAPA-TDNN head (256 dimensions): the speaker encoder of Seed-TTS's evaluation.
 #
-# LFS-Bench's section 4.1 names it in a footnote, by its repository UniSpeech; its appendices name x-vectors. The layers
-# of WavLM-Large, combined with learned weights, pass through the head, whose attention weights their mean and standard
-# deviation over time. Each clip is normalised to mean 0 and variance 1. The weights of the checkpoint are loaded into
-# transformers' WavLM. Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020;
-# microsoft/UniSpeech.
+# LFS-Bench's section 4.1 names it in a footnote, under the name of its repository, UniSpeech; its appendices name
+# x-vectors. The layers of WavLM-Large, combined with learned weights, pass through the head, whose attention weights
+# their mean and standard deviation over time. Each clip is normalised to mean 0 and variance 1. The weights of the
+# checkpoint are loaded into transformers' WavLM. Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN",
+# Interspeech 2020; microsoft/UniSpeech.
 
 
 FILE = "speaker_similarity/wavlm_large_finetune.pth"

@@ -34,19 +34,19 @@ from podeval.models.pretrained import load_from_folder, load_pretrained, silence
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
 """Number of chunks that are decoded together. Large v3 needs half a gigabyte for each; a step takes a GPU the same time
-for 16 and for 64.
+for 16 chunks as for 64.
 """
 
 
 class WhisperTransformers(Transcriber):
-    """A transcriber with transformers.
+    """A transcriber that runs in transformers.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        num_beams: beams of the decoding; 1 is greedy.
-        dtype: torch's name of the precision. If a card sets another one as an option, it is part of the model's
+        num_beams: number of beams in decoding; 1 means greedy decoding.
+        dtype: torch's name for the precision. If a card sets another one as an option, it is part of the model's
             identity.
-        device: the device of the model; by default that of all models.
+        device: the device of the model; by default, the one that all models use.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class WhisperTransformers(Transcriber):
         ]
         end, longest = self._processor.tokenizer.eos_token_id, max(map(len, written))
         rows = torch.tensor([prompt + tokens + [end] * (longest - len(tokens)) for tokens in written])
-        # Of each layer, keep only the heads that follow the audio while it runs.
+        # While each layer runs, keep only those of its heads that follow the audio.
         decoder, weights = self._model.get_decoder(), {}
 
         def watch(number: int, heads: list[int]) -> Any:
@@ -195,7 +195,7 @@ def _fuse_attention(encoder: Any) -> None:
 
 
 STEP = 0.02
-"""Length of one step of Whisper's encoder, seconds."""
+"""Length of one step of Whisper's encoder, in seconds."""
 
 _SMOOTHED = 7
 UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")

@@ -35,7 +35,7 @@ HOLE, CLIPPED = 0.15, 0.5
 """Lengths of a hole and of a clipped stretch, in seconds."""
 
 _FEWEST_WORDS = 5
-"""Minimum number of words in a sentence if its omission or repetition is not to pass for a recognition error."""
+"""Minimum length of a sentence in words, so that its omission or repetition cannot pass for a recognition error."""
 
 _APART = 2.5
 """Minimum distance in seconds between two planted faults."""
@@ -75,7 +75,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """The misuse of the reader, for `generation`."""
+    """Description of how the reader is misused, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Store the reader."""
@@ -286,7 +286,7 @@ def plant_hole(samples: Samples, rate: int, at: float) -> None:
 
 
 def plant_click(samples: Samples, rate: int, at: float) -> None:
-    """Shift one sample of a channel in place by half of the peak."""
+    """Shift one sample of a channel in place by half the peak."""
     place = round(at * rate)
     samples[place] -= np.copysign(0.5 * float(np.abs(samples).max()), samples[place])
 

@@ -68,11 +68,11 @@ class SynthesisedLines:
 
 
 class DialogueReader(SpeakingSystem):
-    """A system that gives each speaker of a script a separate voice and reads line by line.
+    """A system that gives each speaker in a script a separate voice and reads line by line.
 
     Attributes:
         languages: the languages that it reads, as ISO 639-1 codes.
-        voices: the names of its voices for English, in the order of a script's speakers.
+        voices: the names of its voices for English, in the order in which a script's speakers get them.
         longest_line: maximum number of characters in a sentence once turns have been split; None if turns are read
             whole.
         packages: the modules that it imports, each with its package.
@@ -173,7 +173,7 @@ def list_lines(
 
     Args:
         script: the script.
-        voices: the number of each speaker's voice; by default, the n-th speaker has the n-th voice.
+        voices: the number of each speaker's voice; by default, the n-th speaker gets the n-th voice.
         longest: maximum number of characters in a line; None keeps turns whole.
         laugh: the engine's mark for laughter, if it has one.
 
@@ -274,7 +274,7 @@ def _frame_levels(sound: Samples, rate: int) -> Samples:
 
 
 def _gains(lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
-    """Return the factor for each voice that brings the RMS of its active frames to `SPEECH_LEVEL`."""
+    """Return, for each voice, the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
     gains: dict[int, float] = {}
     for voice in {line.voice for line in lines}:
         voice_levels = [

@@ -52,7 +52,7 @@ class OnnxReader(DialogueReader):
 
     @abstractmethod
     def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
-        """Say a line with the network of its voice, shape (frames,), at `rate`; empty if the line contains no sound.
+        """Return a line spoken by its voice's network, shape (frames,), at `rate`; empty if the line contains no sound.
 
         Raises:
             SpeechFailed: the engine broke.

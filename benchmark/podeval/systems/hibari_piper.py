@@ -46,7 +46,7 @@ def load_voice(voice: str, threads: int) -> Any:
 
 
 def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
-    """Say a line, shape (frames,), at `rate` Hz; empty if the line contains no sound.
+    """Return a spoken line, shape (frames,), at `rate` Hz; empty if the line contains no sound.
 
     Raises:
         SpeechFailed: Piper broke.

@@ -76,7 +76,7 @@ class PlantedPodcast(OwnMaker[Speech]):
     """A podcast with its own words, in which one turn is repeated at the end, with or without background music.
 
     It shows what the track `podcast` detects; `podeval demo` has a row with music and one without. We wrote the words,
-    for two topics of Real-Pod's demo; a baseline voice reads them.
+    for two topics from Real-Pod's demo; a baseline voice reads them.
 
     Args:
         music: whether there is background music.

@@ -43,7 +43,7 @@ def _refuse_long_name(turn: Turn) -> Turn:
 
 
 class Reference(JobPart):
-    """A recording of the voice that a speaker should have, and its words if known."""
+    """A recording of the voice that a speaker should have, and the words spoken in it if known."""
 
     audio: Annotated[str, Field(min_length=1, max_length=1000)]
     text: str | None = None
@@ -151,7 +151,7 @@ class WrittenScript:
 
 @dataclass(frozen=True)
 class SpokenAnswer:
-    """A system's answer to one turn of a person, and its words if the system states them."""
+    """A system's answer to one of a person's turns, and its words if the system states them."""
 
     turn: str
     speech: Speech

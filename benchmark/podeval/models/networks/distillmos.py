@@ -4,8 +4,8 @@ Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) p
 halve the frequency axis five times and the time axis once, then through a transformer of seven layers, and are pooled
 by attention. Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based
 speech quality assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a
-separate implementation of its network; values agree within float32 rounding. On a CPU, the part after the spectra runs
-in ONNX Runtime (`models.exported`).
+separate implementation of its network; values agree to within float32 rounding. On a CPU, the part after the spectra
+runs in ONNX Runtime (`models.exported`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.pretrained import rename_weights
 
 WINDOW = 122_880
-"""Number of samples of the network's input: 7.68 s."""
+"""Number of samples in the network's input: 7.68 s."""
 
 _FRAME, _HOP = 320, 160
 _CHANNELS = (2, 64, 64, 128, 256, 256, 256)
@@ -38,7 +38,7 @@ _COMPRESSION = 0.3
 _SMALLEST = 1e-12
 _GPU_BATCH = 8
 
-# The location in the package of the weights of each part of the network.
+# The name under which the package stores the weights of each part of the network.
 _NAMES = (
     (r"^cnn\.cnn\.", "convolutions."),
     (r"^transformer_pool_attn\.norm_input\.", "norm_features."),
@@ -54,7 +54,7 @@ _NAMES = (
 
 
 class DistillMos(WindowScorer):
-    """A window scorer with DistillMOS.
+    """A window scorer based on DistillMOS.
 
     Args:
         files: `distill_mos_v7.pt`, the weights.

@@ -114,7 +114,7 @@ class Job(JobPart):
 
 
 class GeneratedAnswer(JobPart):
-    """A system's answer to one turn of a person: a file next to the log, and the words if the system provides them."""
+    """A system's answer to one of a person's turns: a file next to the log, and the words if the system states them."""
 
     turn: str
     audio: str
@@ -236,7 +236,7 @@ class ModelClass:
 
 @dataclass(frozen=True)
 class Adapter:
-    """How the models of one task are run.
+    """How the models for one task are run.
 
     Args:
         task: the name of the task.

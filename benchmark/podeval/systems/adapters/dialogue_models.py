@@ -36,7 +36,7 @@ class Csm(SpeechModel):
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice, shape (frames,)."""
+        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -112,7 +112,7 @@ class Dia(SpeechModel):
             )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice, shape (frames,)."""
+        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:

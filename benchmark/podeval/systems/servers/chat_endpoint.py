@@ -39,7 +39,7 @@ class ChatEndpoint(ServerSystem):
 
     Attributes:
         voice: the voice of the answers.
-        fields: fields that are added to every request, or omitted if they are None.
+        fields: fields that are added to every request or, if they are None, omitted from it.
     """
 
     voice: str = "alloy"

@@ -151,7 +151,7 @@ class LiveConversation:
 
     @property
     def _now(self) -> float:
-        """Return the current time in seconds of the conversation."""
+        """Return the current time in the conversation, in seconds."""
         return (perf_counter() - self._begin) * self._pace
 
     async def _lead(self, sounds: list[Samples]) -> None:

@@ -54,7 +54,7 @@ class SpeechEndpoint(ServerSystem):
         kind: the kind of the server; OpenAI's API by default.
         clone: whether each speaker has the reference voice from the item.
         whole: whether scripts are sent as a whole.
-        fields: fields that are added to every request, or omitted if they are None.
+        fields: fields that are added to every request or, if they are None, omitted from it.
     """
 
     voices: tuple[str, ...]

@@ -114,7 +114,7 @@ def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
 
 
 def render_both(turns: Sequence[PlacedSound], channel: SystemChannel) -> tuple[Samples, int]:
-    """Return both channels, (frames, 2), the person's first, and their rate in Hz, which is the system's rate."""
+    """Return both channels, (frames, 2), with the person's first, and their rate in Hz, which is the system's rate."""
     rate = channel.pieces[0].rate
     spoken = [replace(turn, samples=resample(turn.samples, turn.rate, rate), rate=rate) for turn in turns]
     channels = [render(pieces, 0.0).samples for pieces in (spoken, channel.pieces)]
@@ -140,7 +140,7 @@ def measure_live_turns(
     leave: Callable[[float], float],
     full_duplex: bool = False,
 ) -> dict[str, Any]:
-    """Measure the system's turn-taking, by `podeval.stats.turn_taking` on both channels.
+    """Measure the system's turn-taking with `podeval.stats.turn_taking`, applied to both channels.
 
     Args:
         turns: the person's turns (at least one) by id, in order.

@@ -66,8 +66,7 @@ class Gemini(ServerKind):
     def write_dialogue(
         self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice], seed: int, *, stream: bool = False
     ) -> SpeechRequest:
-        """See `ServerKind`; a one-speaker script is sent as a text in one voice, because two voices mean two speakers.
-        """
+        """See `ServerKind`; a one-speaker script is sent as text in one voice, because two voices mean two speakers."""
         if len(voices) == 1:
             (voice,) = voices.values()
             return self.write_turn("\n".join(part.text for part in parts), voice, seed, stream=stream)
