@@ -138,7 +138,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Maximum number of bytes of a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
+"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
 
 T = TypeVar("T")
 
@@ -232,7 +232,7 @@ def parse_body(body: str) -> Any:
 
 
 def read_choice(data: Any, form: str) -> ChatAnswer:
-    """Read the answer from the data of a response.
+    """Read the answer from a response's data.
 
     Raises:
         ChatBusy: the response does not follow the API; another call may succeed.
@@ -263,7 +263,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
 
 
 def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int, int]:
-    """Return the tokens of the request and of the answer, and the audio and reasoning tokens among them."""
+    """Return the number of tokens in the request and in the answer, and of audio and reasoning tokens among them."""
     request, answer = _to_count(usage.get("prompt_tokens")), _to_count(usage.get("completion_tokens"))
     audio = _to_count(_to_mapping(usage.get("prompt_tokens_details")).get("audio_tokens")) or 0
     thoughts = _to_count(_to_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0

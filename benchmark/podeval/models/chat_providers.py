@@ -39,7 +39,7 @@ class ChatApi:
 
     Attributes:
         path: path for requests, relative to the endpoint's address; `{model}` is replaced by the model.
-        make_headers: function that returns the headers with a key.
+        make_headers: function that returns the headers for a key.
         translate: function that translates a request in OpenAI's form into this form.
         restore: function that translates an answer in this form into OpenAI's form; empty if it is not an answer.
     """

@@ -74,7 +74,7 @@ class Dnsmos:
         self._mel = make_mel_basis(RATE, MEL_FRAME, MEL_BANDS).T.copy()
 
     def score(self, samples: NDArray[np.floating], *, windows: WindowChoice = "exact") -> Floats:
-        """Score every window of a recording.
+        """Score every window in a recording.
 
         Args:
             samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
@@ -132,7 +132,7 @@ class Dnsmos:
         first = (MARGIN - 1) * HOP
         inside = block[first : first + RATE * BLOCK_SECONDS + HOP + 1]
         frames = np.lib.stride_tricks.sliding_window_view(inside, MEL_FRAME)[::HOP]
-        # The first and last frame of a window see zeros beyond its ends.
+        # The first and last frames of a window see zeros beyond its ends.
         heads = frames[::FRAMES_PER_SECOND].copy()
         heads[:, : MEL_FRAME // 2] = 0
         tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].copy()

@@ -21,7 +21,7 @@ _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "t
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _ERRORS = ("error", "errors", "detail", "fault")
 _FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
-"""Fields of a response with a success status that report an error, each with the value that does so."""
+"""Fields that report an error in a response with a success status, each with the value that reports it."""
 _CODES = ("code", "status", "statusCode", "status_code")
 _CODE = re.compile(r"[45]\d\d")
 _FORMATS = ("response_format", "format")

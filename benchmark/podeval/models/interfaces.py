@@ -101,7 +101,7 @@ class Segmentation(Protocol):
     """Finds who speaks within short chunks, including two speakers at once, without linking speakers between chunks."""
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
-        """Return the active speakers, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
+        """Return the active speakers, shape (chunks, frames, speakers in a chunk): 1 while a speaker speaks.
 
         Chunks last 10 s and begin every 5 s, and the last one is padded with silence; frames are `SEGMENTATION_FRAME`
         apart, and the first is centred at `SEGMENTATION_START`.

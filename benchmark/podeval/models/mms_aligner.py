@@ -9,7 +9,7 @@ a blank before, between and after them, finds the path with the highest sum of l
 The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words whose midpoint,
 according to their previous times, lies in it. English is spelled without accents, with numbers as spoken; uroman spells
 text in other scripts, including Chinese, as it did for the network's training data. A word without letters is aligned
-with any sound (the label `*`). If the words of a chunk have too many letters for it, the words keep their times.
+with any sound (the label `*`). If the words in a chunk have too many letters for it, the words keep their times.
 
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same
 aligner.

@@ -22,7 +22,7 @@ _WHISPER_BASE = HubRepo("openai/whisper-base", "e37978b90ca9030d5170a5c07aadb050
 
 
 def _make_hub_card(repo: HubRepo, *, extra: str = "reference", **facts: Any) -> ModelCard:
-    """Create the card of a model that consists of one repo."""
+    """Create the card for a model that consists of one repo."""
     return ModelCard(id=repo.id, revision=repo.revision, hub=(repo,), extra=extra, **facts)
 
 

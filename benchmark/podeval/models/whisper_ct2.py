@@ -180,7 +180,7 @@ class WhisperCT2(Transcriber):
         )
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
 

@@ -87,7 +87,7 @@ class WhisperTransformers(Transcriber):
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         with torch.inference_mode(), silence_transformers():
             return self._detect(samples[sounding[0]]) if sounding else ""
@@ -240,7 +240,7 @@ def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
-    # The number of values is odd, so the median is one of them. Partitioning takes a third of the time of `np.median`.
+    # The number of values is odd, so the median is one of them. Partitioning takes a third as long as `np.median`.
     return np.asarray(np.partition(windows, reach, axis=-1)[..., reach])
 
 

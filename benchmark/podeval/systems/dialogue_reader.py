@@ -132,7 +132,7 @@ class DialogueReader(SpeakingSystem):
 
     @abstractmethod
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
-        """Say every line with its voice."""
+        """Say every line in its voice."""
 
     def _check(self, script: Script) -> None:
         needed, count = len(script.speakers), len(self.voices)
@@ -169,7 +169,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List the spoken lines of a script, omitting turns with nothing to speak.
+    """List the spoken lines in a script, omitting turns with nothing to speak.
 
     Args:
         script: the script.

@@ -1,5 +1,4 @@
-"""SVOX Pico, a small statistical synthesiser from early Android phones: plain and quick, but clearer than a formant
-voice.
+"""SVOX Pico, a small statistical synthesiser from early Android phones: plain, quick, and clearer than formant voices.
 
 The package `py-nanotts` contains the engine and its voices. The engine is written in C, has state that carries over
 from line to line, and never finishes some texts, so each script is spoken in a child process; if that process

@@ -53,7 +53,7 @@ _EXAMPLE = "my_tts.py:speak"
 
 @dataclass(frozen=True)
 class HeardTurn:
-    """A turn of the conversation; `audio` is the path of a person's recording, None for the system's answers."""
+    """A turn in the conversation; `audio` is the path of a person's recording, None for the system's answers."""
 
     who: Literal["user", "system"]
     words: str

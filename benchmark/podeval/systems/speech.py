@@ -25,7 +25,7 @@ Kind = Literal["model", "control"]
 
 ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 LONGEST_NAME = 200
-"""Maximum number of characters of a speaker's name in a job."""
+"""Maximum number of characters in a speaker's name in a job."""
 SOURCES = "sources"
 """Key in the details of a podcast for its source texts, as stated by its maker."""
 

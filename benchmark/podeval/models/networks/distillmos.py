@@ -1,4 +1,4 @@
-"""DistillMOS: an estimate of listeners' opinions of speech quality, on a scale of 1 to 5, by one small network.
+"""DistillMOS: an estimate, by one small network, of listeners' opinions of speech quality on a scale of 1 to 5.
 
 Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions, which
 halve the frequency axis five times and the time axis once, then through a transformer of seven layers, and are pooled

@@ -21,7 +21,7 @@ from torch.nn.functional import conv1d, conv2d, max_pool2d
 from podeval.models.exported import Network
 
 _FRAMES = 900
-"""Number of frames of a window that both networks use."""
+"""Number of frames in a window that both networks use."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ FRAME = 4096
 HOP = 1024
 BINS = FRAME // 2 + 1
 SEGMENT = 512
-"""Number of spectra in one input of the networks; `SEGMENT * HOP` samples are 11.9 s."""
+"""Number of spectra in one input to the networks; `SEGMENT * HOP` samples are 11.9 s."""
 
 SEEN_BINS = 1024
 """Number of bins in the networks' input: 0 to 11 kHz."""

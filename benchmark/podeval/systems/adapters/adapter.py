@@ -219,7 +219,7 @@ class Log:
 
 @dataclass(frozen=True)
 class ModelClass:
-    """A class of models that an adapter opens; this code has only been run with random weights.
+    """A class of models that an adapter opens; the code for them has only been run with random weights.
 
     Args:
         type: the `model_type` in config.json.

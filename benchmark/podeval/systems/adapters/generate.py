@@ -97,7 +97,7 @@ class Batches:
     def over(
         self, items: Sequence[T], work: Callable[[Sequence[T]], R]
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
-        """Yield every batch with the result of the work or its error.
+        """Yield every batch with the result of the work on it, or with the error.
 
         A failed batch is tried again item by item, so an item never fails because of another.
         """
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(job: Job, file: Path) -> int:
-    """Generate the items of a job that are not in its log yet; return the exit code.
+    """Generate the items in a job that are not in its log yet; return the exit code.
 
     Raises:
         BadInput: the job, its items, its settings or its model cannot be used.

@@ -28,7 +28,7 @@ TICK = 1.0
 """Seconds between two checks for new outputs."""
 
 _TAIL, _TAIL_LINES = 4_000, 200
-"""Number of characters and lines of the program's standard error that are kept."""
+"""Numbers of characters and lines that are kept from the program's standard error."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -47,7 +47,7 @@ def set_seed(seed: int) -> None:
 
 
 def choose_device(requested: str | None) -> str:
-    """Choose the device of one copy: the job's device, otherwise this process's GPU, otherwise the CPU.
+    """Choose the device for one copy: the job's device, otherwise this process's GPU, otherwise the CPU.
 
     Raises:
         BadInput: the device does not exist.

@@ -160,7 +160,7 @@ class Supplied(OneByOne[Product]):
         return files[0] if files else None
 
     def _list_recordings(self, folder: str) -> dict[str, str]:
-        """List the recordings of a folder with the stems of their names, ignoring the case of their extensions."""
+        """List the recordings in a folder with the stems of their names, ignoring the case of their extensions."""
         if folder not in self._recordings:
             files = sorted(path for path in (self._folder / folder).glob("*.*") if path.is_file())
             self._recordings[folder] = {

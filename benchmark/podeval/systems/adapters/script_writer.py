@@ -110,7 +110,7 @@ class LanguageModel:
         return min(most, self.window - prompt)
 
     def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
-        """Read an answer from its tokens, up to the first end token; `prompt` is the number of tokens of the request.
+        """Read an answer from its tokens, up to the first end token; `prompt` is the number of tokens in the request.
 
         Raises:
             SpeechFailed: the result is empty or contains only reasoning.

@@ -36,7 +36,8 @@ class VoiceClip:
 class SpeechModel:
     """A model that says single lines (`say`), performs a dialogue in one go (`perform`), or both.
 
-    A voice without a recording is kept consistent by prompting with its first speech in an item.
+    A voice without a recording is kept consistent by prompting the model with the first speech in that voice in an
+    item.
 
     Args:
         job: the job, which names the folders of the model and of its base.

@@ -354,7 +354,7 @@ class ServerSystem(OwnMaker[Product]):
 
 
 def require_no_error(response: ServerResponse) -> Any:
-    """Return the data of a response in JSON; None if it is not JSON.
+    """Return the data in a JSON response; None if it is not JSON.
 
     Raises:
         ServerError: the response reports an error although its status indicates success.

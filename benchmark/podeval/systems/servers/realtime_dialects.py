@@ -1,5 +1,4 @@
-"""Dialects of `/v1/realtime`: how the first event identifies a server, how a session is opened, and how errors are
-read.
+"""Dialects of `/v1/realtime`: how the first event identifies a server, how sessions are opened, and what errors mean.
 
 | dialect | its `session.created` has | how audio is sent |
 |---|---|---|
@@ -123,7 +122,7 @@ def find_rate(value: Any, otherwise: int) -> int:
 
 
 def read_event_error(error: Any, code: Any = None) -> HttpError:
-    """Return the error that an event states, with the HTTP status of the same meaning.
+    """Return the error that an event states, with the HTTP status that has the same meaning.
 
     Args:
         error: the error, as an object or as words.

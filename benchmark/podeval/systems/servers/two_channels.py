@@ -79,7 +79,7 @@ class SystemChannel:
         self.pieces.append(replace(piece, start=start, samples=samples, rate=last.rate))
 
     def stop(self, at: float) -> str | None:
-        """Drop the audio that has not been played at a given time; return the id of the response that was playing, if
+        """Drop the audio that has not been played by a given time; return the id of the response that was playing, if
         any.
         """
         playing = next((piece.response for piece in self.pieces if piece.end > at), None)

@@ -49,7 +49,7 @@ class OpenAi(ServerKind):
 
     @property
     def marks(self) -> SpeakerMarks:
-        """The marks that the model reads: tags if its name indicates this, otherwise brackets."""
+        """The marks that the model reads: tags if its name indicates them, otherwise brackets."""
         return TAGS if TAGGED.search(self.checkpoint or self.model) else BRACKETS
 
     @property
