@@ -52,9 +52,9 @@ _REPLACED = {
 }
 """Replacements for refused parameters; they never change the question, only how an answer is sampled and sent."""
 _WANTS_URI = re.compile(r"\bURL\b.*valid|valid.*\bURL\b", re.IGNORECASE)
-"""Pattern of an endpoint's message about audio that is not a data URI."""
+"""Pattern that matches an endpoint's message about audio that is not a data URI."""
 _FILTERED = re.compile(r"inappropriate|inspection|content.(filter|policy|management)|safety", re.IGNORECASE)
-"""Pattern of an endpoint's message about content that it refuses."""
+"""Pattern that matches an endpoint's message about content that it refuses."""
 
 
 class EndpointChat:

@@ -22,7 +22,7 @@ _FINISHES = {
     **{"refusal": "content_filter", "tool_use": "tool_calls"},
     **dict.fromkeys(("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"), "content_filter"),
 }
-"""Reasons why an answer ended, in OpenAI's terms, by Anthropic's and Google's terms."""
+"""OpenAI's terms for the reasons why an answer ended, by Anthropic's and Google's terms for them."""
 _LIMITS = frozenset(
     [
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),

@@ -219,7 +219,7 @@ def _count_audio_tokens(frames: int) -> int:
 
 
 def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
-    """Repeat each audio token of the template to match the number of its clip's tokens."""
+    """Repeat each audio token in the template to match the number of its clip's tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
         raise ChatRefused(f"the chat template of {name} has no placeholder for audio", for_all=True)

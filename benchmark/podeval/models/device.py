@@ -113,7 +113,7 @@ T = TypeVar("T")
 
 _torch_lock = Lock()
 _torch_users: list[int] = []
-"""The number of torch's threads before the first user of this context limited them to one."""
+"""The number of torch threads before the first user of this context limited them to one."""
 
 
 @contextmanager

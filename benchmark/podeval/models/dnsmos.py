@@ -47,7 +47,7 @@ POLYNOMIALS = (
     (-0.13166888, 1.60915514, -0.39604546),
     (-0.06766283, 1.11546468, 0.04602535),
 )
-"""Coefficients of SIG, BAK and OVRL."""
+"""Coefficients for SIG, BAK and OVRL."""
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -182,7 +182,7 @@ class _Windows:
         self._next = 1 - SPAN
 
     def extend(self, seconds: Features, heads: Features, tails: Features, *, keep: list[int]) -> list[Features]:
-        """Add the features of some seconds; return the windows in `keep` that they complete."""
+        """Add the features of further seconds; return the windows in `keep` that they complete."""
         complete = []
         for second, head, tail in zip(seconds, heads, tails, strict=True):
             self._seconds.append(second)

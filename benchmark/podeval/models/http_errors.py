@@ -29,7 +29,9 @@ _FORMATS = ("response_format", "format")
 _REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
-"""Pattern of an endpoint's message about a request that is too large; such a message does not refuse any field."""
+"""Pattern that matches an endpoint's message about a request that is too large; such a message does not refuse any
+field.
+"""
 _LONGEST = 300
 
 Fields = Mapping[str, Any]

@@ -109,7 +109,7 @@ class Segmentation(Protocol):
 
 
 class Separator(Protocol):
-    """Separates the speech of a mix from everything else."""
+    """Separates the speech in a mix from everything else."""
 
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
         """Return (speech, accompaniment), each of the same shape as `samples`: (frames, 1 or 2 channels)."""

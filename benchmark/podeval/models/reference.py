@@ -1,4 +1,4 @@
-"""The reference profile: the papers' models, from the Hub by pinned revision.
+"""The reference profile: the papers' models, from the Hub at pinned revisions.
 
 The revisions are those that public projects pin; `podeval models install --profile reference` reports a missing
 revision. Pickle files are also pinned by their SHA-256 if it is publicly known.

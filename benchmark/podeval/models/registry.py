@@ -31,7 +31,7 @@ CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
 _loading = Lock()
 _in_use: dict[int, Any] = {}
-"""The lock of each model, by the model's identity; models are kept until the process ends."""
+"""The lock for each model, by the model's identity; models are kept until the process ends."""
 
 
 def require_profile(profile: str) -> None:

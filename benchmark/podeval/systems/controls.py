@@ -239,7 +239,7 @@ class SignalFaults(ReaderControl):
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
-    """Draw an offset for each speaker change, with each kind of change as frequent as it is among people."""
+    """Draw an offset for each speaker change, with each kind of change as frequent as it is in human speech."""
     counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
     kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
     return [_DRAWN_OFFSETS[kind] for kind in kinds]
@@ -320,7 +320,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
 
 
 def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) -> tuple[int, int, int]:
-    """Choose the sentence to omit, the sentence to repeat, and the turn for another voice."""
+    """Choose the sentence to omit, the sentence to repeat, and the turn to give to another voice."""
     long_enough = [at for at, line in enumerate(lines) if len(line.text.split()) >= _FEWEST_WORDS]
     turns = [
         turn

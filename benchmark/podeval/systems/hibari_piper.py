@@ -73,7 +73,7 @@ VOICES = (KRISTIN, JOE)
 
 
 class Piper(OnnxReader):
-    """Two American voices from two networks; the first speaker of a script is kristin, the second joe."""
+    """Two American voices from two networks; the first speaker in a script gets kristin, the second joe."""
 
     name: ClassVar[str] = "piper"
     voices: ClassVar[tuple[str, ...]] = VOICES
@@ -107,7 +107,7 @@ _HIBARI = 0
 
 
 class HibariPiper(OnnxReader):
-    """A good, small, two-voice baseline for English: the first speaker is hibari, the second Piper's joe."""
+    """A good, small, two-voice baseline for English: the first speaker gets hibari, the second Piper's joe."""
 
     name: ClassVar[str] = "hibari_piper"
     voices: ClassVar[tuple[str, ...]] = ("hibari-heart", "piper-joe")

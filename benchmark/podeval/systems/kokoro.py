@@ -26,7 +26,7 @@ _NAMES = ("jf_alpha", "jm_kumo", "jf_nezumi", "jf_gongitsune", "jf_tebukuro")
 
 
 class Kokoro(OnnxReader):
-    """Five voices from one network; the first speaker of a script is a woman, the second a man."""
+    """Five voices from one network; the first speaker in a script is a woman, the second a man."""
 
     name: ClassVar[str] = "kokoro"
     voices: ClassVar[tuple[str, ...]] = _NAMES

@@ -20,7 +20,7 @@ _SPEEDS = (0.2, 5.0)
 
 
 class Pico(WorkerReader):
-    """Two female voices; the first speaker of a script is American, the second British."""
+    """Two female voices; the first speaker in a script is American, the second British."""
 
     name: ClassVar[str] = "pico"
     voices: ClassVar[tuple[str, ...]] = ("en-US", "en-GB")

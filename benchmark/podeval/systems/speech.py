@@ -289,7 +289,7 @@ class SpeakingSystem(OwnMaker[Speech]):
         """
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Read the script of an item aloud; see `speak`."""
+        """Read an item's script aloud; see `speak`."""
         return self.speak(ask.spoken(), seed=seed)
 
     def require(self, seed: int = 0) -> None:

@@ -279,7 +279,7 @@ TASKS = tuple(_ADAPTERS)
 
 
 def find_adapter(task: str) -> Adapter:
-    """Find the adapter of a task.
+    """Find the adapter for a task.
 
     Raises:
         BadInput: there is no such adapter.

@@ -19,7 +19,7 @@ from podeval.text.script import Script
 
 
 _LATEST = 3
-"""Number of most recent lines of a conversation that stay in the context, in addition to each speaker's first."""
+"""Number of most recent lines in a conversation that stay in the context, in addition to each speaker's first."""
 
 
 class Csm(SpeechModel):
@@ -83,7 +83,7 @@ class Csm(SpeechModel):
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0
-"""Key of the first piece of a performance; this piece contains all voices."""
+"""Key of the first piece in a performance; this piece contains all voices."""
 
 
 class Dia(SpeechModel):

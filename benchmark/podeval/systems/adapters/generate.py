@@ -258,7 +258,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 
 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
-    """Build the line of an item whose files have been written."""
+    """Build the line for an item whose files have been written."""
     if isinstance(result, Exception):
         # Insufficient memory and missing libraries are our fault; every other failure is the system's.
         cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"

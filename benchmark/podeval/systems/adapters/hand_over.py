@@ -77,7 +77,7 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
 
 
 def restore(results: Path, out: Path) -> int:
-    """Restore the results of an earlier start, and return the number of items."""
+    """Restore the results of the container's earlier starts, and return the number of items."""
     out.mkdir(parents=True, exist_ok=True)
     lines = []
     for path in sorted((results / LINES).glob("*.json")):

@@ -90,7 +90,7 @@ class Supplied(OneByOne[Product]):
         self._recordings: dict[str, dict[str, str]] = {}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
-        """Decode the supplied output of an item."""
+        """Decode the supplied output for an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
         # Facts that only the maker of the outputs can know.
@@ -276,7 +276,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find the output of an item and a seed; for later seeds, `<item>.<seed>.wav` or a line with the seed."""
+        """Find the output for an item and a seed; for later seeds, `<item>.<seed>.wav` or a line with the seed."""
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)

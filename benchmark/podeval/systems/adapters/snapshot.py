@@ -70,7 +70,7 @@ def check_voices_file(path: Path) -> None:
 
 
 def _check_program(program: bytes, name: str) -> None:
-    """Check each instruction of a pickle while reading it."""
+    """Check each instruction in a pickle while reading it."""
     for count, (instruction, argument, _) in enumerate(pickletools.genops(program)):
         if count >= _INSTRUCTIONS_MOST:
             raise BadInput(

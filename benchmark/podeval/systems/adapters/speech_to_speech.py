@@ -231,7 +231,7 @@ class Conversing(OneByOne[SpokenAnswers]):
     job: Job
 
     def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
-        """Answer the turns of an item."""
+        """Answer the turns in an item."""
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
         folder = self.job.items_file.parent

@@ -74,7 +74,7 @@ class ChatEndpoint(ServerSystem):
         return {"system": "server", **about}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
-        """Write the script of an item, or answer its conversation."""
+        """Write an item's script, or answer the turns in its conversation."""
         return self._write(ask, seed) if ask.prompt is not None else self._converse(ask, seed)
 
     def _write(self, ask: Ask, seed: int) -> WrittenScript:

@@ -155,7 +155,7 @@ class LiveConversation:
         return (perf_counter() - self._begin) * self._pace
 
     async def _lead(self, sounds: list[Samples]) -> None:
-        """Begin each turn of the person at the right time."""
+        """Begin each of the person's turns at the right time."""
         for number, samples in enumerate(sounds):
             await self._commit(final=False)
             turn = PlacedSound(number, len(self._left) * FRAME, samples, self._rate)

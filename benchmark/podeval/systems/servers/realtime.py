@@ -76,7 +76,7 @@ class RealtimeEndpoint(ServerSystem):
         return {"system": "server", **about, **timing, "extra": dict(self.fields)}
 
     def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
-        """Conduct the conversation of an item; the API does not take a seed."""
+        """Conduct an item's conversation; the API does not take a seed."""
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; use --api speech or --api chat for it")
         recordings = {}

@@ -173,7 +173,7 @@ class SpeechEndpoint(ServerSystem):
             raise BadInput(f"--voice names {', '.join(sorted(unknown))}, but no script has such a speaker")
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Have the script of an item read aloud."""
+        """Have an item's script read aloud."""
         script = ask.spoken()
         most = self.kind.count_speakers(self.clone)
         whole = self.whole and len(script.speakers) <= most

@@ -63,7 +63,7 @@ class StreamedPlayback:
 
 
 def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
-    """Simulate the playback of one or more chunks in the order of arrival."""
+    """Simulate the playback of one or more chunks in order of arrival."""
     buffered_until = chunks[0].at
     stalls = []
     for chunk in chunks:
