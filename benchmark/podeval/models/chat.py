@@ -25,7 +25,7 @@ class Sampling:
     """Settings for sampling an answer; None leaves a setting to the backend.
 
     Args:
-        temperature: 0 gives the most probable answer.
+        temperature: the randomness of the answer; 0 gives the most probable answer.
         top_p: the probability mass to sample from.
         seed: seed for the sampling; a request's own seed is added to it.
         max_tokens: maximum length of the answer in tokens.

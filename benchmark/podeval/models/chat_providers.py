@@ -41,7 +41,8 @@ class ChatApi:
         path: path for requests, relative to the endpoint's address; `{model}` is replaced by the model.
         make_headers: function that returns the headers for a key.
         translate: function that translates a request in OpenAI's form into this form.
-        restore: function that translates an answer in this form into OpenAI's form; empty if it is not an answer.
+        restore: function that translates an answer in this form into OpenAI's form; its result is empty if there is no
+            answer to translate.
     """
 
     path: str

@@ -33,7 +33,7 @@ class HTDemucs(Separator):
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        weights: name of the weight file in it.
+        weights: name of the weight file in the folder.
         overlap: share of a chunk that the next one overlaps.
     """
 

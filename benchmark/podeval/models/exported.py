@@ -51,7 +51,7 @@ class ExportedNetwork:
 
     Args:
         name: beginning of the name of its file.
-        weights: the file of its weights.
+        weights: the file that contains its weights.
         changes: marker, such as a version, that distinguishes the exported network from earlier results of `build`.
         varying: names of the other axes of the input that vary in length, by axis.
         build: function that builds the network in torch; called if the network has not been exported yet.

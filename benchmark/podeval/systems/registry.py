@@ -113,7 +113,7 @@ def mix_music(speech: Samples, rate: int) -> Samples:
 
     Args:
         speech: the samples, shape (frames,) or (frames, channels).
-        rate: their sampling rate in Hz.
+        rate: sampling rate of the speech in Hz.
     """
     speech = resample(speech if speech.ndim == 1 else speech.mean(axis=1), rate, RATE)
     seconds = np.arange(len(speech)) / RATE

@@ -72,7 +72,8 @@ class DistillMos(WindowScorer):
         """Return one value per window, 1..5, shape (windows,).
 
         Args:
-            windows: mono, 16 kHz; a window shorter than 7.68 s is zero-padded at its end, a longer one is truncated.
+            windows: mono, 16 kHz; a window shorter than 7.68 s is zero-padded at its end, and a longer one is
+                truncated.
         """
         values: list[float] = []
         for scores in self._run_on_cpu(windows) if self._device == "cpu" else self._run_on_gpu(windows):

@@ -56,7 +56,7 @@ class NisqaTts(RateAwareScorer):
 
         Args:
             windows: mono speech of at least 0.15 s.
-            rate: their sample rate, at least 16 kHz.
+            rate: sample rate of the windows, at least 16 kHz.
         """
         device = self._answer[0].device
         return run_in_batches(
@@ -150,7 +150,7 @@ class Utmos22(WindowScorer):
 
     Args:
         files: the folder of the repo on the Hub, by its id.
-        weights: path of the checkpoint within it.
+        weights: path of the checkpoint within the folder.
     """
 
     def __init__(self, files: dict[str, Path], weights: str) -> None:

@@ -156,7 +156,7 @@ def run(job: Job, file: Path) -> int:
 
     Raises:
         BadInput: the job, its items, its settings or its model cannot be used.
-        ModelMissing: a library is not installed; the message names the command that helps.
+        ModelMissing: a library is not installed; the message names the command that installs it.
     """
     adapter, settings, asks = find_adapter(job.adapter), get_preset(job.preset), job.asks()
     if (absent := adapter.available()) is not None:

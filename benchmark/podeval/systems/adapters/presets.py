@@ -22,7 +22,7 @@ class Preset:
     Args:
         name: name of the preset in a job.
         source: the page on which the settings are printed.
-        about: one sentence.
+        about: description in one sentence.
         temperature, top_p: settings for sampling tokens.
         max_new_tokens: maximum length of an answer in tokens.
         thinking: whether a model that can think first must do so; None leaves the choice to its template.

@@ -175,8 +175,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
 
 
 class _GumbelByRow:
-    """Adds noise from each row's own generator to that row's log-probabilities; the noise is always drawn on the CPU.
-    """
+    """Adds noise from each row's own generator to that row's log-probabilities; noise is always drawn on the CPU."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch

@@ -224,7 +224,7 @@ class Conversing(OneByOne[SpokenAnswers]):
 
     Attributes:
         speaker: the system that converses.
-        job: its job.
+        job: the system's job.
     """
 
     speaker: "Cascade | QwenOmni"

@@ -167,7 +167,7 @@ class ServerConnection:
         Args:
             path: path below the base URL.
             body: the body of the request; a field that the server refuses is replaced or omitted.
-            read: function that reads a complete response; raises `ServerBroke` if it is invalid.
+            read: function that reads a complete response, or raises `ServerBroke` if it is invalid.
             seconds: maximum seconds of audio in the response.
             send: function that sends the request once in place of this connection, for a server with its own client.
 

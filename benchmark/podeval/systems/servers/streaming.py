@@ -34,7 +34,7 @@ class StreamedPlayback:
         time_to_first_audio: seconds from the request to the first audio.
         cadence: median seconds between chunks; None for a single chunk.
         underrun: the longest stall in seconds, 0 if playback never stalled.
-        stalled: total seconds of all stalls.
+        stalled: total length of all stalls in seconds.
         seconds: seconds of audio.
         chunks: number of chunks that arrived.
     """
