@@ -85,7 +85,7 @@ def select_part(weights: Weights, prefix: str) -> Weights:
 
 
 def rename_weights(weights: Weights, patterns: Iterable[tuple[str, str]]) -> Weights:
-    """Return the weights under other names, made by applying each replacement of a regular expression in order."""
+    """Return the weights under other names, with the replacements of regular expressions applied in order."""
     renamed = {}
     for original, value in weights.items():
         name = original

@@ -259,7 +259,7 @@ class ServerConnection:
         tries: int,
         send: "Send | None",
     ) -> tuple[Answer, ServerResponse]:
-        """Send a request once and, if a field is refused, again without that field."""
+        """Send a request, and repeat it without each field that is refused."""
         while True:
             fitted = self.refused.fit(body)
             self.pace.wait()

@@ -57,7 +57,7 @@ class SystemChannel:
 
     Attributes:
         pieces: audio that was played or is waiting to be played, in order, at one rate.
-        interrupted: times at which the server said that it stopped.
+        interrupted: times at which the system's speech was interrupted.
         stalls: whether playback stalls if a response arrives too late to continue without a gap.
     """
 
