@@ -60,7 +60,7 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
     """Return the network, which maps features of shape (clips, frames, 80) to embeddings, (clips, 192).
 
     Args:
-        weights: the file of its weights.
+        weights: the file that contains its weights.
         short: whether no clip has more than 200 frames. The network then computes a single mean over each clip instead
             of one for every 2 s, which reduces the time to 80 %.
     """

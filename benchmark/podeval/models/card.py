@@ -142,12 +142,12 @@ class PackagedFile:
 class ModelCard:
     """One implementation of one job.
 
-    `options` are the settings that affect its values; together with id, revision and hashes, they identify the
-    implementation in a protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them.
-    Weights come from packages that contain nothing else (`weights`), from installed libraries (`files`) or from the Hub
-    (`hub`). A card that no profile uses by default can be chosen by name in the profiles of `variant_in`. Without
-    `languages`, it supports every language. `rate` is 0 for a model that reads text. With `exported`, its network is
-    converted for ONNX Runtime once per machine, before its first use.
+    `options` are the settings that affect its values; together with the id, the revision and the hashes, they identify
+    the implementation in a protocol. `packages` must be importable, and `extra` is the extra of podeval that installs
+    them. Weights come from packages that contain nothing else (`weights`), from installed libraries (`files`) or from
+    the Hub (`hub`). A card that no profile uses by default can be chosen by name in the profiles of `variant_in`.
+    Without `languages`, it supports every language. `rate` is 0 for a model that reads text. If `exported` is set, the
+    network is converted for ONNX Runtime once per machine, before its first use.
 
     Raises:
         ValueError: a field is missing, or the job or a profile is unknown; the message names the card and the field.

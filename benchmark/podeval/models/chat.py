@@ -1,8 +1,8 @@
 """The interface of chat models: they receive messages and return one answer with its usage, or raise an error.
 
-Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
-`input_audio` (base64). The module does not depend on what is judged. It also builds requests for answers that fit a
-schema and parses that API's completions, for any transport.
+Messages are those of the OpenAI chat API: each has a role and content, which is either a text or a list of parts,
+`text` and `input_audio` (base64). The module does not depend on what is judged. It also builds requests for answers
+that fit a schema and parses that API's completions, for any transport.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ class Sampling:
     """Settings for sampling an answer; None leaves a setting to the backend.
 
     Args:
-        temperature: 0 gives the most probable answer.
+        temperature: the randomness of the answer; 0 gives the most probable answer.
         top_p: the probability mass to sample from.
-        seed: seed of the sampling; a request's own seed is added to it.
+        seed: seed for the sampling; a request's own seed is added to it.
         max_tokens: maximum length of the answer in tokens.
     """
 
@@ -50,8 +50,8 @@ class ChatAnswer:
 
     Args:
         text: the answer's text; None if there is none.
-        finish: the reason why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or a reason of the backend's
-            own.
+        finish: the reason why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or one of the backend's own
+            reasons.
         refusal: the model's refusal, if it is separate from the text.
         tools: names of tools that the model wanted to call instead of answering.
         prompt_tokens, answer_tokens: number of tokens, as counted by the backend; None if it does not count them.
@@ -59,7 +59,7 @@ class ChatAnswer:
         thinking_tokens: number of `answer_tokens` that are reasoning.
         cost: cost, as stated by the backend.
         model: the model and build that answered, if the backend names them.
-        form: form of the schema in the request: `json_schema`, `json_object` or `text`.
+        form: form in which the request states the schema: `json_schema`, `json_object` or `text`.
         raw: the complete response.
         unsent: sampling parameters that were not sent under their names, because the backend refuses them.
     """
@@ -138,7 +138,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Maximum number of bytes of a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
+"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
 
 T = TypeVar("T")
 
@@ -162,7 +162,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 @contextlib.contextmanager
 def convert_library_errors(whom: str) -> Iterator[None]:
-    """Raise `ChatBusy` for any error of a library, so that one failed answer does not affect the others."""
+    """Raise `ChatBusy` for any error raised by a library, so that one failed answer does not affect the others."""
     try:
         yield
     except PodevalError:
@@ -232,7 +232,7 @@ def parse_body(body: str) -> Any:
 
 
 def read_choice(data: Any, form: str) -> ChatAnswer:
-    """Read the answer from the data of a response.
+    """Read the answer from a response's data.
 
     Raises:
         ChatBusy: the response does not follow the API; another call may succeed.
@@ -263,7 +263,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
 
 
 def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int, int]:
-    """Return the tokens of the request and of the answer, and the audio and reasoning tokens among them."""
+    """Return the number of tokens in the request and in the answer, and of audio and reasoning tokens among them."""
     request, answer = _to_count(usage.get("prompt_tokens")), _to_count(usage.get("completion_tokens"))
     audio = _to_count(_to_mapping(usage.get("prompt_tokens_details")).get("audio_tokens")) or 0
     thoughts = _to_count(_to_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
@@ -282,7 +282,7 @@ def has_audio(messages: Sequence[Message]) -> bool:
 
 
 def read_text(content: Any) -> str | None:
-    """Return the text of a content that is a string or a list of parts, without reasoning."""
+    """Return the text of content that is a string or a list of parts, without reasoning."""
     if isinstance(content, list):
         parts = [part if isinstance(part, dict) else {"text": part} for part in content]
         texts = [part.get("text") for part in parts if not (part.get("thought") or part.get("type") in _THOUGHTS)]

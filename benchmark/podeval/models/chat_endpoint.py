@@ -1,4 +1,4 @@
-"""A chat model at an endpoint of `podeval.models.chat_providers`, at any OpenAI-compatible endpoint, or in a GGUF file.
+"""A chat model at a provider in `podeval.models.chat_providers`, at any OpenAI-compatible endpoint, or in a GGUF file.
 
 A response is classified by its status, whatever its body. If the endpoint refuses one of our parameters, such as `seed`
 or `max_tokens`, the parameter is left out or renamed; this is remembered, and recorded with every answer as `unsent`.
@@ -52,9 +52,9 @@ _REPLACED = {
 }
 """Replacements for refused parameters; they never change the question, only how an answer is sampled and sent."""
 _WANTS_URI = re.compile(r"\bURL\b.*valid|valid.*\bURL\b", re.IGNORECASE)
-"""Pattern of an endpoint's message about audio that is not a data URI."""
+"""Pattern that matches an endpoint's message about audio that is not a data URI."""
 _FILTERED = re.compile(r"inappropriate|inspection|content.(filter|policy|management)|safety", re.IGNORECASE)
-"""Pattern of an endpoint's message about content that it refuses."""
+"""Pattern that matches an endpoint's message about content that it refuses."""
 
 
 class EndpointChat:
@@ -180,7 +180,7 @@ class EndpointChat:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        """One client for all calls, which several threads may use."""
+        """A single client for all calls; several threads may use it."""
         return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
     def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
@@ -224,7 +224,7 @@ class _BadRequest(ChatRefused):
 # earlier calls left in the cache, so a request has the same answer regardless of the order of the calls.
 
 CONTEXT = 16_384
-"""Default maximum tokens of request and answer together: enough for the script of an hour, within 8 GB of memory."""
+"""Default maximum number of tokens in a request and its answer: enough for an hour's script, within 8 GB of memory."""
 
 
 class GgufChat:
@@ -232,7 +232,7 @@ class GgufChat:
 
     Args:
         path: path of the file.
-        context: maximum tokens of request and answer together.
+        context: maximum number of tokens in the request and the answer together.
 
     Raises:
         ModelMissing: xllamacpp is not installed.
@@ -297,7 +297,7 @@ class GgufChat:
 
 
 def load_gguf_chat(path: Path, context: int | None) -> GgufChat:
-    """Load the model of a file, once per process.
+    """Load the model from a file, once per process.
 
     Raises:
         ModelMissing: see `GgufChat`.

@@ -22,7 +22,7 @@ _FINISHES = {
     **{"refusal": "content_filter", "tool_use": "tool_calls"},
     **dict.fromkeys(("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"), "content_filter"),
 }
-"""Reasons why an answer ended, in OpenAI's terms, by those of Anthropic and Google."""
+"""OpenAI's terms for the reasons why an answer ended, by Anthropic's and Google's terms for them."""
 _LIMITS = frozenset(
     [
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -38,10 +38,11 @@ class ChatApi:
     """The format of a provider's requests and answers.
 
     Attributes:
-        path: path of a request, relative to the endpoint's address; `{model}` is replaced by the model.
-        make_headers: function that returns the headers with a key.
+        path: path for requests, relative to the endpoint's address; `{model}` is replaced by the model.
+        make_headers: function that returns the headers for a key.
         translate: function that translates a request in OpenAI's form into this form.
-        restore: function that translates an answer in this form into OpenAI's form; empty if it is not an answer.
+        restore: function that translates an answer in this form into OpenAI's form; its result is empty if there is no
+            answer to translate.
     """
 
     path: str
@@ -180,12 +181,12 @@ class Provider:
 
     Attributes:
         name: its name in a judge's YAML file.
-        title: its name in texts for people.
+        title: its name in text shown to people.
         address: documented address of its API.
         api: the format of its requests and answers.
         models: pattern of its models; the first matching provider is used.
         unsent: sampling parameters that it refuses, which are not sent to it under their names.
-        form: the first form for requesting a schema.
+        form: the form in which a schema is requested first.
         fields: additional fields of each request.
         hears: whether it accepts audio.
         data_uri: whether audio is sent as a data URI.
@@ -243,13 +244,13 @@ PROVIDERS = (
     Provider("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
     SERVER,
 )
-"""The providers; of several with the same address, the first with a matching model is used."""
+"""The providers; if several have the same address, the first with a matching model is used."""
 
 NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address or, for a proxy, with the same path; otherwise, the user's own server."""
+    """Return the provider at an address or, for a proxy, with the same path; failing that, the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)

@@ -1,12 +1,12 @@
-"""A chat model from the Hub, run locally with transformers: text models, and Qwen-Omni models, which accept audio.
+"""Chat models from the Hub, run locally with transformers: text models, and Qwen-Omni models, which accept audio.
 
 Models are pinned to a commit; weights must be safetensors, and no code from the repo is run. A call never downloads
 anything: `podeval judge install` fetches the files. Models run at 16-bit precision on a GPU and at 32-bit precision on
-a CPU, one call at a time; the judge states the precision (`podeval.judges.judge`), because it is part of the judge's
+a CPU, one call at a time; the judge specifies the precision (`podeval.judges.judge`), because it is part of the judge's
 id.
 
-Audio is prepared as by the models' own processors (16 kHz, Whisper's log-mel features, one token per 40 ms), but
-without these processors, which need libraries for images and videos.
+Audio is prepared as the models' own processors prepare it (16 kHz, Whisper's log-mel features, one token per 40 ms),
+but without these processors, which need libraries for images and videos.
 """
 
 import base64
@@ -62,7 +62,7 @@ class TransformersChat:
         folder: folder of its files.
         name: its name in messages to users.
         hears: whether audio will be sent to it.
-        dtype: torch's name of the precision.
+        dtype: torch's name for the precision.
 
     Raises:
         ModelMissing: the model cannot be loaded, or does not accept audio.
@@ -219,7 +219,7 @@ def _count_audio_tokens(frames: int) -> int:
 
 
 def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
-    """Repeat each audio token of the template to match the number of its clip's tokens."""
+    """Repeat each audio token in the template to match the number of its clip's tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
         raise ChatRefused(f"the chat template of {name} has no placeholder for audio", for_all=True)
@@ -273,7 +273,7 @@ def _fetch_optional(repo: str, commit: str, file: str, progress: Callable[[str],
 
 
 def _read_shards(folder: Path) -> tuple[str, ...]:
-    """Return the files that an index of weights names."""
+    """Return the files that an index of weights lists."""
     index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     names = sorted(set(index["weight_map"].values()))
     if not names or any(Path(name).name != name or not name.endswith(".safetensors") for name in names):
@@ -286,7 +286,7 @@ def _find_folder(repo: str, commit: str) -> Path:
 
 
 def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = "float32") -> TransformersChat:
-    """Load the model of a repo at a commit, once per process.
+    """Load the model from a repo at a commit, once per process.
 
     Raises:
         ModelMissing: transformers or the files are not installed; the message gives the remedy. See also

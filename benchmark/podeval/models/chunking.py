@@ -53,7 +53,7 @@ _PAUSE = 8
 
 
 def require_length(clips: Sequence[Samples], least: int) -> None:
-    """Refuse clips of a voice with fewer than `least` samples.
+    """Refuse voice clips with fewer than `least` samples.
 
     Raises:
         CannotScore: a clip is shorter.

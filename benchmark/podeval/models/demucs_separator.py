@@ -1,7 +1,7 @@
 """Hybrid Transformer Demucs: separates speech from music and everything else, through the package demucs.
 
 The network estimates drums, bass, other and vocals for 7.8 s at a time; the vocals are the speech, and the sum of the
-others is the accompaniment. The two add up to the mix approximately, not exactly. As in `demucs.api`, the mix is first
+others is the accompaniment. The two add up to the mix only approximately. As in `demucs.api`, the mix is first
 normalised to mean 0 and standard deviation 1, and chunks overlap by a quarter and are cross-faded. There is no random
 shift, so a score is the same each time. Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source
 Separation", ICASSP 2023.
@@ -29,11 +29,11 @@ _GPU_BATCH, _CPU_BATCH = 8, 1
 
 
 class HTDemucs(Separator):
-    """A separator with Hybrid Transformer Demucs.
+    """A separator based on Hybrid Transformer Demucs.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        weights: name of the weight file in it.
+        weights: name of the weight file in the folder.
         overlap: share of a chunk that the next one overlaps.
     """
 
@@ -56,7 +56,7 @@ class HTDemucs(Separator):
                 is duplicated for the network, and the two results are averaged.
 
         Returns:
-            Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
+            Two arrays of the same shape as `samples`; large ones are memmaps of temporary files.
         """
         frames, channels = samples.shape
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]

@@ -91,7 +91,7 @@ def count_copies(gigabytes: float) -> int | None:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return whether an error of Python, torch or CTranslate2 reports insufficient memory."""
+    """Return whether an error from Python, torch or CTranslate2 reports insufficient memory."""
     # cuDNN reports insufficient memory as missing support.
     reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED", "CUDNN_STATUS_NOT_SUPPORTED")
     is_said = isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
@@ -113,7 +113,7 @@ T = TypeVar("T")
 
 _torch_lock = Lock()
 _torch_users: list[int] = []
-"""The number of torch's threads before the first user of this context limited them to one."""
+"""The number of torch threads before the first user of this context limited them to one."""
 
 
 @contextmanager

@@ -2,12 +2,13 @@
 
 Two networks of the DNS Challenge score windows of 9.01 s every second. The P.835 network estimates the quality of the
 speech (SIG), of the background (BAK) and overall (OVRL); these estimates then pass, window by window, through
-polynomials fitted by its authors; the P.808 network estimates one overall quality.
+polynomials fitted by its authors; the P.808 network estimates a single overall quality.
 Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
 
-Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122 and
-others to a rounding error (`windows="upstream"` omits them too). It also computes the shared part of overlapping
-windows only once (`models.networks.dnsmos`), in bounded memory, with values equal within float32 rounding.
+This implementation differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to
+23, 119 to 122 and others to a rounding error (`windows="upstream"` omits them too). It also computes the shared part of
+overlapping windows only once (`models.networks.dnsmos`), in bounded memory, with values that are equal to within
+float32 rounding.
 """
 
 from collections import deque
@@ -46,12 +47,12 @@ POLYNOMIALS = (
     (-0.13166888, 1.60915514, -0.39604546),
     (-0.06766283, 1.11546468, 0.04602535),
 )
-"""Coefficients of SIG, BAK and OVRL."""
+"""Coefficients for SIG, BAK and OVRL."""
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
 
-# Features of seconds of a recording, and the frames that replace the first and last ones in windows.
+# Features of each second of a recording, and the frames that replace the first and last ones in windows.
 _Parts = tuple[Features, Features, Features]
 
 WindowChoice = Literal["exact", "upstream"]
@@ -73,7 +74,7 @@ class Dnsmos:
         self._mel = make_mel_basis(RATE, MEL_FRAME, MEL_BANDS).T.copy()
 
     def score(self, samples: NDArray[np.floating], *, windows: WindowChoice = "exact") -> Floats:
-        """Score every window of a recording.
+        """Score every window in a recording.
 
         Args:
             samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
@@ -131,7 +132,7 @@ class Dnsmos:
         first = (MARGIN - 1) * HOP
         inside = block[first : first + RATE * BLOCK_SECONDS + HOP + 1]
         frames = np.lib.stride_tricks.sliding_window_view(inside, MEL_FRAME)[::HOP]
-        # The first and last frame of a window see zeros beyond its ends.
+        # The first and last frames of a window see zeros beyond its ends.
         heads = frames[::FRAMES_PER_SECOND].copy()
         heads[:, : MEL_FRAME // 2] = 0
         tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].copy()
@@ -173,7 +174,7 @@ def open_parts(path: Path) -> tuple[ExportedNetwork, ExportedNetwork]:
 
 
 class _Windows:
-    """Assemble windows of features from seconds of features as they arrive."""
+    """Assembles windows of features from the features of single seconds as they arrive."""
 
     def __init__(self) -> None:
         self._seconds: deque[Features] = deque(maxlen=SPAN)
@@ -181,7 +182,7 @@ class _Windows:
         self._next = 1 - SPAN
 
     def extend(self, seconds: Features, heads: Features, tails: Features, *, keep: list[int]) -> list[Features]:
-        """Add seconds of features; return the windows in `keep` that they complete."""
+        """Add the features of further seconds; return the windows in `keep` that they complete."""
         complete = []
         for second, head, tail in zip(seconds, heads, tails, strict=True):
             self._seconds.append(second)

@@ -1,4 +1,4 @@
-"""Read from servers with httpx, with limits on the size and duration of bodies.
+"""Read from servers through httpx, with limits on the size and duration of bodies.
 
 Downloads resume, have a size limit, and are atomic; tenacity repeats failed attempts. Other code that talks to
 third-party servers uses `read_body` to read bodies, `follow` to follow redirects, and `end_after` to end requests.
@@ -23,7 +23,7 @@ from podeval.files import explain_write_errors, hash_file
 
 _HEADERS = {
     "User-Agent": "podeval (https://huggingface.co/podeval)",
-    # Bytes are counted, hashed and resumed as the server stores them.
+    # Bytes are counted and hashed, and downloads are resumed, in the form in which the server stores them.
     "Accept-Encoding": "identity",
     "Connection": "close",
 }

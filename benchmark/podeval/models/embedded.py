@@ -1,4 +1,4 @@
-"""The embedded profile: models whose weights come with packages, so it works offline after installation."""
+"""The embedded profile: models whose weights come with packages, so the profile works offline after installation."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ _WHISPER_TINY = ModelCard(
 
 
 def _quantise(card: ModelCard) -> ModelCard:
-    """Return the card for the same weights in 8 bits; they are a separate model, which is chosen by name."""
+    """Return the card for the same weights quantised to 8 bits; they are a separate model, which is chosen by name."""
     return replace(
         card,
         id=f"{card.id}-int8",

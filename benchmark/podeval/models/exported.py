@@ -5,8 +5,8 @@ number of threads: a session uses one thread, and several batches run in paralle
 rounding (docs/performance.md).
 
 The exported network is stored in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that contains the
-weights' SHA-256 and the versions of the exporter. A network that is missing, damaged or from other weights is exported
-again, which takes torch a few seconds; otherwise, torch is not imported.
+weights' SHA-256 and the versions of the exporter. A network that is missing, damaged or made from other weights is
+exported again, which takes torch a few seconds; otherwise, torch is not imported.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ Network = tuple[Callable[[Any], Any], Any]
 
 
 def open_session(network: bytes | str, threads: int = 1) -> Any:
-    """Open a network, or the file of one, in ONNX Runtime; usually with one thread, because several run at once."""
+    """Open a network, or its file, in ONNX Runtime; usually with one thread, because several sessions run at once."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -51,7 +51,7 @@ class ExportedNetwork:
 
     Args:
         name: beginning of the name of its file.
-        weights: the file of its weights.
+        weights: the file that contains its weights.
         changes: marker, such as a version, that distinguishes the exported network from earlier results of `build`.
         varying: names of the other axes of the input that vary in length, by axis.
         build: function that builds the network in torch; called if the network has not been exported yet.

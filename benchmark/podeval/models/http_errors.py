@@ -2,7 +2,7 @@
 
 An error is classified by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, an
 HTML page, plain text, cut off, empty or not text at all: the endpoint's own words are extracted if there are any, and
-no body raises an exception.
+no body causes an exception.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "t
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _ERRORS = ("error", "errors", "detail", "fault")
 _FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
-"""Fields of a response with a success status that report an error, each with the value that does so."""
+"""Fields that report an error in a response with a success status, each with the value that reports it."""
 _CODES = ("code", "status", "statusCode", "status_code")
 _CODE = re.compile(r"[45]\d\d")
 _FORMATS = ("response_format", "format")
@@ -29,7 +29,9 @@ _FORMATS = ("response_format", "format")
 _REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
-"""Pattern of an endpoint's message about a request that is too large; such a message does not refuse any field."""
+"""Pattern that matches an endpoint's message about a request that is too large; such a message does not refuse any
+field.
+"""
 _LONGEST = 300
 
 Fields = Mapping[str, Any]
@@ -46,7 +48,7 @@ class HttpError:
             0.
         message: the endpoint's words on one line; empty if there are none.
         fields: names that the error states separately from its words, such as the name of the refused parameter.
-        retry_after: pause in seconds that the endpoint requests; None if it does not.
+        retry_after: pause in seconds that the endpoint requests; None if it requests none.
     """
 
     status: int
@@ -112,7 +114,7 @@ class RefusedFields:
         self._instead = instead
         self._steps: dict[str, int] = {}
         self.words: dict[str, str] = {}
-        """Messages of the endpoint, by refused field."""
+        """The endpoint's messages, by refused field."""
 
     def replace_once(self, names: Collection[str]) -> None:
         """Replace these fields as if the endpoint had refused them once."""

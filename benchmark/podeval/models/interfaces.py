@@ -1,4 +1,4 @@
-"""The interfaces of the jobs that a model can do for a measurement, and the values that they return.
+"""The interfaces for the jobs that a model can do in a measurement, and the values that they return.
 
 Samples are always mono float32 at the rate that the model's card states; times are seconds from the recording's start.
 An implementation inherits from its interface, so types are checked. The job `speech_quality` has no interface: DNSMOS
@@ -17,14 +17,14 @@ from podeval.audio.windows import Span
 Samples = NDArray[np.float32]
 
 RATE = 16_000
-"""Sample rate of the audio that speech models take, Hz."""
+"""Sample rate of the audio that speech models take, in Hz."""
 
 
 SEGMENTATION_CHUNK, SEGMENTATION_STEP = 10.0, 5.0
-"""Length and spacing of the chunks of a segmentation, seconds."""
+"""Length and spacing of the chunks in a segmentation, in seconds."""
 
 SEGMENTATION_START, SEGMENTATION_FRAME = 495 / RATE, 270 / RATE
-"""Middle of the first frame of a chunk, and spacing of frames, seconds."""
+"""Middle of the first frame in a chunk, and spacing of frames, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SpeakerTurn:
 
 
 class Transcriber(Protocol):
-    """Turns speech into words; the jobs `transcriber` and `second_transcriber`."""
+    """Turns speech into words; fills the jobs `transcriber` and `second_transcriber`."""
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Return words with times; if `language` is None, the model detects it."""
@@ -70,7 +70,7 @@ class Transcriber(Protocol):
 
 
 class Aligner(Protocol):
-    """Finds the times of words that are known to be spoken."""
+    """Finds the times of words that are known to have been spoken."""
 
     def align(self, samples: Samples, words: Sequence[Word], language: str) -> tuple[Word, ...]:
         """Return the words, in order, with new times; `language` is that of their transcript."""
@@ -101,7 +101,7 @@ class Segmentation(Protocol):
     """Finds who speaks within short chunks, including two speakers at once, without linking speakers between chunks."""
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
-        """Return the active speakers, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
+        """Return the active speakers, shape (chunks, frames, speakers in a chunk): 1 while a speaker speaks.
 
         Chunks last 10 s and begin every 5 s, and the last one is padded with silence; frames are `SEGMENTATION_FRAME`
         apart, and the first is centred at `SEGMENTATION_START`.
@@ -109,10 +109,10 @@ class Segmentation(Protocol):
 
 
 class Separator(Protocol):
-    """Separates the speech of a mix from everything else."""
+    """Separates the speech in a mix from everything else."""
 
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
-        """Return (speech, accompaniment), each of the shape of `samples`: (frames, 1 or 2 channels)."""
+        """Return (speech, accompaniment), each of the same shape as `samples`: (frames, 1 or 2 channels)."""
 
 
 class MusicDetector(Protocol):
@@ -123,14 +123,14 @@ class MusicDetector(Protocol):
 
 
 class WindowScorer(Protocol):
-    """Rates a window of speech with one number; the jobs `naturalness`, `pesq_estimator` and `utmos22`."""
+    """Rates a window of speech with one number; fills the jobs `naturalness`, `pesq_estimator` and `utmos22`."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one value per window, shape (windows,)."""
 
 
 class RateAwareScorer(Protocol):
-    """Rates a window of speech, at its own sample rate, with one number; the job `nisqa_tts`."""
+    """Rates a window of speech, at its own sample rate, with one number; fills the job `nisqa_tts`."""
 
     def score(self, windows: Sequence[Samples], rate: int) -> NDArray[np.float32]:
         """Return one value per window of samples at `rate`, shape (windows,)."""

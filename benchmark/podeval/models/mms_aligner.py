@@ -6,10 +6,10 @@ and the code that reads the weights are torchaudio's. The alignment is ours: the
 a blank before, between and after them, finds the path with the highest sum of log probabilities (Graves et al., ICML
 2006). `torchaudio.functional.forced_align` does the same in C++ code that cannot be loaded with every build of torch.
 
-The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words whose midpoint
-was in it according to their previous times. English is spelled without accents, with numbers as spoken; uroman spells
+The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words whose midpoint,
+according to their previous times, lies in it. English is spelled without accents, with numbers as spoken; uroman spells
 text in other scripts, including Chinese, as it did for the network's training data. A word without letters is aligned
-with any sound (the label `*`). If the words of a chunk have too many letters for it, the words keep their times.
+with any sound (the label `*`). If the words in a chunk have too many letters for it, the words keep their times.
 
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same
 aligner.
@@ -36,7 +36,7 @@ from podeval.text.comparison.alignment import split_words
 
 
 def count_frames(tokens: Sequence[int]) -> int:
-    """Return the minimum number of frames for tokens: one each, and a blank between equal ones."""
+    """Return the minimum number of frames for tokens: one for each, and one for a blank between equal neighbours."""
     return len(tokens) + sum(before == after for before, after in pairwise(tokens))
 
 
@@ -48,7 +48,7 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
     """Return the first frame of each token and the frame after its last.
 
     Args:
-        log_probabilities: log probability of every label on every frame, shape (frames, labels).
+        log_probabilities: log probability of every label in every frame, shape (frames, labels).
         tokens: labels that were spoken, without blanks.
 
     Returns:

@@ -48,7 +48,8 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
 
     Args:
         path: a file written by `torch.save`.
-        entry: the key of the checkpoint that contains the weights; None if the checkpoint is the weights.
+        entry: the key of the checkpoint that contains the weights; None if the checkpoint consists of the weights
+            alone.
         prefix: beginning of the names, such as `model.`.
         device: the device of the tensors; on the CPU, they are read from the file as they are used.
 
@@ -84,7 +85,7 @@ def select_part(weights: Weights, prefix: str) -> Weights:
 
 
 def rename_weights(weights: Weights, patterns: Iterable[tuple[str, str]]) -> Weights:
-    """Return the weights under other names, with each regular expression replaced in order."""
+    """Return the weights under other names, with the replacements of regular expressions applied in order."""
     renamed = {}
     for original, value in weights.items():
         name = original
@@ -106,7 +107,7 @@ def build_recurrent(weights: Weights) -> Any:
 
 
 def load_pretrained(kind: str, folder: Path, device: str | None = None, **options: Any) -> Any:
-    """Load a model of class `kind` from its folder, in evaluation mode, on a device: by default that of all models.
+    """Load a model of class `kind` from its folder, in evaluation mode, on a device or on the one that all models use.
 
     Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that contains only tensors.
     """

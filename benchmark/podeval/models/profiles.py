@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from podeval.errors import require_fields
 
 PAPER = "paper"
-"""The profile of figures as printed in papers."""
+"""The profile for figures as printed in papers."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Profile:
     Attributes:
         name: name of the profile on the command line and in results.
         about: description of the models or figures.
-        gigabytes: GPU memory that one process with all its models needs (docs/performance.md).
+        gigabytes: GPU memory that one process needs with all the profile's models (docs/performance.md).
         measures: whether it has models to measure with.
     """
 

@@ -1,4 +1,4 @@
-"""Three models of pyannote.audio, which is imported only when one of them is loaded.
+"""Three models from pyannote.audio, which is imported only when one of them is loaded.
 
 Diarisation is its community-1 pipeline: segmentation every second, embeddings of local speakers, VBx (Bredin,
 "pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's diarizer is the
@@ -67,10 +67,10 @@ class Pyannote3Diarizer(PyannoteDiarizer):
     """The pipeline 3.0, assembled from its two networks with its published settings.
 
     Args:
-        files: the folders of the segmentation and of the embedding, by their repos on the Hub.
+        files: the folders of the segmentation and embedding networks, by their repos on the Hub.
         clustering: the linkage for the embeddings.
         threshold: the distance above which two clusters are not merged.
-        min_cluster_size: the minimum number of embeddings of a speaker.
+        min_cluster_size: the minimum number of embeddings per speaker.
     """
 
     def __init__(self, files: dict[str, Path], *, clustering: str, threshold: float, min_cluster_size: int) -> None:

@@ -1,9 +1,9 @@
 """Qwen3-ASR with transformers: the recogniser of the Open TTS Leaderboard.
 
 The recording is cut at its pauses into chunks, as for Whisper; each chunk is decoded greedily and separately, at 32-bit
-precision, so its words do not depend on a batch. The model does not return times: the words of a chunk share its length
-in proportion to their letters until the profile's aligner determines their times. The published code shortens words
-that are repeated more than 20 times; here the repetitions are kept, because they are a fault that podeval should
+precision, so its words do not depend on the batch. The model does not return times: the words in a chunk share its
+length in proportion to their letters until the profile's aligner determines their times. The published code shortens
+words that are repeated more than 20 times; here the repetitions are kept, because they are a fault that podeval should
 detect.
 Source: Qwen3-ASR; transformers, `qwen3_asr`.
 """
@@ -27,11 +27,11 @@ _TOKENS_PER_SECOND = 16
 
 
 class QwenAsr(Transcriber):
-    """A transcriber with transformers.
+    """A transcriber that runs in transformers.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        device: the device of the model; by default that of all models.
+        device: the device of the model; by default, the one that all models use.
     """
 
     def __init__(self, files: dict[str, Path], *, device: str | None = None) -> None:
@@ -60,12 +60,12 @@ class QwenAsr(Transcriber):
         return Transcript(" ".join(filter(None, texts)), language or "", tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 
     def _decode(self, clip: Samples, language: str | None) -> tuple[str, str]:
-        """Return the code of the language (empty if the model names none) and the text of a chunk."""
+        """Return the code of the language (empty if the model names none) and the text in a chunk."""
         with torch.inference_mode(), silence_transformers():
             clip = np.ascontiguousarray(clip, dtype=np.float32)
             inputs = self._processor.apply_transcription_request(clip, language=language)
@@ -81,7 +81,7 @@ class QwenAsr(Transcriber):
 
 
 def _spread(text: str, language: str, start: float, end: float) -> list[Word]:
-    """Return the words of a chunk, each with a share of its time in proportion to the number of letters."""
+    """Return the words in a chunk, each with a share of its time in proportion to the number of letters."""
     parts = [sign for sign in text if not sign.isspace()] if language in UNSPACED else text.split()
     edges = start + (end - start) * np.cumsum([0, *map(len, parts)]) / max(1, sum(map(len, parts)))
     return [

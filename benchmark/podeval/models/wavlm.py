@@ -24,16 +24,16 @@ from podeval.models.pretrained import (
 
 # WavLM-Large with an ECAPA-TDNN head (256 dimensions): the speaker encoder of Seed-TTS's evaluation.
 #
-# LFS-Bench's section 4.1 names it in a footnote, by its repository UniSpeech; its appendices name x-vectors. The layers
-# of WavLM-Large, combined with learned weights, pass through the head, whose attention weights their mean and standard
-# deviation over time. Each clip is normalised to mean 0 and variance 1. The weights of the checkpoint are loaded into
-# transformers' WavLM. Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020;
-# microsoft/UniSpeech.
+# LFS-Bench's section 4.1 names it in a footnote, under the name of its repository, UniSpeech; its appendices name
+# x-vectors. The layers of WavLM-Large, combined with learned weights, pass through the head, whose attention weights
+# their mean and standard deviation over time. Each clip is normalised to mean 0 and variance 1. The weights of the
+# checkpoint are loaded into transformers' WavLM. Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN",
+# Interspeech 2020; microsoft/UniSpeech.
 
 
 FILE = "speaker_similarity/wavlm_large_finetune.pth"
 _SHORTEST = 720
-"""Minimum number of samples: two frames of WavLM."""
+"""Minimum number of samples: two of WavLM's frames."""
 _GPU_BATCH, _CPU_BATCH = 32, 2
 _NAMES = (
     (r"^(feature_extractor\.conv_layers\.\d+)\.0\.", r"\1.conv."),
@@ -52,7 +52,7 @@ _NAMES = (
     (r"\.fc1\.", ".feed_forward.intermediate_dense."),
     (r"\.fc2\.", ".feed_forward.output_dense."),
 )
-"""The names in transformers of the weights of the original WavLM."""
+"""Names of the original WavLM's weights in transformers."""
 
 
 class WavLMEcapa(SpeakerEncoder):

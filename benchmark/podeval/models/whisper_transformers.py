@@ -34,19 +34,19 @@ from podeval.models.pretrained import load_from_folder, load_pretrained, silence
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
 """Number of chunks that are decoded together. Large v3 needs half a gigabyte for each; a step takes a GPU the same time
-for 16 and for 64.
+for 16 chunks as for 64.
 """
 
 
 class WhisperTransformers(Transcriber):
-    """A transcriber with transformers.
+    """A transcriber that runs in transformers.
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        num_beams: beams of the decoding; 1 is greedy.
-        dtype: torch's name of the precision. If a card sets another one as an option, it is part of the model's
+        num_beams: number of beams in decoding; 1 means greedy decoding.
+        dtype: torch's name for the precision. If a card sets another one as an option, it is part of the model's
             identity.
-        device: the device of the model; by default that of all models.
+        device: the device of the model; by default, the one that all models use.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class WhisperTransformers(Transcriber):
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk with sound; empty if there is none."""
+        """Return the code of the language spoken in the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         with torch.inference_mode(), silence_transformers():
             return self._detect(samples[sounding[0]]) if sounding else ""
@@ -166,7 +166,7 @@ class WhisperTransformers(Transcriber):
         ]
         end, longest = self._processor.tokenizer.eos_token_id, max(map(len, written))
         rows = torch.tensor([prompt + tokens + [end] * (longest - len(tokens)) for tokens in written])
-        # Of each layer, keep only the heads that follow the audio while it runs.
+        # While each layer runs, keep only those of its heads that follow the audio.
         decoder, weights = self._model.get_decoder(), {}
 
         def watch(number: int, heads: list[int]) -> Any:
@@ -195,7 +195,7 @@ def _fuse_attention(encoder: Any) -> None:
 
 
 STEP = 0.02
-"""Length of one step of Whisper's encoder, seconds."""
+"""Length of one step of Whisper's encoder, in seconds."""
 
 _SMOOTHED = 7
 UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")
@@ -212,7 +212,7 @@ def time_words(
     """Join tokens into words with their times, in steps of `STEP`.
 
     Args:
-        tokens: only the tokens of the text.
+        tokens: the tokens of the text alone.
         tokenizer: the tokenizer, with `decode`.
         language: code of the language; in languages that are written without spaces, every character is a word.
         attention: probabilities over the audio's steps while each token and then the end was predicted, shape
@@ -240,7 +240,7 @@ def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
-    # The number of values is odd, so the median is one of them. Partitioning takes a third of the time of `np.median`.
+    # The number of values is odd, so the median is one of them. Partitioning takes a third as long as `np.median`.
     return np.asarray(np.partition(windows, reach, axis=-1)[..., reach])
 
 

@@ -1,7 +1,7 @@
 """Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards one of them is broken.
 
-Some misuse a good reader; others plant faults in the words or only in the signal, to show that the metrics for faults
-find them and that other metrics do not react.
+Some misuse a good reader; others plant faults in the words or only in the signal, to show that the fault metrics find
+these faults and that other metrics do not react to them.
 """
 
 import math
@@ -25,17 +25,17 @@ _RATE = 24000
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""Offsets in seconds from the end of a turn to the next one, for each kind of speaker change in human speech."""
+"""Seconds from the end of a turn to the start of the next one, for each kind of speaker change in human speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
-"""Period in seconds of the changes in pace."""
+"""Period of the changes in pace, in seconds."""
 
 
 HOLE, CLIPPED = 0.15, 0.5
-"""Length in seconds of a hole and of a clipped stretch."""
+"""Lengths of a hole and of a clipped stretch, in seconds."""
 
 _FEWEST_WORDS = 5
-"""Minimum number of words of a sentence whose omission or repetition cannot be mistaken for a recognition error."""
+"""Minimum length of a sentence in words, so that its omission or repetition cannot pass for a recognition error."""
 
 _APART = 2.5
 """Minimum distance in seconds between two planted faults."""
@@ -48,7 +48,7 @@ _LOUD = 0.4
 
 
 class Silence(SpeakingSystem):
-    """Digital silence, as long as a person would need to read the script."""
+    """Digital silence that lasts as long as a person would need to read the script."""
 
     name: ClassVar[str] = "silence"
     kind: ClassVar[Kind] = "control"
@@ -75,7 +75,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """The misuse of the reader, for `generation`."""
+    """Description of how the reader is misused, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Store the reader."""
@@ -99,7 +99,7 @@ class RepeatedSentence(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"pause": _REPEAT_PAUSE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Say the first sentence once, and repeat that recording for the time that the whole script would take."""
+        """Say the first sentence once, and repeat that recording for as long as the whole script would take."""
         first = self._reader.lines(script)[0]
         line = SpokenLine(first.turn, 0, split_sentences(first.text)[0])
         once = self._reader.read(script, [line], seed=seed)
@@ -132,7 +132,7 @@ class ShuffledVoices(ReaderControl):
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
             raise BadInput(f"{self.name} needs {people} voices, but {self._reader.name} has {count}")
-        # Exactly half are chosen, because if chance swapped them all, the speakers would only be renamed.
+        # Exactly half are chosen: if chance swapped them all, the speakers would merely be renamed.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
         for number in swapped:
@@ -143,10 +143,10 @@ class ShuffledVoices(ReaderControl):
 
 
 class DrawnGaps(ReaderControl):
-    """The unchanged script, but with gaps and overlaps between turns drawn from those of human conversations.
+    """The unchanged script, but with gaps and overlaps between turns drawn from those in human conversations.
 
-    The reader has the same pause between all turns; this control differs from it only in turn-taking, which is closer
-    to that of people.
+    The reader leaves the same pause between all turns; this control differs from it only in its turn-taking, which is
+    more like that of people.
     """
 
     name: ClassVar[str] = "drawn_gaps"
@@ -189,7 +189,8 @@ class ContentFaults(ReaderControl):
         """Read the script with three faults at positions determined by the seed.
 
         Raises:
-            BadInput: the script is too short for them, or has only one speaker or more speakers than there are voices.
+            BadInput: the script is too short for them, has only one speaker, or has more speakers than there are
+                voices.
         """
         if len(script.speakers) < 2:
             raise BadInput(f"{self.name} needs a script with two speakers, to give one speaker's words to the other")
@@ -238,7 +239,7 @@ class SignalFaults(ReaderControl):
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
-    """Draw an offset for each speaker change, with each kind as frequent as among people."""
+    """Draw an offset for each speaker change, with each kind of change as frequent as it is in human speech."""
     counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
     kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
     return [_DRAWN_OFFSETS[kind] for kind in kinds]
@@ -285,21 +286,20 @@ def plant_hole(samples: Samples, rate: int, at: float) -> None:
 
 
 def plant_click(samples: Samples, rate: int, at: float) -> None:
-    """Shift one sample of a channel in place by half of the peak."""
+    """Shift one sample of a channel in place by half the peak."""
     place = round(at * rate)
     samples[place] -= np.copysign(0.5 * float(np.abs(samples).max()), samples[place])
 
 
 def plant_clipped(samples: Samples, rate: int, at: float) -> None:
-    """Clip a channel in place for `CLIPPED` seconds, starting at a given time, at 0.4 of its peak there."""
+    """Clip a channel in place at 0.4 of its local peak, for `CLIPPED` seconds from a given time."""
     part = slice(round(at * rate), round((at + CLIPPED) * rate))
     limit = 0.4 * float(np.abs(samples[part]).max())
     samples[part] = samples[part].clip(-limit, limit)
 
 
 def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken: tuple[float, ...] = ()) -> float:
-    """Choose a moment of loud speech, in seconds; it is at least `_APART` from others and more than a second from the
-    end.
+    """Choose a moment of loud speech in seconds, more than a second before the end and at least `_APART` from `taken`.
 
     Raises:
         BadInput: there is no such moment.
@@ -320,7 +320,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
 
 
 def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) -> tuple[int, int, int]:
-    """Choose the sentence to omit, the sentence to repeat, and the turn for another voice."""
+    """Choose the sentence to omit, the sentence to repeat, and the turn to give to another voice."""
     long_enough = [at for at, line in enumerate(lines) if len(line.text.split()) >= _FEWEST_WORDS]
     turns = [
         turn

@@ -1,7 +1,7 @@
 """Dialogue readers: engines with several voices, whose lines are joined into one recording.
 
-A reader says each line separately; joining cuts the silence at the edges of a line, gives all voices the same level,
-sets fixed pauses and limits the peak, so turn times are known and listeners are not startled.
+A reader says each line separately. Joining the lines trims the silence at their edges, brings all voices to the same
+level, inserts fixed pauses and limits the peak, so turn times are known and listeners are not startled.
 """
 
 import re
@@ -27,13 +27,13 @@ from podeval.text.tokens import detect_language, split_sentences
 TURN_PAUSE = 0.28
 """Seconds of silence between turns."""
 SENTENCE_PAUSE = 0.35
-"""Seconds of silence between lines of one turn."""
+"""Seconds of silence between the lines of a turn."""
 PIECE_PAUSE = 0.4
-"""Seconds of silence between pieces of several turns that a system spoke together."""
+"""Seconds of silence between pieces, each of which contains several turns that a system spoke together."""
 SPEECH_LEVEL = -23.0
 """RMS of each voice over its active frames, in dBFS."""
 PEAK_CEILING = -1.5
-"""Maximum sample in dBFS, half a decibel below −1 to leave room for the true peak."""
+"""Maximum sample value in dBFS; it is half a decibel below −1 to leave room for the true peak."""
 
 INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
 """The command that installs the packages of every reader."""
@@ -45,7 +45,7 @@ _EDGE = 0.03
 
 @dataclass(frozen=True)
 class SpokenLine:
-    """Words that one voice says in one breath, and the number of their turn in the script, from 0.
+    """Words that one voice says in one go, and the number of their turn in the script, counted from 0.
 
     `speed` is how fast a built-in reader says them: 1 is its own pace, 2 takes half the time.
     """
@@ -58,7 +58,7 @@ class SpokenLine:
 
 @dataclass(frozen=True)
 class SynthesisedLines:
-    """The lines as an engine said them: mono samples per line, rate in Hz, time taken in seconds, provenance."""
+    """The lines as an engine said them: mono samples per line, the rate in Hz, the seconds taken, and provenance."""
 
     lines: Sequence[Samples]
     rate: int
@@ -68,12 +68,13 @@ class SynthesisedLines:
 
 
 class DialogueReader(SpeakingSystem):
-    """A system that gives each speaker of a script a separate voice and reads line by line.
+    """A system that gives each speaker in a script a separate voice and reads line by line.
 
     Attributes:
         languages: the languages that it reads, as ISO 639-1 codes.
-        voices: the names of its voices for English, in the order of a script's speakers.
-        longest_line: maximum number of characters of a sentence after turns are split; None reads whole turns.
+        voices: the names of its voices for English, in the order in which a script's speakers get them.
+        longest_line: maximum number of characters in a sentence once turns have been split; None if turns are read
+            whole.
         packages: the modules that it imports, each with its package.
     """
 
@@ -89,7 +90,7 @@ class DialogueReader(SpeakingSystem):
         return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`" if missing else None
 
     def lines(self, script: Script) -> tuple[SpokenLine, ...]:
-        """Split the script into lines with voices; the n-th speaker of the script has the n-th voice.
+        """Split the script into lines with voices; the n-th speaker of the script gets the n-th voice.
 
         Raises:
             BadInput: there are too many speakers, the language is not supported, or nothing can be spoken.
@@ -98,7 +99,7 @@ class DialogueReader(SpeakingSystem):
         return list_lines(script, longest=self.longest_line)
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read a script aloud, each speaker in a separate voice; see `SpeakingSystem.speak`."""
+        """Read a script aloud with each speaker in a separate voice; see `SpeakingSystem.speak`."""
         return self.read(script, self.lines(script), seed=seed)
 
     def read(self, script: Script, lines: Sequence[SpokenLine], *, seed: int = 0) -> Speech:
@@ -131,7 +132,7 @@ class DialogueReader(SpeakingSystem):
 
     @abstractmethod
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
-        """Say every line with its voice."""
+        """Say every line in its voice."""
 
     def _check(self, script: Script) -> None:
         needed, count = len(script.speakers), len(self.voices)
@@ -153,7 +154,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
     """Describe, for `generation`, the pieces in which a script is read and how they are joined.
 
     Args:
-        longest: maximum number of characters of a line; None if turns are read whole.
+        longest: maximum number of characters in a line; None if turns are read whole.
     """
     return {
         "strategy": "chunked",
@@ -168,12 +169,12 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List the spoken lines of a script, omitting turns with nothing to speak.
+    """List the spoken lines in a script, omitting turns with nothing to speak.
 
     Args:
         script: the script.
-        voices: the number of each speaker's voice; by default, the n-th speaker has the n-th voice.
-        longest: maximum number of characters of a line; None keeps turns whole.
+        voices: the number of each speaker's voice; by default, the n-th speaker gets the n-th voice.
+        longest: maximum number of characters in a line; None keeps turns whole.
         laugh: the engine's mark for laughter, if it has one.
 
     Raises:
@@ -194,7 +195,7 @@ def list_lines(
 def join_lines(
     script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Join all lines into one recording, shape (frames, 1), and also return the time of each turn in it.
+    """Return all lines joined into one recording, shape (frames, 1), and the time of each turn in it.
 
     Lines without sound are omitted; if no line has sound, the recording is empty.
     """
@@ -225,11 +226,11 @@ def join_lines(
 def fit_lines(
     lines: Sequence[SpokenLine], longest: int | None, measure_text: Callable[[str], int] = len
 ) -> tuple[SpokenLine, ...]:
-    """Cut lines that are too long into as few parts as possible, at sentences or otherwise at clauses or words.
+    """Cut overlong lines into as few parts as possible, between sentences or, failing that, between clauses or words.
 
     Args:
         lines: the lines.
-        longest: the maximum length of a line; None if not stated.
+        longest: the maximum length of a line; None if there is no stated maximum.
         measure_text: function that returns the length of a text.
     """
     fitted: list[SpokenLine] = []
@@ -250,13 +251,13 @@ def fit_lines(
 
 
 def join_pieces(sounds: Sequence[Samples], rate: int) -> Samples:
-    """Join pieces of several turns, with a pause between two pieces; the result has the shape (frames, 1)."""
+    """Join pieces of several turns each, with pauses between the pieces; the result has the shape (frames, 1)."""
     pause = np.zeros(round(PIECE_PAUSE * rate), np.float32)
     return np.concatenate([part for sound in sounds for part in (pause, sound)][1:])[:, np.newaxis]
 
 
 def cut_silence(sound: Samples, rate: int) -> Samples:
-    """Trim a sound to its first and last active frame, keeping 30 ms on either side; empty if everything is silent."""
+    """Trim a sound to its first and last active frames, with 30 ms on either side; empty if all of it is silent."""
     levels = _frame_levels(sound, rate)
     active = np.flatnonzero(levels > max(_ACTIVE * float(levels.max(initial=0.0)), 1e-6))
     if not len(active):
@@ -273,7 +274,7 @@ def _frame_levels(sound: Samples, rate: int) -> Samples:
 
 
 def _gains(lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
-    """Return the factor for each voice that brings the RMS of its active frames to `SPEECH_LEVEL`."""
+    """Return, for each voice, the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
     gains: dict[int, float] = {}
     for voice in {line.voice for line in lines}:
         voice_levels = [
@@ -293,7 +294,7 @@ def _under_ceiling(samples: Samples) -> Samples:
     return samples * np.float32(ceiling / peak) if peak > ceiling else samples
 
 
-# Written text is reduced to words and punctuation that engines can speak, without input that could break them.
+# Written text is reduced to words and punctuation that engines can speak, without anything that could break one.
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
 """Pace of a person reading aloud: words per minute, and Chinese characters per minute."""
@@ -313,7 +314,7 @@ _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 
 
 def make_speakable(text: str, laugh: str = "") -> str:
-    """Strip a text of emoji, control characters and markup; replace typographic forms, and shorten runs of one sign.
+    """Strip emoji, control characters and markup from a text, replace typographic forms, and shorten repeated marks.
 
     The mark `[laughs]` becomes the engine's own mark for laughter; it is removed for engines without one, because they
     would read the word. The result is empty if no letter or digit remains, because there is then nothing to speak.
@@ -356,7 +357,7 @@ def estimate_seconds(text: str) -> float:
 
 
 def split_into_short_lines(text: str, longest: int) -> list[str]:
-    """Split a text into sentences, and sentences beyond `longest` characters at clauses, or else between words."""
+    """Split a text into sentences, and those of over `longest` characters between clauses or, failing that, words."""
     return [line for sentence in split_sentences(text) for line in _break_up(sentence, longest)]
 
 

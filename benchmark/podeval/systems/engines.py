@@ -1,6 +1,4 @@
-"""Speech from the built-in voices: from networks on onnxruntime in this process or from a C engine in a child
-process.
-"""
+"""Speech from the built-in voices: networks that run on onnxruntime here, or C engines that run in a child process."""
 
 import json
 import subprocess
@@ -25,7 +23,7 @@ from podeval.systems.speech_worker import HEAD
 
 
 class OnnxReader(DialogueReader):
-    """A reader of English scripts with networks that come in packages or from `podeval models install`."""
+    """A reader of English scripts whose networks come in packages or from `podeval models install`."""
 
     weight_names: ClassVar[tuple[str, ...]]
     """Names of its weights in the lock file."""
@@ -54,7 +52,7 @@ class OnnxReader(DialogueReader):
 
     @abstractmethod
     def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
-        """Say a line with the network of its voice, shape (frames,), at `rate`; empty if the line contains no sound.
+        """Return a line spoken by its voice's network, shape (frames,), at `rate`; empty if the line contains no sound.
 
         Raises:
             SpeechFailed: the engine broke.
@@ -98,7 +96,7 @@ class WorkerReader(DialogueReader):
     """A reader whose engine comes in a package and says the lines of each script in a child process.
 
     Attributes:
-        engine: its name in messages and in `speech_worker`.
+        engine: the engine's name in messages and in `speech_worker`.
     """
 
     engine: ClassVar[str]
@@ -114,7 +112,7 @@ class WorkerReader(DialogueReader):
     def _prepare(
         self, lines: Sequence[SpokenLine], language: str, folder: Path
     ) -> tuple[dict[str, Any], list[str], Sequence[str]]:
-        """Return the worker's job without the seed, its arguments, and the names of the voices by number."""
+        """Return the worker's job without the seed, the worker's arguments, and the names of the voices by number."""
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
@@ -138,7 +136,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
         engine: the engine that speaks.
         arguments: the worker's arguments after the engine's name.
         job: the job, as JSON, for the worker's standard input.
-        characters: number of spoken characters, for the time limit.
+        characters: number of characters to speak, which determines the time limit.
 
     Raises:
         SpeechFailed: the worker took too long, or broke; the message contains its last line.
@@ -160,8 +158,8 @@ def read_records(output: bytes, count: int) -> tuple[int, list[Samples], float]:
     """Read the rate in Hz, the samples of each line, and the seconds of synthesis.
 
     Args:
-        output: output of a worker: a record with the rate in place of a length, then for each line its seconds, its
-            length in bytes, and 16-bit samples.
+        output: output of a worker: a record with the rate in place of a length, then for each line the seconds taken,
+            the length in bytes, and the 16-bit samples.
         count: the number of lines.
     """
     _, rate = HEAD.unpack_from(output)

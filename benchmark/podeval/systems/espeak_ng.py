@@ -1,7 +1,7 @@
 """espeak-ng, the formant synthesiser that PodEval uses as its low anchor: intelligible, but clearly a machine.
 
-It does not need weights: the package `espeakng-loader` contains the library and its data. The library is C with global
-state, so each script is spoken in a child process; if that process crashes, nothing else is affected.
+It does not need weights: the package `espeakng-loader` contains the library and its data. The library is written in C
+and has global state, so each script is spoken in a child process; if that process crashes, nothing else is affected.
 """
 
 import sys
@@ -41,7 +41,7 @@ _VOLUME_PARAMETER = 2  # espeakVOLUME
 
 
 class EspeakNg(WorkerReader):
-    """The low anchor for English and Mandarin: two clearly different voices, and four more by variant and pitch."""
+    """The low anchor for English and Mandarin: two clearly different voices, and four of other variants and pitches."""
 
     name: ClassVar[str] = "espeak_ng"
     languages: ClassVar[tuple[str, ...]] = tuple(_VOICES)

@@ -1,4 +1,4 @@
-"""The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper on its own.
+"""The neural baseline, with hibari's female voice and Piper's `joe`, and Piper on its own; all fit on a laptop.
 
 Both are deterministic. Hibari draws its noise from a given generator; every line gets its own generator, derived from
 the seed and the line's position. Piper draws inside the ONNX graph, from a generator that continues from call to call
@@ -25,7 +25,7 @@ from podeval.systems.speech import Samples
 # pinned by its SHA-256: if the Hub cannot be reached, the system is skipped with the installer's message.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
-"""Voices by the names of their weights in the lock file."""
+"""Names of the voices' weights in the lock file."""
 
 MANNER = {"noise_scale": 0.0, "length_scale": 1.0, "noise_w_scale": 0.0}
 """Settings of the voice, for `generation`."""
@@ -46,7 +46,7 @@ def load_voice(voice: str, threads: int) -> Any:
 
 
 def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
-    """Say a line, shape (frames,), at `rate` Hz; empty if the line contains no sound.
+    """Return a spoken line, shape (frames,), at `rate` Hz; empty if the line contains no sound.
 
     Raises:
         SpeechFailed: Piper broke.
@@ -69,11 +69,11 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
 
 
 VOICES = (KRISTIN, JOE)
-"""Names in the lock file, in the order in which they are assigned to speakers."""
+"""Names of the voices' weights in the lock file, in the order in which voices are assigned to speakers."""
 
 
 class Piper(OnnxReader):
-    """Two American voices from two networks; the first speaker of a script is kristin, the second joe."""
+    """Two American voices from two networks; the first speaker in a script gets kristin, the second joe."""
 
     name: ClassVar[str] = "piper"
     voices: ClassVar[tuple[str, ...]] = VOICES
@@ -107,11 +107,11 @@ _HIBARI = 0
 
 
 class HibariPiper(OnnxReader):
-    """A good, small, two-voice baseline for English: the first speaker is hibari, the second Piper's joe."""
+    """A good, small, two-voice baseline for English: the first speaker gets hibari, the second Piper's joe."""
 
     name: ClassVar[str] = "hibari_piper"
     voices: ClassVar[tuple[str, ...]] = ("hibari-heart", "piper-joe")
-    longest_line: ClassVar[int | None] = 300  # both attend to the whole line, so cost and errors grow with its length
+    longest_line: ClassVar[int | None] = 300  # both networks attend to the whole line, so cost and errors grow with it
     packages: ClassVar[Mapping[str, str]] = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (JOE,)
     rate: ClassVar[int] = 24_000  # hibari's own rate; Piper's 22,050 Hz is resampled

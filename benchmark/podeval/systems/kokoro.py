@@ -22,11 +22,11 @@ WEIGHTS = "kokoro"
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
 _MOST_SOUNDS = 508  # of 512 positions, including the marks at both ends
 _NAMES = ("jf_alpha", "jm_kumo", "jf_nezumi", "jf_gongitsune", "jf_tebukuro")
-"""Voices by their names in the package; the second letter shows whether the speaker is a woman or a man."""
+"""Names of the voices in the package; the second letter shows whether the speaker is a woman or a man."""
 
 
 class Kokoro(OnnxReader):
-    """Five voices from one network; the first speaker of a script is a woman, the second a man."""
+    """Five voices from one network; the first speaker in a script is a woman, the second a man."""
 
     name: ClassVar[str] = "kokoro"
     voices: ClassVar[tuple[str, ...]] = _NAMES
@@ -79,9 +79,7 @@ class _Network:
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]
 
     def speak(self, sounds: Sequence[int], voice: str, speed: float) -> Samples:
-        """Speak sounds in a voice; each voice has a style for every number of sounds. The result has the shape
-        (frames,).
-        """
+        """Return sounds spoken in a voice, shape (frames,); each voice has a style for every number of sounds."""
         style = self._voices[voice][len(sounds)].reshape(1, -1)
         tokens = np.array([[0, *sounds, 0]], np.int64)
         inputs = {"tokens": tokens, "style": style, "speed": np.full(1, speed, np.float32)}

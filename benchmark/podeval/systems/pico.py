@@ -1,4 +1,4 @@
-"""SVOX Pico, the small statistical synthesiser of early Android telephones: plain, quick, clearer than a formant voice.
+"""SVOX Pico, a small statistical synthesiser from early Android phones: plain, quick, and clearer than formant voices.
 
 The package `py-nanotts` contains the engine and its voices. The engine is written in C, has state that carries over
 from line to line, and never finishes some texts, so each script is spoken in a child process; if that process
@@ -15,12 +15,12 @@ from podeval.systems.engines import WorkerReader
 from podeval.systems.speech_worker import PICO_RATE
 
 _VOLUME = 0.7
-"""Volume; at the default level of 1, it clips."""
+"""Volume; at the default of 1, the engine clips."""
 _SPEEDS = (0.2, 5.0)
 
 
 class Pico(WorkerReader):
-    """Two female voices; the first speaker of a script is American, the second British."""
+    """Two female voices; the first speaker in a script is American, the second British."""
 
     name: ClassVar[str] = "pico"
     voices: ClassVar[tuple[str, ...]] = ("en-US", "en-GB")

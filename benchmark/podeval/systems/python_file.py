@@ -5,10 +5,11 @@
     podcast(topic, language) -> (samples, rate)             makes a whole podcast
     answer(heard, language) -> (samples, rate[, words])     answers a person, turn by turn
 
-`turns` have `speaker` and `text`; `voices` maps each speaker to the path of a reference recording, or None. `heard` is
-the conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, for the person, the path
-of the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
-function with a parameter `seed` gets the seed; for any other function, `random`, numpy and torch are seeded.
+Each of the `turns` has a `speaker` and a `text`; `voices` maps each speaker to the path of a reference recording, or
+None. `heard` is the conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, for the
+person, the path of the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or
+16-bit integers. A function with a parameter `seed` gets the seed; for any other function, `random`, numpy and torch are
+seeded.
 
 The file is the user's own and runs in this process, with all the user's permissions.
 """
@@ -52,7 +53,7 @@ _EXAMPLE = "my_tts.py:speak"
 
 @dataclass(frozen=True)
 class HeardTurn:
-    """A turn of the conversation; `audio` is the path of a person's recording, None for the system's answers."""
+    """A turn in the conversation; `audio` is the path of a person's recording, None for the system's answers."""
 
     who: Literal["user", "system"]
     words: str
@@ -75,7 +76,7 @@ class PythonSystem(OwnMaker[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """The file and the function; an edited file is a different system."""
+        """The file and the function; an edited file counts as a different system."""
         return {"system": "python", "file": self._path.name, "function": self._name, "sha256": self.sha256}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
@@ -117,7 +118,7 @@ class PythonSystem(OwnMaker[Product]):
         """Call the function.
 
         Raises:
-            SpeechFailed: it raised an error of any kind; the message names the line of the file.
+            SpeechFailed: the function raised an error of any kind; the message names the line of the file.
         """
         try:
             return self._function(*arguments, **({"seed": seed} if self._takes_seed else {}))

@@ -1,4 +1,4 @@
-"""Built-in systems, by name, and the podcasts of the demo."""
+"""Built-in systems, by name, and the demo's podcasts."""
 
 import json
 import time
@@ -49,7 +49,7 @@ def get(name: str) -> SpeakingSystem:
     """Return a new instance of the system with this name; nothing is loaded until the system speaks.
 
     Raises:
-        BadInput: there is no such system; the message names the closest.
+        BadInput: there is no such system; the message suggests the closest name.
     """
     require_known("built-in system", SYSTEMS, name)
     return SYSTEMS[name]()
@@ -63,20 +63,20 @@ def list_systems() -> tuple[SpeakingSystem, ...]:
 WORDS = "real_pod_podcasts.json"
 READER = EspeakNg.name
 CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (164.8, 207.7, 246.9))
-"""Frequencies of the notes of each chord, in Hz."""
+"""Frequencies of the notes in each chord, in Hz."""
 
 RATE = 44_100
-"""Sampling rate of a mix in Hz; it is that of the separator used for measuring music."""
+"""Sampling rate of a mix in Hz, the same as that of the separator with which music is measured."""
 
 CHORD_SECONDS, BELOW = 2.0, 15.0
-"""Length of a chord in seconds, and how far the music is below the speech in dB."""
+"""Length of a chord in seconds, and number of dB by which the music is quieter than the speech."""
 
 
 class PlantedPodcast(OwnMaker[Speech]):
-    """A podcast with its own words in which one turn is repeated at the end, with or without background music.
+    """A podcast with its own words, in which one turn is repeated at the end, with or without background music.
 
     It shows what the track `podcast` detects; `podeval demo` has a row with music and one without. We wrote the words,
-    for two topics of Real-Pod's demo; a baseline voice reads them.
+    for two topics from Real-Pod's demo; a baseline voice reads them.
 
     Args:
         music: whether there is background music.
@@ -91,7 +91,7 @@ class PlantedPodcast(OwnMaker[Speech]):
         return {"system": "planted_podcast", "music": self.music, "reader": get(READER).generation}
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Read the podcast on a topic, and repeat the turn at the end.
+        """Read the podcast on a topic, and repeat the planted turn at the end.
 
         Raises:
             SpeechFailed: there is no podcast on this topic, or the voice failed.
@@ -109,11 +109,11 @@ class PlantedPodcast(OwnMaker[Speech]):
 
 
 def mix_music(speech: Samples, rate: int) -> Samples:
-    """Return speech over chords that are `BELOW` dB quieter, mono at `RATE`, without exceeding full scale.
+    """Return speech mixed with chords that are `BELOW` dB quieter, mono at `RATE`, without exceeding full scale.
 
     Args:
         speech: the samples, shape (frames,) or (frames, channels).
-        rate: their sampling rate in Hz.
+        rate: sampling rate of the speech in Hz.
     """
     speech = resample(speech if speech.ndim == 1 else speech.mean(axis=1), rate, RATE)
     seconds = np.arange(len(speech)) / RATE

@@ -1,8 +1,8 @@
-"""The types of requests to systems and their outputs, and the single interface of everything that makes outputs.
+"""The types of requests to systems and of their outputs, and the single interface for everything that makes outputs.
 
-An `Ask` is the same for every system, wherever it runs; as JSON, it is a line of a job's items. A built-in system, a
-model that an adapter opened, or supplied files: each is an `OutputMaker` and turns its task into `Speech`, a
-`WrittenScript` or `SpokenAnswers`. Code that stores these depends only on the output and not on its maker.
+An `Ask` is the same for every system, wherever it runs; as JSON, it is one line in a job's file of items. Built-in
+systems, models opened by an adapter, and supplied files are all `OutputMaker`s, which turn items into `Speech`, a
+`WrittenScript` or `SpokenAnswers`. Code that stores these depends only on the output, not on its maker.
 """
 
 import io
@@ -25,13 +25,13 @@ Kind = Literal["model", "control"]
 
 ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 LONGEST_NAME = 200
-"""Maximum number of characters of a speaker's name in a job."""
+"""Maximum number of characters in a speaker's name in a job."""
 SOURCES = "sources"
 """Key in the details of a podcast for its source texts, as stated by its maker."""
 
 
 class JobPart(BaseModel):
-    """A part of a job, which is immutable and has only declared fields."""
+    """A part of a job; it is immutable and accepts only declared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,7 +43,7 @@ def _refuse_long_name(turn: Turn) -> Turn:
 
 
 class Reference(JobPart):
-    """A recording of the voice that a speaker should have, and its words if known."""
+    """A recording of the voice that a speaker should have, and the words spoken in it if known."""
 
     audio: Annotated[str, Field(min_length=1, max_length=1000)]
     text: str | None = None
@@ -57,7 +57,7 @@ class RecordedUserTurn(JobPart):
     words: str = ""
 
     def require_audio(self, item: str) -> str:
-        """Return the recording of a turn of an item.
+        """Return the recording of a turn in an item.
 
         Raises:
             BadInput: there is no recording.
@@ -120,8 +120,8 @@ class Speech:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
         turns: spoken turns in order, omitting those with nothing to speak; empty if the times of turns are unknown.
-        wall_seconds: time of synthesis and assembly, without loading models; for items made together, each item gets an
-            equal share.
+        wall_seconds: time taken by synthesis and assembly, excluding the loading of models; items made together share
+            it equally.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, the voice of each speaker, and the turns that were not spoken.
     """
@@ -141,7 +141,7 @@ class Speech:
 
 @dataclass(frozen=True)
 class WrittenScript:
-    """A system's script: the text, and its turns as plain data if it returned turns instead of a text."""
+    """A system's script: the text, and its turns as plain data if the system returned turns instead of text."""
 
     text: str
     turns: list[dict[str, str]] | None
@@ -151,7 +151,7 @@ class WrittenScript:
 
 @dataclass(frozen=True)
 class SpokenAnswer:
-    """A system's answer to one turn of a person, and its words if the system states them."""
+    """A system's answer to one of a person's turns, and its words if the system states them."""
 
     turn: str
     speech: Speech
@@ -162,7 +162,7 @@ class SpokenAnswer:
 class SpokenAnswers:
     """A system's speech in a conversation; `wall_seconds` covers all answers.
 
-    A live conversation has a recording of both channels, the person's first.
+    A live conversation also has a recording of both channels, with the person's first.
     """
 
     answers: tuple[SpokenAnswer, ...]
@@ -172,7 +172,7 @@ class SpokenAnswers:
 
 
 Product = Speech | WrittenScript | SpokenAnswers
-"""Output of a system for an item."""
+"""A system's output for an item."""
 
 P = TypeVar("P", bound=Product, covariant=True)
 
@@ -216,11 +216,11 @@ class OutputMaker(Protocol):
     at_once: int
 
     def make(self, asks: Sequence[Ask], seed: int) -> Sequence[Product]:
-        """Make the outputs of these items; up to rounding, they do not depend on which items are made together.
+        """Make the outputs for these items; up to rounding, they do not depend on which items are made together.
 
         Raises:
             SpeechFailed: the system failed, stayed silent, or did not say anything usable.
-            BadInput: the system cannot do an item, because it has too many speakers, is too long, or lacks audio.
+            BadInput: the system cannot do an item, because the item has too many speakers, is too long, or lacks audio.
         """
 
 
@@ -251,10 +251,10 @@ class OwnMaker(OneByOne[P]):
         """Every parameter that changes its outputs, as plain JSON data; the seed is passed with each call."""
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
-        """Raise an error, before the first item is made, if it cannot do any of the items.
+        """Raise an error before the first item is made if the maker cannot do any of the items.
 
         Raises:
-            BadInput: it can do none of them; the message says what is missing.
+            BadInput: the maker can do none of them; the message says what is missing.
         """
 
     def fingerprint(self, ask: Ask, seed: int) -> str | None:
@@ -275,7 +275,7 @@ class SpeakingSystem(OwnMaker[Speech]):
 
     @abstractmethod
     def available(self) -> str | None:
-        """Return None if it can speak now, otherwise a sentence with the command that helps."""
+        """Return None if it can speak now, otherwise a sentence with the command that makes it ready."""
 
     @abstractmethod
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
@@ -289,7 +289,7 @@ class SpeakingSystem(OwnMaker[Speech]):
         """
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Read the script of an item aloud; see `speak`."""
+        """Read an item's script aloud; see `speak`."""
         return self.speak(ask.spoken(), seed=seed)
 
     def require(self, seed: int = 0) -> None:

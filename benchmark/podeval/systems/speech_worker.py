@@ -23,7 +23,7 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes
 
 
 def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterator[Any]:
-    """Yield the rate, then the samples of each line: `[voice, pitch, words per minute, text]`.
+    """Yield the rate, then the samples of each line, which is `[voice, pitch, words per minute, text]`.
 
     The job also has a `seed` and `parameters`, which are pairs of an id and a value.
     """
@@ -57,7 +57,7 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
 
 
 def speak_by_pico(job: dict[str, Any], folder: str) -> Iterator[Any]:
-    """Yield the rate, then the samples of each line: `[voice, speed, text]`; the job also has a `volume` factor."""
+    """Yield the rate, then the samples of each line, `[voice, speed, text]`; the job also has a `volume` factor."""
     sys.path.insert(0, folder)
     from py_nanotts import NanoTTS
 

@@ -49,7 +49,7 @@ class DocumentProblem:
 
 
 class BadDocument(BadInput):
-    """A submission document with mistakes; `problems` lists them, the message shows the first ten."""
+    """A submission document with mistakes; `problems` lists them, and the message shows the first ten."""
 
     def __init__(self, problems: list[DocumentProblem]) -> None:
         lines = [str(problem) for problem in problems[:_SHOWN]]
@@ -79,7 +79,7 @@ class _Located:
 
 
 def load(path: Path) -> Submission:
-    """Read a submission document, or the document in a folder.
+    """Read a submission document, given its path or that of its folder.
 
     Raises:
         BadInput: there is no such file, or it is too large or not UTF-8.
@@ -113,7 +113,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     Args:
         text: the document.
         name: name of the document in errors.
-        folder: the folder of a results file; None if there is no folder, as for a form.
+        folder: the folder from which a results file is read; None if there is no folder, as for a form.
 
     Raises:
         BadInput: the text is too large, or not YAML.

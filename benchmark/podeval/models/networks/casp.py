@@ -1,4 +1,4 @@
-"""CASP: how well background audio fits the speech over it, by two BEATs encoders trained on podcasts.
+"""CASP: how well background audio fits the speech over it, as judged by two BEATs encoders trained on podcasts.
 
 The patches of each encoder are pooled by attention and projected; harmony is the cosine similarity of the two vectors.
 The model is that of Tian et al., ACM MM 2025 (DualDub), with the checkpoint that PodEval uses, which was trained on
@@ -7,8 +7,8 @@ clips of 10 s.
 BEATs is a transformer over patches of a log mel spectrogram (Chen et al., ICML 2023, arXiv 2212.09058), here the
 published iteration 3: Kaldi filter banks, patches of 16 frames by 16 bands, a convolution for their position, and
 layers with DeepNet's residual weights and attention that is biased by gated relative positions. Sizes are read from the
-weights. The code is written from the published architecture, and its values equal those of an independent
-implementation within 1e-4 (tests/models/test_casp.py).
+weights. The code is written from the published architecture, and its values match those of an independent
+implementation to within 1e-4 (tests/models/test_casp.py).
 """
 
 import functools
@@ -27,7 +27,7 @@ from podeval.models.device import choose_device
 from podeval.models.interfaces import RATE, Harmony, Samples
 from podeval.models.pretrained import Weights, read_tensors, select_part
 
-"""Sample rate of the input, Hz."""
+"""Sample rate of the input, in Hz."""
 
 BANDS = 128
 FRAME, HOP = 400, 160
@@ -49,7 +49,7 @@ class Beats:
     Args:
         weights: weights under the names of the original code, on the device of the network.
         furthest: distance in patches from which all relative positions are treated the same.
-        deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
+        deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, instead of by 1.
     """
 
     def __init__(self, weights: Weights, *, furthest: int, deep_norm: bool) -> None:
@@ -79,7 +79,7 @@ class Beats:
         return values
 
     def _encode_positions(self, values: Tensor) -> Tensor:
-        """Encode each patch's surroundings by a wide grouped convolution over the sequence."""
+        """Encode each patch's surroundings with a wide grouped convolution over the sequence."""
         size = self._position.shape[-1]
         groups = values.shape[2] // self._position.shape[1]
         bias = self._weights["encoder.pos_conv.0.bias"]
@@ -184,7 +184,7 @@ _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 
 
 class Casp(Harmony):
-    """A harmony model with two BEATs encoders.
+    """A harmony model that consists of two BEATs encoders.
 
     Args:
         files: the folder of `wonderfuluuuuuuuuuuu/DualDub`.
@@ -203,8 +203,8 @@ class Casp(Harmony):
         """Return the cosine similarity of each speech clip with its music clip, shape (clips,).
 
         Args:
-            speech: mono at 16 kHz, all clips of one length.
-            music: the accompaniment of each speech clip, with the same length.
+            speech: mono clips at 16 kHz, all of the same length.
+            music: the accompaniment of each speech clip, of the same length.
         """
         cosines = []
         with torch.inference_mode():

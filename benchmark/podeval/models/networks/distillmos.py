@@ -1,11 +1,11 @@
-"""DistillMOS: an estimate of listeners' opinions of speech quality, on a scale of 1 to 5, by one small network.
+"""DistillMOS: an estimate, by one small network, of listeners' opinions of speech quality on a scale of 1 to 5.
 
 Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions, which
 halve the frequency axis five times and the time axis once, then through a transformer of seven layers, and are pooled
 by attention. Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based
 speech quality assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a
-separate implementation of its network; values agree within float32 rounding. On a CPU, the part after the spectra runs
-in ONNX Runtime (`models.exported`).
+separate implementation of its network; values agree to within float32 rounding. On a CPU, the part after the spectra
+runs in ONNX Runtime (`models.exported`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.pretrained import rename_weights
 
 WINDOW = 122_880
-"""Number of samples of the network's input: 7.68 s."""
+"""Number of samples in the network's input: 7.68 s."""
 
 _FRAME, _HOP = 320, 160
 _CHANNELS = (2, 64, 64, 128, 256, 256, 256)
@@ -38,7 +38,7 @@ _COMPRESSION = 0.3
 _SMALLEST = 1e-12
 _GPU_BATCH = 8
 
-# The location in the package of the weights of each part of the network.
+# The name under which the package stores the weights of each part of the network.
 _NAMES = (
     (r"^cnn\.cnn\.", "convolutions."),
     (r"^transformer_pool_attn\.norm_input\.", "norm_features."),
@@ -54,7 +54,7 @@ _NAMES = (
 
 
 class DistillMos(WindowScorer):
-    """A window scorer with DistillMOS.
+    """A window scorer based on DistillMOS.
 
     Args:
         files: `distill_mos_v7.pt`, the weights.
@@ -72,7 +72,8 @@ class DistillMos(WindowScorer):
         """Return one value per window, 1..5, shape (windows,).
 
         Args:
-            windows: mono, 16 kHz; a window shorter than 7.68 s is zero-padded at its end, a longer one is truncated.
+            windows: mono, 16 kHz; a window shorter than 7.68 s is zero-padded at its end, and a longer one is
+                truncated.
         """
         values: list[float] = []
         for scores in self._run_on_cpu(windows) if self._device == "cpu" else self._run_on_gpu(windows):

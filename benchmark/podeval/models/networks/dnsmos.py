@@ -21,7 +21,7 @@ from torch.nn.functional import conv1d, conv2d, max_pool2d
 from podeval.models.exported import Network
 
 _FRAMES = 900
-"""Number of frames of a window that both networks use."""
+"""Number of frames in a window that both networks use."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,7 @@ def read_p835(path: Path) -> P835Network:
 
 
 def _split_stack(network: P835Network) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
-    """Return the layers that windows share and the layers after them: one second is divisible by two pools of 2, but
-    not by three.
-    """
+    """Return the layers that windows share, and the others: a second's frames are divisible by 4, but not by 8."""
     pools = [index for index, layer in enumerate(network.stack) if isinstance(layer, MaxPool)]
     return network.stack[: pools[1] + 1], network.stack[pools[1] + 1 :]
 
@@ -111,7 +109,7 @@ def build_shared(network: P835Network, samples: int, bounds: list[int], hop: int
 
 
 def build_per_window(network: P835Network) -> Network:
-    """Return a function that runs the layers after the shared ones, and features of two windows as example input."""
+    """Return a function that runs the layers after the shared ones, and features of two windows as an example input."""
     shared, remaining = _split_stack(network)
     last = [layer for layer in shared if isinstance(layer, Convolution)][-1]
     bins = network.transform.shape[0] // 2 // 4
@@ -139,7 +137,7 @@ class Seamed:
 
 
 def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
-    """Wrap features, (1, channels, frames, bins), which the ends of windows have not affected yet."""
+    """Wrap features, (1, channels, frames, bins), that the ends of windows have not affected yet."""
     _, channels, _, bins = whole.shape
     return Seamed(
         # With one channel, both layouts are the same; without a hint, torch chooses the slow one and keeps it.
@@ -156,8 +154,8 @@ def run_seamed(stack: tuple[Layer, ...], signal: Seamed) -> Seamed:
 
     Args:
         stack: convolutions and pools.
-        signal: every start and end must be a multiple of the stack's total pooling factor, with enough frames
-            of `whole` on the inner side.
+        signal: the signal, in which every start and end must be a multiple of the stack's total pooling factor, with
+            enough frames of `whole` on the inner side.
 
     Returns:
         The signal after the stack; the frames at the two ends of `whole` are not meaningful.
@@ -224,7 +222,7 @@ def run_dense(network: P835Network, features: Tensor) -> Tensor:
     """Take the maximum over time and frequency and run the dense layers.
 
     Args:
-        network: the network whose dense layers to run.
+        network: the network whose dense layers are run.
         features: (windows, channels, frames, bins), the output of the stack.
 
     Returns:
@@ -238,7 +236,7 @@ def run_dense(network: P835Network, features: Tensor) -> Tensor:
 
 
 def compute_log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
-    """Compute the input of the P.835 stack: log10 of the power of each frame's spectrum, not below 1e-12.
+    """Compute the input of the P.835 stack: log10 of the power of each frame's spectrum, but at least 1e-12.
 
     Args:
         transform: (bins * 2, frame length), with the real part first.

@@ -2,7 +2,7 @@
 
 The audio tower consists of a log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. The text tower
 consists of GPT-2, whose last token is used, and a projection. Both are transformers' own implementations, loaded with
-the weights of the published checkpoint, after renaming them.
+the weights of the published checkpoint under new names.
 
 Two details follow the original code, not its configuration (microsoft/CLAP, issue 38). First, the mel filters are those
 in the checkpoint; if it has none, they are those that the code makes: 50 to 14,000 Hz at an assumed rate of 32 kHz,
@@ -32,10 +32,10 @@ from podeval.models.interfaces import AudioText, Samples
 from podeval.models.pretrained import Weights, read_tensors, rename_weights, select_part
 
 RATE = 44_100
-"""Sample rate of the input, Hz."""
+"""Sample rate of the input, in Hz."""
 
 CLIP = 7 * RATE
-"""Number of samples of a clip."""
+"""Number of samples in a clip."""
 
 _WEIGHTS = ("microsoft/msclap", "CLAP_weights_2023.pth")
 _TEXT = "openai-community/gpt2"
@@ -43,7 +43,7 @@ _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
 _MADE_RATE, _MADE_LOWEST, _MADE_HIGHEST = 32_000, 50.0, 14_000.0
 _PICTURE = 256
-"""Side of HTS-AT's square input, which is the spectrogram in four stacked parts."""
+"""Side of HTS-AT's square input, which consists of the spectrogram in four stacked parts."""
 
 _BATCH = 16
 _PADDING = "!"
@@ -63,7 +63,7 @@ _COMPUTED = ".relative_position_index"
 
 
 class MsClap(AudioText):
-    """An audio-text model with MS-CLAP 2023.
+    """The audio-text model MS-CLAP 2023.
 
     Args:
         files: the folders of `microsoft/msclap` and `openai-community/gpt2`.

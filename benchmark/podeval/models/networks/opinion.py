@@ -18,13 +18,13 @@ from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples, WindowScorer
 from podeval.models.pretrained import Weights, build_recurrent, read_tensors, rename_weights, select_part
 
-# NISQA-TTS: how natural synthetic speech sounds to listeners, with the weights that its author publishes. Segments of
-# 15 frames of a mel spectrogram pass one by one through six convolutions, then in order through a bidirectional LSTM,
-# whose last steps in both directions give the mean opinion score. Mittag and Möller, "Deep Learning Based Assessment of
-# Synthetic Speech Naturalness", Interspeech 2020. The network is written in torch from the published architecture, and
-# its scores equal those of the package `nisqa` 2.0 within 1e-4 (tests/models/test_nisqa.py). The spectrogram is
-# computed at the rate of the recording, as in that package, so speech that is resampled to another rate has a slightly
-# different value.
+# NISQA-TTS, with the weights that its author publishes: it predicts how natural synthetic speech sounds to listeners.
+# Segments of 15 frames of a mel spectrogram pass one by one through six convolutions, then in order through a
+# bidirectional LSTM, whose last steps in both directions give the mean opinion score. Mittag and Möller, "Deep Learning
+# Based Assessment of Synthetic Speech Naturalness", Interspeech 2020. The network is written in torch from the
+# published architecture, and its scores match those of the package `nisqa` 2.0 to within 1e-4
+# (tests/models/test_nisqa.py). The spectrogram is computed at the rate of the recording, as in that package, so speech
+# that is resampled to another rate gets a slightly different score.
 
 
 _WEIGHTS = "nisqa_tts.tar"
@@ -35,7 +35,7 @@ _SEGMENT = 15
 _FAINTEST, _RANGE_DB = 1e-4, 80.0
 _CONVOLUTIONS = 6
 _POOLED = {1: (0, 1), 2: (0, 0), 4: (0, 0)}
-"""The convolutions that are followed by pooling of pairs, with the padding."""
+"""The convolutions that are followed by pooling of pairs, with their padding."""
 
 
 class NisqaTts(RateAwareScorer):
@@ -56,7 +56,7 @@ class NisqaTts(RateAwareScorer):
 
         Args:
             windows: mono speech of at least 0.15 s.
-            rate: their sample rate, at least 16 kHz.
+            rate: sample rate of the windows, at least 16 kHz.
         """
         device = self._answer[0].device
         return run_in_batches(
@@ -115,13 +115,13 @@ def _make_filters(rate: int) -> Tensor:
     return torch.from_numpy(filters.T.astype(np.float32))
 
 
-# UTMOS22's strong learner: how natural synthetic speech sounds to listeners, as packaged by SpeechMOS.
+# UTMOS22's strong learner, as packaged by SpeechMOS: it predicts how natural synthetic speech sounds to listeners.
 #
 # The frames of a wav2vec 2.0 encoder, with a vector for the kind of data and a vector for the listener, pass through a
 # bidirectional LSTM and two dense layers; the score is the mean over frames, mapped from -1..1 to 1..5. Like the
 # package, it leaves out the original's phoneme encoder. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS
-# Challenge 2022", Interspeech 2022. The encoder is run by transformers; values are equal within 1e-5 to a direct
-# evaluation of the architecture (tests/models/test_utmos22.py).
+# Challenge 2022", Interspeech 2022. The encoder is run by transformers; the values match a direct evaluation of the
+# architecture to within 1e-5 (tests/models/test_utmos22.py).
 
 _GPU_BATCH, _CPU_BATCH = 8, 2
 _HALF_RANGE, _MIDDLE = 2, 3
@@ -150,7 +150,7 @@ class Utmos22(WindowScorer):
 
     Args:
         files: the folder of the repo on the Hub, by its id.
-        weights: path of the checkpoint within it.
+        weights: path of the checkpoint within the folder.
     """
 
     def __init__(self, files: dict[str, Path], weights: str) -> None:

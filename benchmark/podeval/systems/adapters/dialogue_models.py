@@ -19,7 +19,7 @@ from podeval.text.script import Script
 
 
 _LATEST = 3
-"""Number of most recent lines of a conversation that stay in the context, in addition to each speaker's first."""
+"""Number of most recent lines in a conversation that stay in the context, in addition to each speaker's first."""
 
 
 class Csm(SpeechModel):
@@ -36,13 +36,11 @@ class Csm(SpeechModel):
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice, shape (frames,)."""
+        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Speak turn after turn, each with the voices and the latest turns as context; the result has the shape
-        (frames,).
-        """
+        """Speak turn by turn, with the voices and the latest turns as context; the result has the shape (frames,)."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
         references = {numbers[who]: self.require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
@@ -79,13 +77,13 @@ class Csm(SpeechModel):
         return loading.read_wave(wave, text)
 
 
-# Dia in transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one. Each call draws a
-# new voice; to keep one, the model is prompted with a recording of that voice and the words spoken in it. Speakers
+# Dia in transformers speaks dialogues between two speakers, tagged `[S1]` and `[S2]`, or single lines. Each call draws
+# a new voice; to keep one, the model is prompted with a recording of that voice and the words spoken in it. Speakers
 # without a reference recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0
-"""Key of the first piece of a performance; this piece contains all voices."""
+"""Key of the first piece in a performance; this piece contains all voices."""
 
 
 class Dia(SpeechModel):
@@ -114,11 +112,11 @@ class Dia(SpeechModel):
             )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice, shape (frames,)."""
+        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a piece of a dialogue of at most two speakers; the result has the shape (frames,).
+        """Perform a piece of a dialogue between at most two speakers; the result has the shape (frames,).
 
         The prompts are the reference voices if all are given, otherwise the first piece.
         """
@@ -161,7 +159,7 @@ class Dia(SpeechModel):
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 
 
-# VibeVoice in transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
+# VibeVoice in transformers performs whole dialogues between up to four speakers, each in the voice of a recording.
 #
 # A diffusion head draws the speech frame by frame; transformers takes the head's scheduler from diffusers.
 
@@ -212,7 +210,7 @@ class VibeVoice(SpeechModel):
     def _render_dialogue(
         self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip]
     ) -> tuple[str, list[Samples]]:
-        """Render the dialogue in the model's own template, and its voices in the order of their appearance."""
+        """Render the dialogue in the model's own template, and its voices in order of appearance."""
         numbers = {speaker: str(number) for number, speaker in enumerate(speakers)}
         messages, sounds, voiced = [], [], set()
         for turn in piece.turns:

@@ -2,8 +2,8 @@
 
 The process does not use the network. It may be killed at any time; another run generates the items that are not in its
 log. With several GPUs, it starts a copy of itself on each through accelerate. It exits with 0 when every item has a
-line, including failures; with 2 and a sentence if the model or the job cannot be used (`refused.json` also contains the
-sentence, and names the party at fault); with 3 if a copy died.
+line, including failed ones; with 2 and a sentence if the model or the job cannot be used (`refused.json` also contains
+the sentence, and names the party at fault); with 3 if a copy died.
 """
 
 import contextlib
@@ -97,7 +97,7 @@ class Batches:
     def over(
         self, items: Sequence[T], work: Callable[[Sequence[T]], R]
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
-        """Yield every batch with the result of the work or its error.
+        """Yield every batch with the result of the work on it, or with the error.
 
         A failed batch is tried again item by item, so an item never fails because of another.
         """
@@ -152,11 +152,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(job: Job, file: Path) -> int:
-    """Generate the items of a job that are not in its log yet; return the exit code.
+    """Generate the items in a job that are not in its log yet; return the exit code.
 
     Raises:
         BadInput: the job, its items, its settings or its model cannot be used.
-        ModelMissing: a library is not installed; the message names the command that helps.
+        ModelMissing: a library is not installed; the message names the command that installs it.
     """
     adapter, settings, asks = find_adapter(job.adapter), get_preset(job.preset), job.asks()
     if (absent := adapter.available()) is not None:
@@ -258,7 +258,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 
 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
-    """Build the line of an item whose files have been written."""
+    """Build the line for an item whose files have been written."""
     if isinstance(result, Exception):
         # Insufficient memory and missing libraries are our fault; every other failure is the system's.
         cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"

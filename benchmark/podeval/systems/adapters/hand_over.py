@@ -1,9 +1,9 @@
-"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand over finished items.
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate items, and hand over finished ones.
 
-For containers with a results folder in object storage: only complete files are written to it, each once, and files are
-never appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` an item's line of the
-log, written after the item's files; `ended.json`, written last, describes how the generation ended. A restarted
-container restores the results of the previous one and generates the rest.
+This is for containers whose results folder is in object storage: only complete files are written to it, each once, and
+they are never appended to, renamed or locked. `files/` contains the outputs, and `lines/<item>.<seed>.json` contains an
+item's line of the log, written after the item's files; `ended.json`, written last, describes how the generation ended.
+A restarted container restores the results of the previous one and generates the rest.
 """
 
 import json
@@ -28,7 +28,7 @@ TICK = 1.0
 """Seconds between two checks for new outputs."""
 
 _TAIL, _TAIL_LINES = 4_000, 200
-"""Number of characters and lines of the program's standard error that are kept."""
+"""Numbers of characters and lines that are kept from the program's standard error."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +77,7 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
 
 
 def restore(results: Path, out: Path) -> int:
-    """Restore the results of an earlier start, and return the number of items."""
+    """Restore the results of the container's earlier starts, and return the number of items."""
     out.mkdir(parents=True, exist_ok=True)
     lines = []
     for path in sorted((results / LINES).glob("*.json")):

@@ -26,7 +26,7 @@ from podeval.systems.speech import Samples, SpeechFailed
 VOICES = "speaker_embeddings_path.json"
 _NAME = re.compile(r"(?:v2/)?([a-z]{2})_speaker_(\d+)")
 _PARTS = {"semantic_prompt": 1, "coarse_prompt": 2, "fine_prompt": 2}
-"""Arrays of a voice, with their dimensions."""
+"""Arrays that make up a voice, each with its number of dimensions."""
 
 _ARRAY_MOST = 16 * 2**20
 
@@ -92,7 +92,7 @@ class Bark(SpeechModel):
 
 
 def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """List the voices by language, in the order of their numbers; if there are voices in `v2/`, list only those.
+    """List the voices by language, in numerical order; if there are voices in `v2/`, list only those.
 
     Raises:
         BadInput: the file that names them is invalid.

@@ -47,7 +47,7 @@ def set_seed(seed: int) -> None:
 
 
 def choose_device(requested: str | None) -> str:
-    """Choose the device of one copy: the job's device, otherwise this process's GPU, otherwise the CPU.
+    """Choose the device for one copy: the job's device, otherwise this process's GPU, otherwise the CPU.
 
     Raises:
         BadInput: the device does not exist.
@@ -87,7 +87,7 @@ def load_model(kind: str, folder: Path, device: str) -> Any:
 
 
 def open_codec(job: Job, title: str, kind: str) -> Path:
-    """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own folder, or the base.
+    """Return the folder with the codec of a job's model: `audio_tokenizer/` in the model's own folder, or the base.
 
     Raises:
         BadInput: neither exists, or it is not a codec of this `model_type`.

@@ -90,7 +90,7 @@ class Supplied(OneByOne[Product]):
         self._recordings: dict[str, dict[str, str]] = {}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
-        """Decode the supplied output of an item."""
+        """Decode the supplied output for an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
         # Facts that only the maker of the outputs can know.
@@ -160,7 +160,7 @@ class Supplied(OneByOne[Product]):
         return files[0] if files else None
 
     def _list_recordings(self, folder: str) -> dict[str, str]:
-        """List the recordings of a folder with the stems of their names, ignoring the case of their extensions."""
+        """List the recordings in a folder with the stems of their names, ignoring the case of their extensions."""
         if folder not in self._recordings:
             files = sorted(path for path in (self._folder / folder).glob("*.*") if path.is_file())
             self._recordings[folder] = {
@@ -272,11 +272,11 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How the outputs were made, as far as this is known."""
+        """How the outputs were made, as far as is known."""
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find the output of an item and a seed; for later seeds, `<item>.<seed>.wav` or a line with the seed."""
+        """Find the output for an item and a seed; for later seeds, `<item>.<seed>.wav` or a line with the seed."""
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)

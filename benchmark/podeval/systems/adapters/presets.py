@@ -22,7 +22,7 @@ class Preset:
     Args:
         name: name of the preset in a job.
         source: the page on which the settings are printed.
-        about: one sentence.
+        about: description in one sentence.
         temperature, top_p: settings for sampling tokens.
         max_new_tokens: maximum length of an answer in tokens.
         thinking: whether a model that can think first must do so; None leaves the choice to its template.
@@ -98,7 +98,7 @@ def get_preset(name: str) -> Preset:
     """Return the preset of this name.
 
     Raises:
-        BadInput: there is no such preset; the message names the closest.
+        BadInput: there is no such preset; the message suggests the closest name.
     """
     require_known("preset", PRESETS, name)
     return PRESETS[name]
@@ -148,7 +148,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
     """List the recordings of a language's voices in a folder, adults first, women and men alternately.
 
-    A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` next to it contains its words.
+    The recording of voice 9 is `09.wav` or `09.flac`; `09.txt` next to it contains its words.
 
     Args:
         language: `en` or `zh`.
@@ -197,14 +197,14 @@ def copy_voices(source: Path, folder: Path) -> None:
 def assign_voices(
     speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """Give each speaker their own voice, otherwise the next voice of the pool, or none if the pool is exhausted."""
+    """Give each speaker their own voice if there is one, otherwise the next from the pool, or none if it is empty."""
     rest = iter(pool)
     voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}
 
 
 def _list_recordings(folder: Path) -> dict[LfsVoice, Path]:
-    """List the voices that have a recording in a folder, with the recording; FLAC takes precedence over WAV."""
+    """Return the voices that have a recording in a folder, each with its recording; FLAC takes precedence over WAV."""
     return {
         voice: path
         for voice in REFERENCE_VOICES

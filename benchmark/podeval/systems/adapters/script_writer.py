@@ -1,4 +1,4 @@
-"""Script writers: causal language models, used through their own chat template, and LoRA adapters for them.
+"""Script writers: causal language models, used through their own chat templates, and LoRA adapters for them.
 
 The script is the text after the model's thoughts. A request that does not fit into the model's window fails and is
 never truncated; the preset and the window limit the length of the answer.
@@ -41,7 +41,7 @@ class LanguageModel:
         base: the folder of the model that the adapter adapts.
         device: the device, such as `cpu`.
         preset: the generation preset.
-        longest: maximum number of tokens of an answer, if neither the preset nor the model's repo sets one.
+        longest: maximum number of tokens in an answer, if neither the preset nor the model's repo sets one.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class LanguageModel:
         return min(most, self.window - prompt)
 
     def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
-        """Read an answer from its tokens, up to the first end token; `prompt` is the number of tokens of the request.
+        """Read an answer from its tokens, up to the first end token; `prompt` is the number of tokens in the request.
 
         Raises:
             SpeechFailed: the result is empty or contains only reasoning.
@@ -175,7 +175,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
 
 
 class _GumbelByRow:
-    """Adds noise from each row's own generator to its log-probabilities; the noise is always drawn on the CPU."""
+    """Adds noise from each row's own generator to that row's log-probabilities; noise is always drawn on the CPU."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch
@@ -194,7 +194,7 @@ class _GumbelByRow:
 
 @dataclass
 class ScriptWriter:
-    """An `OutputMaker` of scripts.
+    """An `OutputMaker` for scripts.
 
     Attributes:
         model: the model that writes.

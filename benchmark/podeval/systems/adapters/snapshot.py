@@ -22,7 +22,7 @@ MODEL_TYPE = "qwen2_5_omni"
 
 _LARGEST = 64 * 2**20
 _PROGRAM_MOST, _INSTRUCTIONS_MOST, _MEMBERS_MOST = 2**20, 20_000, 4_096
-"""Maximum number of bytes and instructions of a pickle, and of files in its archive; a voice dictionary has about a
+"""Maximum number of bytes and instructions in a pickle, and of files in its archive; a voice dictionary has about a
 hundred instructions.
 """
 _NAMES = re.compile(
@@ -70,7 +70,7 @@ def check_voices_file(path: Path) -> None:
 
 
 def _check_program(program: bytes, name: str) -> None:
-    """Check each instruction of a pickle while reading it."""
+    """Check each instruction in a pickle while reading it."""
     for count, (instruction, argument, _) in enumerate(pickletools.genops(program)):
         if count >= _INSTRUCTIONS_MOST:
             raise BadInput(

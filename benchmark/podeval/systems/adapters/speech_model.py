@@ -36,7 +36,8 @@ class VoiceClip:
 class SpeechModel:
     """A model that says single lines (`say`), performs a dialogue in one go (`perform`), or both.
 
-    A voice without a recording is kept consistent by prompting with its first speech in an item.
+    A voice without a recording is kept consistent by prompting the model with the first speech in that voice in an
+    item.
 
     Args:
         job: the job, which names the folders of the model and of its base.
@@ -110,7 +111,7 @@ class SpeechModel:
         return samples
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line that follows another one, if any, in the same voice, shape (frames,)."""
+        """Say a line that follows another one, if any, in the same voice; the result has the shape (frames,)."""
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -134,10 +135,10 @@ class SpeechModel:
         return {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
 
     def require_words(self, reference: VoiceClip) -> VoiceClip:
-        """Return a reference voice after checking that it has words.
+        """Return a reference voice after checking that its words are given.
 
         Raises:
-            BadInput: the voice has no words.
+            BadInput: the words of the voice are not given.
         """
         if not reference.text:
             raise BadInput(

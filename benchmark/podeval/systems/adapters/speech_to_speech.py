@@ -1,7 +1,7 @@
-"""Speech to speech: a system hears each turn of a person and answers in speech, with all earlier turns as context.
+"""Speech to speech: a system hears each of a person's turns and answers in speech, with all earlier turns as context.
 
 There are two kinds of systems: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a
-`speech/` (of a class that text to speech opens), and an omni model, which itself hears and speaks.
+`speech/` (of a class that the text-to-speech adapter opens), and an omni model, which itself hears and speaks.
 """
 
 import time
@@ -26,7 +26,7 @@ from podeval.text.script import Turn
 # length requires.
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
-"""Sampling rates in Hz; the second is the rate of its code2wav, and is not stated in any config."""
+"""Sampling rates in Hz; the second is the rate of the model's code2wav, and is not stated in any config."""
 
 LONGEST = 4_096
 """Maximum number of codes in an answer: at 12.5 per second, five and a half minutes, as in transformers."""
@@ -153,7 +153,7 @@ class QwenOmni:
 
 
 class Qwen25Omni(QwenOmni):
-    """A system that converses, with its voices in `spk_dict.pt`; `snapshot` limits the content of this file."""
+    """A conversing system whose voices are in `spk_dict.pt`; `snapshot` limits the content of this file."""
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"
@@ -224,14 +224,14 @@ class Conversing(OneByOne[SpokenAnswers]):
 
     Attributes:
         speaker: the system that converses.
-        job: its job.
+        job: the system's job.
     """
 
     speaker: "Cascade | QwenOmni"
     job: Job
 
     def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
-        """Answer the turns of an item."""
+        """Answer the turns in an item."""
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
         folder = self.job.items_file.parent

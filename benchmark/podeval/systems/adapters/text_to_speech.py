@@ -70,7 +70,7 @@ class ScriptReader(OneByOne[Speech]):
 
     Attributes:
         model: the model that speaks.
-        job: its job.
+        job: the model's job.
         preset: the generation settings.
     """
 
@@ -83,7 +83,7 @@ class TurnByTurn(ScriptReader):
     """A reader of lines in known voices, with known turn times."""
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Read the script of an item line by line."""
+        """Read an item's script line by line."""
         model, script = self.model, ask.spoken()
         clips = read_clips(ask, script, self.job, self.preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
@@ -132,7 +132,7 @@ class Performed(ScriptReader):
     """A reader that performs podcasts."""
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Perform the script of an item, in pieces that the model can perform in one go."""
+        """Perform an item's script, in pieces that the model can perform in one go."""
         model, script = self.model, ask.spoken()
         lines = list_lines(script, laugh=model.laugh)
         script = Script(tuple(Turn(script.turns[line.turn].speaker, line.text) for line in lines))

@@ -38,8 +38,8 @@ class ChatEndpoint(ServerSystem):
     """A system that writes scripts and gives spoken answers.
 
     Attributes:
-        voice: the voice of answers.
-        fields: fields that are added to every request, or omitted if they are None.
+        voice: the voice of the answers.
+        fields: fields that are added to every request or, if they are None, omitted from it.
     """
 
     voice: str = "alloy"
@@ -74,7 +74,7 @@ class ChatEndpoint(ServerSystem):
         return {"system": "server", **about}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
-        """Write the script of an item, or answer its conversation."""
+        """Write an item's script, or answer the turns in its conversation."""
         return self._write(ask, seed) if ask.prompt is not None else self._converse(ask, seed)
 
     def _write(self, ask: Ask, seed: int) -> WrittenScript:

@@ -51,13 +51,13 @@ TRIES = 5
 LONGEST_PAUSE = 60.0
 """Maximum pause in seconds; if a server requests a longer one, the request is abandoned."""
 MOST_BYTES = 512 * 2**20
-"""Maximum number of bytes of one response."""
+"""Maximum number of bytes in one response."""
 JSON_VALUES_MOST = 1_000_000
 """Maximum number of JSON values in a response or an event; audio is a single value."""
 MOST_PIECES = 1_000_000
-"""Maximum number of pieces of one response; each is stored with its time."""
+"""Maximum number of pieces in one response; each is stored with its time."""
 FACT_BYTES = 2**20
-"""Maximum number of bytes of an answer in which a server describes itself."""
+"""Maximum number of bytes in an answer in which a server describes itself."""
 SECONDS = 60.0
 """Maximum seconds of audio in a response unless the caller specifies another number."""
 SLOWEST = 10.0
@@ -74,7 +74,7 @@ _REPLACED = {
     "stream": (leave_out,),
     "seed": (leave_out,),
 }
-"""Replacements for refused fields: equivalent forms, and nothing for optional fields."""
+"""Replacements for refused fields: an equivalent form or, for optional fields, nothing."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
 
 
@@ -85,7 +85,7 @@ class ServerResponse:
     Attributes:
         body: the bytes.
         headers: headers of the response.
-        arrivals: arrival times, in seconds since the request was sent, each with a number of bytes.
+        arrivals: arrival times, in seconds since the request was sent, each with the number of bytes received.
         seconds: seconds from the request to the end of the response.
         tries: number of requests; the times are those of the last one.
     """
@@ -111,8 +111,8 @@ class ServerConnection:
 
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
-        timeout: seconds without a byte after which a request has failed; a response that keeps arriving is abandoned
-            after this time plus ten times the length of the audio.
+        timeout: seconds without a byte after which a request counts as failed; a response that keeps arriving is
+            abandoned after this time plus ten times the length of the audio.
         pace: the limits on the rate of requests and on the number in flight.
         tries: maximum number of attempts for a request.
         sleep: function that waits between attempts.
@@ -167,7 +167,7 @@ class ServerConnection:
         Args:
             path: path below the base URL.
             body: the body of the request; a field that the server refuses is replaced or omitted.
-            read: function that reads a complete response; raises `ServerBroke` if it is invalid.
+            read: function that reads a complete response, or raises `ServerBroke` if it is invalid.
             seconds: maximum seconds of audio in the response.
             send: function that sends the request once in place of this connection, for a server with its own client.
 
@@ -259,7 +259,7 @@ class ServerConnection:
         tries: int,
         send: "Send | None",
     ) -> tuple[Answer, ServerResponse]:
-        """Send a request once, and again without a field that is refused."""
+        """Send a request, and repeat it without each field that is refused."""
         while True:
             fitted = self.refused.fit(body)
             self.pace.wait()
@@ -315,7 +315,7 @@ class ServerConnection:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of every request, including the key."""
+        """Headers sent with every request, including the key."""
         # No compression, so that the arriving bytes are audio and can be timed.
         key = os.environ.get(KEY, "").strip()
         if not key.isascii():
@@ -354,7 +354,7 @@ class ServerSystem(OwnMaker[Product]):
 
 
 def require_no_error(response: ServerResponse) -> Any:
-    """Return the data of a response in JSON; None if it is not JSON.
+    """Return the data in a JSON response; None if it is not JSON.
 
     Raises:
         ServerError: the response reports an error although its status indicates success.

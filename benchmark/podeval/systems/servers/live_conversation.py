@@ -3,7 +3,7 @@
 Audio is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
 answer, or in the middle of the answer (`interrupt_after`). Both channels are stored with their times; see
-`podeval.systems.servers.two_channels`. Times of a conversation faster than real time (`pace`) are not stored.
+`podeval.systems.servers.two_channels`. If a conversation is faster than real time (`pace`), its times are not stored.
 """
 
 import asyncio
@@ -51,9 +51,9 @@ answer."""
 LONGEST_ANSWER = 300.0
 """Maximum length of an answer in seconds."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
-"""Limits: bytes of one message and of all messages of a conversation; number of messages, and of responses."""
+"""Limits: bytes in one message and in all messages of a conversation, and numbers of messages and responses."""
 MOST_LATE = 2.0
-"""Maximum delay in seconds of sent audio; beyond it, this machine or the server is too slow."""
+"""Maximum delay of sent audio in seconds; if it is longer, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
@@ -67,11 +67,11 @@ class _Response:
     Attributes:
         name: the id.
         turn: number of the person's turn that it answers.
-        item: id of the message, and number of its part with audio.
+        item: id of the message, and number of the part that contains its audio.
         words: the words.
         audible: whether any of its audio arrived.
         ended: whether the server ended it.
-        dropped: whether its later audio is not played.
+        dropped: whether its remaining audio is left unplayed.
     """
 
     name: str
@@ -151,11 +151,11 @@ class LiveConversation:
 
     @property
     def _now(self) -> float:
-        """Return the current time in seconds of the conversation."""
+        """Return the current time in the conversation, in seconds."""
         return (perf_counter() - self._begin) * self._pace
 
     async def _lead(self, sounds: list[Samples]) -> None:
-        """Begin each turn of the person at the right time."""
+        """Begin each of the person's turns at the right time."""
         for number, samples in enumerate(sounds):
             await self._commit(final=False)
             turn = PlacedSound(number, len(self._left) * FRAME, samples, self._rate)

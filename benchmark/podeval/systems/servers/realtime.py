@@ -1,6 +1,6 @@
 """`/v1/realtime`: a person's recorded turns are played over a WebSocket to a server, which answers when it chooses to.
 
-It supports OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`).
+This module supports OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`).
 `podeval.systems.servers.live_conversation` conducts and records a conversation.
 """
 
@@ -76,7 +76,7 @@ class RealtimeEndpoint(ServerSystem):
         return {"system": "server", **about, **timing, "extra": dict(self.fields)}
 
     def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
-        """Conduct the conversation of an item; the API does not take a seed."""
+        """Conduct an item's conversation; the API does not take a seed."""
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; use --api speech or --api chat for it")
         recordings = {}
@@ -105,7 +105,7 @@ class RealtimeEndpoint(ServerSystem):
         address = f"{self.connection.url.rstrip('/')}/realtime"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(self.connection.timeout, 10.0))
         model, headers = {"model": self.model}, self.connection.headers
-        # A connection that does not answer a ping within half of that time is considered broken.
+        # A connection that does not answer a ping within half that time is considered broken.
         heartbeat = self.connection.timeout / 2
         try:
             async with (
@@ -140,7 +140,7 @@ def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:
 
 
 async def _refuse_answer(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Read the message of a server that refuses a WebSocket, because aiohttp would discard it."""
+    """Read the message with which a server refuses a WebSocket, because aiohttp would discard it."""
     response = await handler(request)
     if response.status != 101:
         body = await response.content.read(FACT_BYTES) or response.headers.get("location", "").encode()

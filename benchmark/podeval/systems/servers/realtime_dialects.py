@@ -1,4 +1,4 @@
-"""Dialects of `/v1/realtime`: how the first event identifies a server, how its session is opened, and its errors.
+"""Dialects of `/v1/realtime`: how the first event identifies a server, how sessions are opened, and what errors mean.
 
 | dialect | its `session.created` has | how audio is sent |
 |---|---|---|
@@ -39,7 +39,8 @@ class Dialect:
         updates: number of `session.updated` events before a conversation begins.
         voices: whether a voice can be chosen.
         numbered: whether pieces of audio have numbers.
-        acknowledged: whether the client must report the played audio, because the server otherwise forgets its answers.
+        acknowledged: whether the client must report which audio was played, because the server otherwise forgets its
+            answers.
         committed: whether the client marks the ends of turns and is silent between them.
     """
 
@@ -121,7 +122,7 @@ def find_rate(value: Any, otherwise: int) -> int:
 
 
 def read_event_error(error: Any, code: Any = None) -> HttpError:
-    """Return the error that an event states, with the HTTP status of the same meaning.
+    """Return the error that an event states, with the HTTP status that has the same meaning.
 
     Args:
         error: the error, as an object or as words.

@@ -10,7 +10,7 @@ from podeval.models.http_errors import PASSING, HttpError
 from podeval.systems.speech import SpeechFailed
 
 KEY = "PODEVAL_SERVER_KEY"
-"""Environment variable with the server's key; the kind of the server determines the header that carries it."""
+"""Environment variable that contains the server's key; the kind of the server determines the header that carries it."""
 
 CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
@@ -35,7 +35,7 @@ _PACE = re.compile(r"rate.?limit|per (minute|second|hour|day)", re.IGNORECASE)
 _TAGS = re.compile(r"(only speaker \d|multi.?speaker|speaker tags?)\b", re.IGNORECASE)
 _NO_CLIP = re.compile(r"ref_audio|reference (audio|voice)|reference (is|transcript is) required", re.IGNORECASE)
 _NO_FORMAT = (406, 415)
-"""Statuses that refuse the form of a request or of the requested answer, whatever the message."""
+"""Statuses with which a server refuses the form of a request or of the requested answer, whatever the message."""
 
 
 class ServerBusy(PodevalError):
@@ -81,7 +81,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
     Args:
         error: the error.
         reason: the error in words, without the key.
-        sent: the request that the error answers.
+        sent: the request that failed.
     """
     status = error.status
     if advice := _advise(error, sent):

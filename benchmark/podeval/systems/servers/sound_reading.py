@@ -1,8 +1,9 @@
 """The audio of a response: a file, samples without a header, or server-sent events that carry either.
 
-The bytes decide the format of the audio, not their label. A response is refused if its label does not denote audio (the
-message names the label) or if it is text under any label; if the label is not informative (`application/octet-stream`,
-or none), samples without a header must look like audio. The sampling rate comes from the file or from a header.
+The format of the audio is determined by its bytes, not by its label. A response is refused if its label does not denote
+audio (the message names the label) or if it is text, whatever its label; if the label is not informative
+(`application/octet-stream`, or none), samples without a header must look like audio. The sampling rate comes from the
+file or from a header.
 """
 
 import base64
@@ -55,7 +56,7 @@ _OTHER_SAMPLES = re.compile(
 """Names of sample formats other than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64: always, or only if the event's type indicates audio."""
+"""Names under which events carry base64: the first ones always, the others only if the event's type indicates audio."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 """Words in the types of text events, whose `delta` is not audio and whose end is not the end of the speech."""
@@ -69,7 +70,7 @@ _STATED = {
     "x-channels": re.compile(r"(.*[-_])?(num)?channels?([-_]count)?", re.IGNORECASE),
     "x-bit-depth": re.compile(r"(.*[-_])?(bit[-_]?depth|bits([-_]per[-_]sample)?)", re.IGNORECASE),
 }
-"""Names of the rate, the channels and the depth of samples in headers and events."""
+"""Names that headers and events use for the rate, the channels and the depth of samples."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
 """JSON after audio, as sent by a server that fails after it has begun to answer."""
@@ -86,9 +87,9 @@ class ServedSound:
     Attributes:
         samples: mono samples, shape (frames,).
         rate: sampling rate in Hz.
-        playback: the playback for a listener who plays the audio while it arrives.
+        playback: the playback as heard by a listener who plays the audio while it arrives.
         lies: wrong statements in the headers.
-        notes: notes for a reader of the measurements, such as an unstated rate.
+        notes: notes for readers of the measurements, such as an unstated rate.
     """
 
     samples: Samples
@@ -284,8 +285,7 @@ def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode base64 in the standard or the URL-safe alphabet, including as a data URI, with white space or without
-    padding.
+    """Decode base64 in the standard or the URL-safe alphabet, even as a data URI, with white space, or without padding.
 
     Raises:
         ValueError: the text is not base64, or was cut into pieces.
@@ -306,7 +306,7 @@ def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an event says about its samples as headers: rate, channels, depth, and that they are samples."""
+    """Return an event's facts about its samples in the form of headers: their rate, channels, depth, and media type."""
     headers: dict[str, str] = {}
     for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
         headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
@@ -329,7 +329,7 @@ def _match_header(name: str) -> list[str]:
 
 
 def _stated_rate(headers: Mapping[str, str]) -> int | None:
-    """Return the sampling rate that headers state; None if they do not."""
+    """Return the sampling rate that headers state; None if they state none."""
     separate = next((value for name, value in headers.items() if "x-sample-rate" in _match_header(name)), "")
     match = re.search(r"(?i)rate=(?:\"|\(int\))?(\d{4,6})", f"{headers.get('content-type')};rate={separate}")
     return int(match[1]) if match else None

@@ -1,11 +1,12 @@
 """Have a server read scripts aloud: as a whole if the server is of a kind that performs dialogues, otherwise turn by
 turn.
 
-The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
-after the other, so the times are those of one listener, unless several requests are in flight
-(`podeval.systems.servers.streaming`); they are joined as in the built-in readers (`podeval.systems.dialogue_reader`). A
-whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the audio; if
-headers contradict the audio, the audio takes precedence, and the log records this.
+The kind of the server determines which requests are sent, and in what form (`podeval.systems.servers.kinds`). Turns are
+requested one after the other, so the times are those that a single listener would experience, unless several requests
+are in flight (`podeval.systems.servers.streaming`); they are joined as in the built-in readers
+(`podeval.systems.dialogue_reader`). A whole dialogue is cut only if it is too long for a request.
+`podeval.systems.servers.sound_reading` reads the audio; if headers contradict the audio, the audio takes precedence,
+and the log records this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,7 @@ class SpeechEndpoint(ServerSystem):
         kind: the kind of the server; OpenAI's API by default.
         clone: whether each speaker has the reference voice from the item.
         whole: whether scripts are sent as a whole.
-        fields: fields that are added to every request, or omitted if they are None.
+        fields: fields that are added to every request or, if they are None, omitted from it.
     """
 
     voices: tuple[str, ...]
@@ -95,7 +96,7 @@ class SpeechEndpoint(ServerSystem):
             field: fields for every request, as KEY=JSON.
 
         Raises:
-            BadInput: the server does not list its voices, or an option does not fit its kind.
+            BadInput: the server does not list its voices, or an option does not fit the server's kind.
         """
         kind = open_kind(server_kind, connection, model)
         if clone and voice:
@@ -147,7 +148,7 @@ class SpeechEndpoint(ServerSystem):
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
             # Earlier versions did not request a stream of audio, so their runs may contain events that were read as
-            # audio; these are different runs.
+            # audio; such runs count as different ones.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
             # Runs on servers with OpenAI's API have the same identity as before kinds of servers were introduced.
@@ -172,7 +173,7 @@ class SpeechEndpoint(ServerSystem):
             raise BadInput(f"--voice names {', '.join(sorted(unknown))}, but no script has such a speaker")
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Have the script of an item read aloud."""
+        """Have an item's script read aloud."""
         script = ask.spoken()
         most = self.kind.count_speakers(self.clone)
         whole = self.whole and len(script.speakers) <= most

@@ -34,7 +34,7 @@ class StreamedPlayback:
         time_to_first_audio: seconds from the request to the first audio.
         cadence: median seconds between chunks; None for a single chunk.
         underrun: the longest stall in seconds, 0 if playback never stalled.
-        stalled: total seconds of all stalls.
+        stalled: total length of all stalls in seconds.
         seconds: seconds of audio.
         chunks: number of chunks that arrived.
     """
@@ -48,7 +48,7 @@ class StreamedPlayback:
 
     @property
     def continuous(self) -> float:
-        """Share of the time from the first to the last audio in which something played, 0..1."""
+        """Share of the time from the first to the last audio during which something played, 0..1."""
         return self.seconds / (self.seconds + self.stalled) if self.seconds else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class StreamedPlayback:
 
 
 def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
-    """Simulate the playback of one or more chunks in the order of arrival."""
+    """Simulate the playback of one or more chunks in order of arrival."""
     buffered_until = chunks[0].at
     stalls = []
     for chunk in chunks:
@@ -81,7 +81,7 @@ def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
 
 
 def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequence[float]) -> dict[str, Any]:
-    """Summarise the responses of an item, each with its duration in seconds, for its generation log.
+    """Summarise the playback of an item's responses, each with its duration in seconds, for the generation log.
 
     A listener waits only for the first response, so `time_to_first_audio` comes from the first; the underrun is the
     longest of all, and the share of continuous playback covers all the audio.
@@ -150,7 +150,7 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send no requests for this many seconds; a sender of one request at a time already pauses itself."""
+        """Send no requests for this many seconds; a client that sends one at a time pauses anyway."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 
@@ -162,8 +162,8 @@ class RequestPace:
         """Ask for each part of an item, and return the answers in order.
 
         Parts are requested one after the other, or `at_once` at a time together with those of other items. Errors of
-        `ask` are raised; if several parts fail, the first error is raised. Parts of the item that were not requested
-        yet are dropped.
+        `ask` are raised; if several parts fail, the first error is raised. Parts of the item that have not been
+        requested yet are dropped.
         """
         if self.at_once == 1:
             return [ask(part) for part in parts]

@@ -27,7 +27,7 @@ Stretch = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedSound:
-    """Audio with its position in a conversation: a turn of the person, or system audio that arrived at one time.
+    """Audio with its position in a conversation: one of the person's turns, or system audio that arrived at one time.
 
     Attributes:
         turn: number of the person's turn, or of the turn that is answered.
@@ -57,7 +57,7 @@ class SystemChannel:
 
     Attributes:
         pieces: audio that was played or is waiting to be played, in order, at one rate.
-        interrupted: times at which the server said that it stopped.
+        interrupted: times at which the system's speech was interrupted.
         stalls: whether playback stalls if a response arrives too late to continue without a gap.
     """
 
@@ -79,7 +79,7 @@ class SystemChannel:
         self.pieces.append(replace(piece, start=start, samples=samples, rate=last.rate))
 
     def stop(self, at: float) -> str | None:
-        """Drop the audio that has not been played at a given time; return the id of the response that was playing, if
+        """Drop the audio that has not been played by a given time; return the id of the response that was playing, if
         any.
         """
         playing = next((piece.response for piece in self.pieces if piece.end > at), None)
@@ -114,7 +114,7 @@ def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
 
 
 def render_both(turns: Sequence[PlacedSound], channel: SystemChannel) -> tuple[Samples, int]:
-    """Return both channels, (frames, 2), the person's first, and their rate in Hz, which is the system's rate."""
+    """Return both channels, (frames, 2), with the person's first, and their rate in Hz, which is the system's rate."""
     rate = channel.pieces[0].rate
     spoken = [replace(turn, samples=resample(turn.samples, turn.rate, rate), rate=rate) for turn in turns]
     channels = [render(pieces, 0.0).samples for pieces in (spoken, channel.pieces)]
@@ -140,7 +140,7 @@ def measure_live_turns(
     leave: Callable[[float], float],
     full_duplex: bool = False,
 ) -> dict[str, Any]:
-    """Measure the system's turn-taking, by `podeval.stats.turn_taking` on both channels.
+    """Measure the system's turn-taking with `podeval.stats.turn_taking`, applied to both channels.
 
     Args:
         turns: the person's turns (at least one) by id, in order.
@@ -153,9 +153,9 @@ def measure_live_turns(
         Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning
         of the system's next speech (negative if they overlap; None if there is no such speech); `interruptions`, in
         which a person begins while the system is speaking, with `stopping_time`, the seconds until the system is
-        silent, and `stopped`, whether the system was stopped rather than finished; the medians of the delays and of the
-        stopping times, the latter over the cases in which it was stopped; `overlap_share`, `backchannels_per_minute`
-        and `events` as in the metric `turn_taking`.
+        silent, and `stopped`, whether the system was stopped rather than having finished; the medians of the delays and
+        of the stopping times, the latter over the cases in which it was stopped; `overlap_share`,
+        `backchannels_per_minute` and `events` as in the metric `turn_taking`.
     """
     # A silent recording counts as speech over its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}

@@ -1,7 +1,7 @@
 """Kinds of speech servers, by name for `podeval run --server-kind`; by default, podeval recognises the kind.
 
-To add one, write a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and add its
-line to `KINDS`.
+To add one, write a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and add a line
+for it to `KINDS`.
 """
 
 import pkgutil
@@ -62,7 +62,7 @@ def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
 
 
 def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerKind":
-    """Open a server as a given kind: with its path, its header for the key, and the name of the model's checkpoint.
+    """Open a server as one of a given kind, with that kind's path and key header, and the checkpoint's name.
 
     Args:
         name: the name of the kind.

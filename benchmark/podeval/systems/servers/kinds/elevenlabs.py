@@ -17,7 +17,7 @@ from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound
 
 @dataclass(frozen=True)
 class ElevenLabs(ServerKind):
-    """The API of ElevenLabs; see `ServerKind`."""
+    """The ElevenLabs API; see `ServerKind`."""
 
     name: ClassVar[str] = "elevenlabs"
     hosts: ClassVar[tuple[str, ...]] = ("elevenlabs.io",)
@@ -30,7 +30,7 @@ class ElevenLabs(ServerKind):
 
     @property
     def performs(self) -> bool:
-        """See `ServerKind`; dialogues are for the third generation of models."""
+        """See `ServerKind`; only models of the third generation perform dialogues."""
         return "v3" in self.model
 
     def count_speakers(self, clone: bool) -> int:

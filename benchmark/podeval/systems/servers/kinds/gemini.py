@@ -1,9 +1,9 @@
-"""Gemini's speech API, as implemented in its SDK 3.6.1: `generateContent` with a speech config of one voice or exactly
+"""Gemini's speech API, as implemented in its SDK 3.6.1: `generateContent` with a speech config for one voice or exactly
 two.
 
 From model 3.8 on, turns of a dialogue are parts with their speaker in `speechMetadata`; for earlier models, they are
 lines that begin with the speaker's name. The answer is JSON with samples in base64, or a stream of events. A reference
-voice would need a recording in which the person consents, and items do not contain any.
+voice would require a recording in which the person gives consent, and items do not contain one.
 """
 
 import re
@@ -43,7 +43,7 @@ class Gemini(ServerKind):
         return 2
 
     def longest(self, whole: bool) -> int | None:
-        """See `ServerKind`; Google documents it for its text-to-speech."""
+        """See `ServerKind`; Google documents the limit for its text-to-speech."""
         return 4_000
 
     def measure_text(self, text: str) -> int:
@@ -66,7 +66,7 @@ class Gemini(ServerKind):
     def write_dialogue(
         self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice], seed: int, *, stream: bool = False
     ) -> SpeechRequest:
-        """See `ServerKind`; a script of one speaker is a text in one voice, because two voices mean two speakers."""
+        """See `ServerKind`; a one-speaker script is sent as text in one voice, because two voices mean two speakers."""
         if len(voices) == 1:
             (voice,) = voices.values()
             return self.write_turn("\n".join(part.text for part in parts), voice, seed, stream=stream)

@@ -42,12 +42,12 @@ class ServerKind(ABC):
         model: the name of the model on the server.
         checkpoint: the name of the model's repository, if the server states it; otherwise the same as `model`.
         name: the name of the kind, for `--server-kind`.
-        hosts: hosts of clouds of this kind, including all their subdomains.
+        hosts: hosts of this kind's clouds, including all their subdomains.
         owners: words by which servers of this kind identify themselves.
         base_path: the path of the API, for an address without one.
         key_header: the header that carries the key.
         key_prefix: the text before the key in this header.
-        query: fields of a request that are sent in its URL.
+        query: request fields that are sent in the URL.
         clones: whether it takes reference voices.
         streams: whether it can stream audio.
         clip_seconds: minimum and maximum length of a reference voice, in seconds.
@@ -86,7 +86,7 @@ class ServerKind(ABC):
         return 1
 
     def longest(self, whole: bool) -> int | None:
-        """Return the maximum length of the text of a request, in the unit of `measure_text`; None if not stated.
+        """Return the maximum length of a request's text, in the unit of `measure_text`; None if not stated.
 
         Args:
             whole: whether the request is for a whole dialogue.
@@ -98,7 +98,7 @@ class ServerKind(ABC):
         return len(text)
 
     def measure_parts(self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice]) -> int:
-        """Return the length of a dialogue in a request, including the marks of its speakers.
+        """Return the length of a dialogue in a request, including its speaker marks.
 
         Args:
             parts: the turns in order.
@@ -107,7 +107,7 @@ class ServerKind(ABC):
         return sum(self.measure_text(part.text) for part in parts)
 
     def describe_dialogue(self) -> dict[str, Any]:
-        """Return, for `generation`, how a whole dialogue is written."""
+        """Return a description, for `generation`, of how a whole dialogue is written."""
         return {}
 
     @abstractmethod
@@ -126,7 +126,7 @@ class ServerKind(ABC):
             stream: whether the audio is requested as a stream.
 
         Raises:
-            BadInput: this kind accepts one turn per request.
+            BadInput: this kind accepts only one turn per request.
         """
         raise BadInput(f"--server-kind {self.name} accepts one turn per request; leave out --dialogue whole")
 
@@ -176,7 +176,7 @@ class ServerKind(ABC):
 
     @property
     def sender(self) -> Send | None:
-        """The function that sends a request in place of the connection; None if the connection does."""
+        """The function that sends a request in place of the connection; None if the connection sends it itself."""
         return None
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:

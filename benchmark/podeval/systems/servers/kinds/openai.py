@@ -1,6 +1,7 @@
-"""`POST /audio/speech` of the OpenAI API, which most servers support: a text, a named voice, and WAV if available.
+"""`POST /audio/speech` of the OpenAI API, which most servers support: it takes a text and a voice's name, and returns
+WAV if it can.
 
-Models behind such a server that perform dialogues read speaker marks in the text; the model's name shows which marks.
+Dialogue models behind such a server read speaker marks in the text; the model's name shows which marks it reads.
 """
 
 import re
@@ -22,7 +23,7 @@ class SpeakerMarks:
     first: int
 
     def mark(self, number: int, text: str) -> str:
-        """Return the words of the n-th speaker, from 0, with the speaker's mark."""
+        """Return the words of the n-th speaker, counted from 0, with that speaker's mark."""
         return f"{self.form.format(number + self.first)} {text}"
 
 
@@ -48,7 +49,7 @@ class OpenAi(ServerKind):
 
     @property
     def marks(self) -> SpeakerMarks:
-        """The marks that the model reads: tags if its name indicates this, otherwise brackets."""
+        """The marks that the model reads: tags if its name indicates them, otherwise brackets."""
         return TAGS if TAGGED.search(self.checkpoint or self.model) else BRACKETS
 
     @property
@@ -109,7 +110,7 @@ class OpenAi(ServerKind):
 
 @dataclass(frozen=True)
 class OpenRouter(ServerKind):
-    """The API of OpenRouter; see `ServerKind`."""
+    """OpenRouter's API; see `ServerKind`."""
 
     name: ClassVar[str] = "openrouter"
     hosts: ClassVar[tuple[str, ...]] = ("openrouter.ai",)
@@ -151,7 +152,7 @@ class OpenRouter(ServerKind):
 
 @dataclass(frozen=True)
 class VllmOmni(OpenAi):
-    """A server of vLLM-Omni; see `ServerKind`."""
+    """A vLLM-Omni server; see `ServerKind`."""
 
     name: ClassVar[str] = "vllm-omni"
     hosts: ClassVar[tuple[str, ...]] = ()
@@ -185,7 +186,7 @@ class VllmOmni(OpenAi):
 
 @dataclass(frozen=True)
 class SglangOmni(OpenAi):
-    """A server of SGLang-Omni; see `ServerKind`."""
+    """An SGLang-Omni server; see `ServerKind`."""
 
     name: ClassVar[str] = "sglang-omni"
     hosts: ClassVar[tuple[str, ...]] = ()
@@ -201,7 +202,7 @@ class SglangOmni(OpenAi):
         return 4096
 
     def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
-        """See `OpenAi`; each of several references has the mark of its speaker."""
+        """See `OpenAi`; if there are several references, each has its speaker's mark."""
         clips = [voice for voice in voices if isinstance(voice, ReferenceClip)]
         if not clips:
             return super().name_voices(voices)

@@ -1,7 +1,7 @@
 """Piper's own HTTP server, as implemented in its package 1.8.0: `POST /synthesize` returns WAV.
 
-A voice is one of `/voices`; a speaker of a voice that has several speakers is written VOICE#SPEAKER. The server
-replaces unknown voices with its default voice, so voices are checked first.
+A voice is one of those listed at `/voices`; if it has several speakers, one of them is written VOICE#SPEAKER. The
+server replaces unknown voices with its default voice, so voices are checked first.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from podeval.systems.servers.sound_reading import ServedSound
 
 @dataclass(frozen=True)
 class PiperServer(ServerKind):
-    """A server of Piper; see `ServerKind`."""
+    """A Piper server; see `ServerKind`."""
 
     name: ClassVar[str] = "piper"
     streams: ClassVar[bool] = False
     chats: ClassVar[bool] = False
 
     def write_turn(self, text: str, voice: Voice, seed: int, *, stream: bool = False) -> SpeechRequest:
-        """See `ServerKind`; there is no seed and no stream."""
+        """See `ServerKind`; the server supports neither seeds nor streams."""
         name, _, speaker = str(voice).partition("#")
         return SpeechRequest("synthesize", {"text": text, "voice": name, **({"speaker": speaker} if speaker else {})})
 
@@ -37,7 +37,7 @@ class PiperServer(ServerKind):
         """See `ServerKind`.
 
         Raises:
-            BadInput: the server does not list any, so its voice would be unknown.
+            BadInput: the server does not list any, so its default voice would be unknown.
         """
         answer = self.connection.get("voices")
         if not isinstance(answer, dict) or not answer:
