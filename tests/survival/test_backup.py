@@ -175,6 +175,7 @@ def test_a_takedown_during_a_backup_is_noted_next_to_it(
     copy = backups.copy_database
 
     def copy_and_take_down(*places: Any) -> dict[str, int]:
+        # A takedown notes itself after its rows; only the note matters here.
         moderation._note_beside_backups(decision, runs, print)
         return copy(*places)
 
