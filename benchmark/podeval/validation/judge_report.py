@@ -7,7 +7,7 @@ from podeval.reports import page
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import Agreement
-from podeval.validation.judge_audit import AuditFindings, Likeness
+from podeval.validation.judge_audit import AuditFindings
 
 Texts = Mapping[str, Any]
 """The texts of the page `judges`, in one language."""
@@ -41,12 +41,6 @@ def tabulate_people(people: Agreement, name: str, words: Texts) -> page.Table:
     return page.tabulate(f"{name}: {words['people']}", words, "measure #figure #item_count papers_print", rows)
 
 
-def describe_likeness(likeness: Likeness) -> str:
-    """Return the agreement figures of two judges as text."""
-    figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in likeness.figures.items())
-    return f"{figures}; n {likeness.figures['identical'].count}"
-
-
 def quote_papers(measure: str, kind: str) -> page.TableCell:
     """Quote the papers' figures for a measure of a kind, such as `TPR` of `bias`, as shares between 0 and 1."""
     scale = 100.0 if kind == "bias" else 1.0
@@ -61,10 +55,7 @@ def quote_papers(measure: str, kind: str) -> page.TableCell:
 
 
 def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
-    """Yield the lines of a judge's audit for a terminal; for a probe, only one line per kind of case."""
-    if audited.probes:
-        yield from (one.sentence for one in audited.probes)
-        return
+    """Yield the lines of a judge's audit for a terminal."""
     verdict, _, *parts = describe_judge(audited, page.read_report_texts("en")["judges"]).parts
     yield f"{name}: {', '.join(page.write_lines(verdict))}"
     yield from (f"  {line}" for part in parts for line in page.write_lines(part))
