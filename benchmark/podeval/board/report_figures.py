@@ -236,7 +236,7 @@ def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> P
 
     difference, means = compare_means(by_system[0], by_system[1])
     telling, badness = difference, (of.badness(means[0]), of.badness(means[1]))
-    if _has_ideal_range(of):
+    if of.ideal:
         distances = [{item: of.badness(values[item]) for item in common} for values in by_system]
         telling, badness = compare_means(distances[0], distances[1])
     alike = None if telling.low is None or telling.high is None else telling.low <= 0 <= telling.high
@@ -251,9 +251,9 @@ def _verdict(
     `alike` states whether the interval leaves open which value is better; it is None if there is no interval.
     """
     sure = alike is not None
-    if _has_ideal_range(of) and not any(badness):
+    if of.ideal and not any(badness):
         return ReferenceFigure("in range", sure)
-    undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
+    undirected = of.better == "informative" or (of.better == "in range" and not of.ideal)
     first, second = values if undirected else badness
     if first == second:
         return ReferenceFigure("equal", sure)
@@ -262,10 +262,6 @@ def _verdict(
     if undirected:
         return ReferenceFigure("higher" if first > second else "lower", sure)
     return ReferenceFigure("better" if first < second else "worse", sure)
-
-
-def _has_ideal_range(of: Column) -> bool:
-    return of.better == "in range" and of.ideal is not None
 
 
 def _reference(rows: pd.DataFrame, system: str) -> str:
