@@ -69,9 +69,7 @@ def write_report(scores: RecordingResults | ResultsTable, path: Path, language: 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[page.Section]:
     """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
     values = tabulate_all(scores, words)
-    values += [
-        page.Text(words.note(name, note), words.metric(name)) for name, of in scores.notes.items() for note in of
-    ]
+    values += [page.Text(words.note(name, one), words.metric(name)) for name, of in scores.notes.items() for one in of]
     reasons = {name: one["unscored"] for name, one in scores.unscored.items()}
     reasons |= {} if scores.advice else scores.left_out
     missing = [page.Text(words.reason(why), words.metric(name)) for name, why in reasons.items()]

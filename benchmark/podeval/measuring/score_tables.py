@@ -69,14 +69,11 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
             about = translate(row.key.about or row.metric.purpose, words.language).replace("`", "")
             name = page.TableCell(words.name(row), hint=f"{row.name}: {about}")
             value = page.TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
-            word = page.TableCell(
-                str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row)
-            )
+            stand = str(words["stands"][row.word]) if row.word else ""
+            word = page.TableCell(stand, css=row.word, hint=words.basis(row))
             rows.append(page.make_row(name, value, words.unit(row), word, words.usual(row)))
-    summary = str(words["every_value"]).format(len(rows_of_scores)) if whole else ""
-    return page.tabulate(
-        words["values"], words.texts, "metric #value unit compared usual_range", rows, "values", summary
-    )
+    summary, names = words["every_value"].format(len(rows_of_scores)), "metric #value unit compared usual_range"
+    return page.tabulate(words["values"], words.texts, names, rows, "values", summary if whole else "")
 
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[page.Part]:

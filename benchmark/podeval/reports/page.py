@@ -195,11 +195,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
 
 
 def render_document(reports: Sequence[Report], language: str = "en") -> str:
-    """Render reports as one self-contained HTML file in a language, `en` or `zh`.
-
-    Raises:
-        BadInput: the language does not exist.
-    """
+    """Render reports as one self-contained HTML file in a language whose texts exist."""
     static = locate_hub_source("space") / "static"
     sheets = [(static / name).read_text(encoding="utf-8") for name in ("podeval.css", "report.css")]
     plays = any(isinstance(part, Player) for report in reports for part in report.head)
@@ -230,11 +226,10 @@ def write_lines(part: Part) -> list[str]:
         lines = [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
         return [f"  {line}" for line in lines]
     lines = []
-    if isinstance(part, Table):
-        for row in part.rows:
-            cells = zip(part.headers[1:], row.cells[1:], strict=False)
-            texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
-            lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
+    for row in part.rows if isinstance(part, Table) else ():
+        cells = zip(part.headers[1:], row.cells[1:], strict=False)
+        texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
+        lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
     return lines
 
 

@@ -72,11 +72,10 @@ def describe_judge(audited: AuditFindings, words: Texts) -> page.Section:
     parts: list[page.Part] = [
         page.Text(words[verdict], css=f"state {css}"),
         page.Text("".join(f"{fact} · " for fact in served if fact), code=str(facts.get("id"))),
+        *([page.Listing([page.Text(reason) for reason in audited.unfit])] if audited.unfit else []),
+        tabulate_checks(audited, title, words),
+        page.Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]),
     ]
-    if audited.unfit:
-        parts.append(page.Listing([page.Text(reason) for reason in audited.unfit]))
-    parts.append(tabulate_checks(audited, title, words))
-    parts.append(page.Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]))
     rows = []
     for repeat in audited.steadiness:
         identical, alpha = format_estimate(repeat.identical, 3), repeat.alpha and format_estimate(repeat.alpha, 3)
