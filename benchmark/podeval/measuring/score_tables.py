@@ -72,8 +72,9 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
             stand = str(words["stands"][row.word]) if row.word else ""
             word = page.TableCell(stand, css=row.word, hint=words.basis(row))
             rows.append(page.make_row(name, value, words.unit(row), word, words.usual(row)))
-    summary, names = words["every_value"].format(len(rows_of_scores)), "metric #value unit compared usual_range"
-    return page.tabulate(words["values"], words.texts, names, rows, "values", summary if whole else "")
+    summary = str(words["every_value"]).format(len(rows_of_scores)) if whole else ""
+    names = "metric #value unit compared usual_range"
+    return page.tabulate(words["values"], words.texts, names, rows, "values", summary)
 
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[page.Part]:

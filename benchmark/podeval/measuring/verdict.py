@@ -168,7 +168,8 @@ class ReportWords:
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
         if name == UNUSABLE:
             return str(kind), self.reason(f"the recording {defect.detail}")
-        phrase, seconds = str(phrases.get(name, "{heard}")), f"{defect.end - defect.start:.1f}"
+        phrase = str(phrases.get(name, "{heard}"))
+        seconds = f"{defect.end - defect.start:.1f}"
         words_heard = "" if defect.detail in ("a click", defect.kind) else _PHRASE.sub("", defect.detail)
         detail = self.reason(phrase.format(heard=words_heard, seconds=seconds))
         return str(kind), "" if detail == kind else detail

@@ -25,6 +25,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 _ENVIRONMENT = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
 LANGUAGES = ("en", "zh")
 """Languages of reports; the first is the language of the engine."""
+Texts = Mapping[str, Any]
+"""The texts of a page, in one language."""
 MISSING = "–"
 """The cell of a missing value."""
 _BEFORE_UNIT = re.compile(
@@ -70,9 +72,7 @@ class Table:
     summary: str = ""
 
 
-def tabulate(
-    label: str, texts: Mapping[str, Any], columns: str, rows: Iterable[Any], css: str = "", summary: str = ""
-) -> Table:
+def tabulate(label: str, texts: Texts, columns: str, rows: Iterable[Any], css: str = "", summary: str = "") -> Table:
     """Build a table from the names of its columns, separated by spaces, and from its rows, each made or as its cells.
 
     The texts of the headers have these names; `#` before a name declares a column of numbers.
@@ -226,10 +226,11 @@ def write_lines(part: Part) -> list[str]:
         lines = [part.summary] if part.summary else [f"{one.lead} {one.text}".strip() for one in part.entries]
         return [f"  {line}" for line in lines]
     lines = []
-    for row in part.rows if isinstance(part, Table) else ():
-        cells = zip(part.headers[1:], row.cells[1:], strict=False)
-        texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
-        lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
+    if isinstance(part, Table):
+        for row in part.rows:
+            cells = zip(part.headers[1:], row.cells[1:], strict=False)
+            texts = (f"{head.text} {cell.text}" for head, cell in cells if cell.text not in ("", MISSING))
+            lines.append(f"{row.cells[0].text}: {'; '.join(texts)}")
     return lines
 
 

@@ -1,6 +1,6 @@
 """An audit of a judge for readers: its figures as text, next to those of the papers, and as parts of a report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from podeval.reports import page
@@ -9,11 +9,8 @@ from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import Agreement
 from podeval.validation.judge_audit import AuditFindings
 
-Texts = Mapping[str, Any]
-"""The texts of the page `judges`, in one language."""
 
-
-def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> page.Table:
+def tabulate_checks(audited: AuditFindings, title: str, words: page.Texts) -> page.Table:
     """Build the table of an audit: the figures, in order, next to the papers' corresponding figures."""
 
     def describe(name: str, estimate: Estimate, p: float | None = None, measure: str = "", unit: str = "") -> list[Any]:
@@ -32,7 +29,7 @@ def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> page.Ta
     return page.tabulate(f"{title}: {words['what']}", words, "what #figure #of papers_print", rows)
 
 
-def tabulate_people(people: Agreement, name: str, words: Texts) -> page.Table:
+def tabulate_people(people: Agreement, name: str, words: page.Texts) -> page.Table:
     """Build the table of a judge's agreement with people; `name` is that of the judge's records."""
     rows = [
         (measure, format_estimate(figure, 3), figure.count, quote_papers(measure, "scores"))
@@ -63,7 +60,7 @@ def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
     yield f"{calls}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered"
 
 
-def describe_judge(audited: AuditFindings, words: Texts) -> page.Section:
+def describe_judge(audited: AuditFindings, words: page.Texts) -> page.Section:
     """Build the section on one judge."""
     facts, orders = audited.judge, audited.orders
     title = str(facts.get("model") or facts.get("id"))
@@ -86,7 +83,7 @@ def describe_judge(audited: AuditFindings, words: Texts) -> page.Section:
     return page.Section(title, parts)
 
 
-def tabulate_papers(words: Texts, method: Texts) -> Iterator[page.Table]:
+def tabulate_papers(words: page.Texts, method: page.Texts) -> Iterator[page.Table]:
     """Build a collapsed table for each table of the papers; measures have the names of the page `method`."""
     rows_by_table: dict[str, list[tuple[str, ...]]] = {}
     for row in read_printed_audits():

@@ -1,6 +1,6 @@
 """A system's report as parts to read and print: its data as text, tables and pictures; the site uses the same parts."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -37,8 +37,6 @@ WIDE, GROUPS = 7, 5
 KEY_FIGURES = 4
 """Maximum number of values in the line at the top, so that a phone shows the line without scrolling."""
 
-Texts = Mapping[str, Any]
-
 
 def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str:
     """Render the reports of some systems as one self-contained HTML file.
@@ -50,7 +48,7 @@ def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str
     return page.render_document([build_report(report, texts) for report in reports], language)
 
 
-def build_report(report: SystemReport, texts: Texts) -> page.Report:
+def build_report(report: SystemReport, texts: page.Texts) -> page.Report:
     """Build the report of one system from its data and the texts of the pages, in one language."""
     words = texts["report"]
     chapters = [ChapterPage(report.title, chapter, texts) for chapter in report.chapters]
@@ -75,7 +73,7 @@ def build_report(report: SystemReport, texts: Texts) -> page.Report:
     return page.Report(report.system, report.title, about, sections, head, words["title"])
 
 
-def build_facts(report: SystemReport, texts: Texts) -> page.FactList:
+def build_facts(report: SystemReport, texts: page.Texts) -> page.FactList:
     """List the facts about a system as named lines, and its links."""
     formats: dict[str, Callable[[Any], str]] = {
         "open": lambda is_open: texts["open"]["yes" if is_open else "no"],
@@ -91,7 +89,7 @@ def build_facts(report: SystemReport, texts: Texts) -> page.FactList:
     return page.FactList([*lines, *((texts["links"].get(name, name), link) for name, link in report.links.items())])
 
 
-def explain_method(report: SystemReport, words: Texts) -> list[page.Part]:
+def explain_method(report: SystemReport, words: page.Texts) -> list[page.Part]:
     """Describe the rules of comparison, list the metrics' papers, and say how to cite the report."""
     figures = (figure for chapter in report.chapters for figure in chapter.figures)
     metrics = (find_declaration(figure.column.metric) for figure in figures)
@@ -107,7 +105,7 @@ def explain_method(report: SystemReport, words: Texts) -> list[page.Part]:
     ]
 
 
-def name_group(name: str, board: Texts) -> str:
+def name_group(name: str, board: page.Texts) -> str:
     """Return the name of a group of items."""
     return str(board["groups"].get(name, name.replace("_", " ")))
 
@@ -122,7 +120,7 @@ class ChapterPage:
 
     system: str
     chapter: Chapter
-    texts: Texts
+    texts: page.Texts
     link: Callable[[str], str] = lambda item: ""
 
     def name(self, column: Column) -> tuple[str, str]:
