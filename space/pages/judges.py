@@ -25,7 +25,7 @@ from podeval.metrics.battle_log import BATTLES, JUDGES
 from podeval.reports.page import Report, Section, Text
 from podeval.validation.human_scores import Agreement, compute_agreement, read_marks, read_scores
 from podeval.validation.judge_answers import read_answers
-from podeval.validation.judge_audit import PAIRS, AuditFindings, audit, to_plain
+from podeval.validation.judge_audit import PAIRS, AuditFindings, audit
 from podeval.validation.judge_report import describe_judge, tabulate_papers, tabulate_people
 
 routes = APIRouter(tags=["board"])
@@ -127,4 +127,4 @@ def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> 
 def _without_address(judge: AuditFindings) -> dict[str, Any]:
     """Return the judge without its address, which only the operator needs to know."""
     described = {name: value for name, value in judge.judge.items() if name not in ("endpoint", "extra")}
-    return to_plain(judge) | {"judge": described}
+    return asdict(judge) | {"judge": described}

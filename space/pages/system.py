@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,7 +22,8 @@ from podeval.board.exports import report_page
 from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import Chapter, SystemReport, describe_system, list_places, read_chapter
 from podeval.errors import BadInput
-from podeval.metrics.score import Timeline
+from podeval.measuring.verdict import ReportWords
+from podeval.metrics.score import Defect, Timeline
 from podeval.recording.defects import TimedDefect
 from podeval.text.subtitles import format_moment
 
@@ -40,8 +40,6 @@ LONGEST = 15.0
 """Maximum length of a snippet in seconds."""
 
 _SEVERITIES = ("high", "medium", "low")
-_PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""The phrases that surround the words or the name in the detail of a metric's defect."""
 
 
 @routes.get("/system", dependencies=[limit("120/minute")])
@@ -174,13 +172,14 @@ def _list_defects(defects: Sequence[TimedDefect], audio: str, texts: Mapping[str
 def _describe(defect: TimedDefect, audio: str, texts: Mapping[str, Any]) -> dict[str, str]:
     start = max(0.0, defect.start - AROUND)
     end = min(defect.end + AROUND, start + LONGEST)
-    phrase = texts["defect_heard"].get(defect.kind, "{heard}")
+    noted = Defect(defect.kind.replace("_", " "), defect.start, defect.end, defect.heard)
+    kind, heard = ReportWords(texts["language"]).defect(noted)
     return {
-        "kind": texts["defect_kinds"].get(defect.kind, defect.kind.replace("_", " ")),
+        "kind": kind,
         "start": format_moment(defect.start),
         "end": format_moment(defect.end),
         "script": defect.script,
-        "heard": str(phrase).format(heard=_PHRASE.sub("", defect.heard), seconds=f"{defect.end - defect.start:.1f}"),
+        "heard": heard,
         "severity": texts["severities"][defect.severity],
         # With a fragment in the address, the browser plays that part and fetches no more than it needs.
         "sound": f"{audio}#t={start:.2f},{end:.2f}" if audio else "",

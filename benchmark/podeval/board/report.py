@@ -72,7 +72,6 @@ class SystemReport:
             (`provenance`: run by us, outputs supplied, or reported; `from`: folders of runs, or the papers' tables)
             and the time of the last measurement (`updated`, ISO 8601). Missing facts are left out.
         links: names and addresses of the links in its document.
-        chapters: the chapters.
     """
 
     system: str
@@ -92,8 +91,7 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
     rows = board[board["system"] == system]
     if rows.empty:
         raise BadInput("there is no such system on this board")
-    documents = systems[systems["system"] == system].to_dict("records")
-    row = {str(name): value for name, value in documents[0].items()} if documents else {}
+    row: Mapping[Any, Any] = next(iter(systems[systems["system"] == system].to_dict("records")), {})
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
     stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name])}
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()

@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from podeval.board.columns import Column, Row, choose_headlines, count_unscored, get_column, order_columns, to_number
+from podeval.board.columns import Column, Row, choose_headlines, get_column, order_columns, to_number
 from podeval.board.item_results import BoardScores, read_scores, select_rows
 from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
-Values = Mapping[str, float]
 Pairing = Callable[[Column, str], "Paired | None"]
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
 """Position of one value relative to another: `higher` or `lower` if neither direction is better, `in range` if both
@@ -53,10 +52,7 @@ class ReportFigure:
     """One key of one metric of a system, over all items or one slice of them.
 
     Attributes:
-        column: column of the key.
-        row: the board's row.
         median: median of the other systems under the same protocol, without controls.
-        others: the values of the other systems.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None if they share no item.
         to_median: comparison of the system with the median; if there is only one other system, over the common items.
@@ -77,19 +73,12 @@ class ReportFigure:
         """The mean over scored items."""
         return to_number(self.row["value"])
 
-    @property
-    def scored(self) -> tuple[int, int] | None:
-        """Number of items with a score and total number of items; None for a paper's figures."""
-        scored = to_number(self.row["scored"])
-        return None if scored is None else (int(scored), int(scored) + count_unscored(self.row))
-
 
 @dataclass(frozen=True)
 class DriftFigure:
     """The drift of a windowed key over the recordings of a system.
 
     Attributes:
-        column: column of the key.
         per: unit of the slope's denominator: a minute or a thousand tokens.
         slope: mean slope over items, with its interval.
         rising, falling: numbers of items whose slope's interval is entirely above or below zero.
@@ -102,12 +91,6 @@ class DriftFigure:
     rising: int
     falling: int
     course: tuple[Interval | None, ...]
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the interval of the mean slope excludes zero; otherwise there is no evidence of a trend."""
-        low, high = self.slope.low, self.slope.high
-        return low is not None and high is not None and (low > 0 or high < 0)
 
 
 @dataclass(frozen=True)
@@ -227,7 +210,7 @@ def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> P
     weights = [weight or dict.fromkeys(common, 1.0) for weight in given]
     both = (weights[0], weights[1]) if any(weight is not None for weight in given) else None
 
-    def compare_means(mine: Values, theirs: Values) -> tuple[Interval, tuple[float, float]]:
+    def compare_means(mine: Mapping[str, float], theirs: Mapping[str, float]) -> tuple[Interval, tuple[float, float]]:
         first, second = (
             sum(weight[item] * values[item] for item in common) / sum(weight[item] for item in common)
             for values, weight in zip((mine, theirs), weights, strict=True)
@@ -236,7 +219,7 @@ def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> P
 
     difference, means = compare_means(by_system[0], by_system[1])
     telling, badness = difference, (of.badness(means[0]), of.badness(means[1]))
-    if _has_ideal_range(of):
+    if of.ideal:
         distances = [{item: of.badness(values[item]) for item in common} for values in by_system]
         telling, badness = compare_means(distances[0], distances[1])
     alike = None if telling.low is None or telling.high is None else telling.low <= 0 <= telling.high
@@ -251,9 +234,9 @@ def _verdict(
     `alike` states whether the interval leaves open which value is better; it is None if there is no interval.
     """
     sure = alike is not None
-    if _has_ideal_range(of) and not any(badness):
+    if of.ideal and not any(badness):
         return ReferenceFigure("in range", sure)
-    undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
+    undirected = of.better == "informative" or (of.better == "in range" and not of.ideal)
     first, second = values if undirected else badness
     if first == second:
         return ReferenceFigure("equal", sure)
@@ -262,10 +245,6 @@ def _verdict(
     if undirected:
         return ReferenceFigure("higher" if first > second else "lower", sure)
     return ReferenceFigure("better" if first < second else "worse", sure)
-
-
-def _has_ideal_range(of: Column) -> bool:
-    return of.better == "in range" and of.ideal is not None
 
 
 def _reference(rows: pd.DataFrame, system: str) -> str:

@@ -1,6 +1,7 @@
 """`podeval report …`: tables of results, reports, exports, and the quality of a judge."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -284,9 +285,9 @@ def _audit(
     """Print the audit of the judges in folders, or their answers; return whether none is unfit."""
     from podeval.stats.agreement import format_estimate
     from podeval.validation import judge_audit as auditing
-    from podeval.validation import judge_report as reporting
     from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
     from podeval.validation.judge_answers import read_answers
+    from podeval.validation.judge_report import describe_audit
 
     judges = [judge for folder in folders for judge in read_answers(folder)]
     if answers:
@@ -296,16 +297,17 @@ def _audit(
     alike = auditing.compare_judges(judges)
     people = compute_agreement(read_scores(scores, key), read_marks(human, key)) if scores and human else None
     if as_json:
-        facts = map(auditing.to_plain, audits)
-        places = [{"folder": judge.folder, **of_judge} for judge, of_judge in zip(judges, facts, strict=True)]
+        places = [{"folder": judge.folder, **asdict(one)} for judge, one in zip(judges, audits, strict=True)]
         emit({"judges": places, "between_judges": alike, "people": people}, allow_nan=False)
     else:
         for judge, audited in zip(judges, audits, strict=True):
-            print("\n".join(reporting.describe_audit(f"{judge.id} in {judge.folder}", audited)))
+            print("\n".join(describe_audit(f"{judge.id} in {judge.folder}", audited)))
         for measure, figure in people.figures.items() if people else ():
             print(f"With people, {measure}: {format_estimate(figure, 3)}, n {figure.count}")
         for one in alike:
-            print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {reporting.describe_likeness(one)}")
+            figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in one.figures.items())
+            about = f"{one.first} and {one.second}, {one.prompt}, {one.measure}"
+            print(f"{about}: {figures}; n {one.figures['identical'].count}")
     return not any(findings.unfit for findings in audits)
 
 
@@ -331,7 +333,6 @@ def _probe(
     from podeval.measuring.inputs import read_input
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.validation.judge_audit import probe
-    from podeval.validation.judge_report import describe_audit
     from podeval.validation.planted_cases import plant_anchors, plant_weaknesses, read_anchors
 
     if benchmark and scripts:
@@ -347,13 +348,10 @@ def _probe(
         items = () if scripts else benchmarks.get("real_pod").items("topics")
         texts = [read_input("script", path) for path in scripts] or [item.script for item in items if item.script]
         planted = plant_weaknesses(texts[:cases], cases, find_judge(name).model)
-    audited = probe(JudgeConfig(name, records), planted)
-    if as_json:
-        for finding in audited.probes:
-            emit(finding)
-    else:
-        print("\n".join(describe_audit(name, audited)))
-    return not audited.unfit
+    probes = probe(JudgeConfig(name, records), planted)
+    for finding in probes:
+        emit(finding) if as_json else print(finding.sentence)
+    return not any(finding.failed for finding in probes)
 
 
 def _try_judge(name: str, as_json: bool) -> bool:

@@ -33,6 +33,8 @@ QUALITY = 0.6
 MOST_SECONDS = 2 * 3600.0
 """Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
 _PEAKS = 900
+WIDTH, HEIGHT = 720, 130
+"""Size of a plot of values over time."""
 _OF_VOICES = {"speaker_attribution", "sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"}
 """Metrics that transcribe a recording for which there is a script."""
 STYLE = """<style>
@@ -67,9 +69,7 @@ def write_report(scores: RecordingResults | ResultsTable, path: Path, language: 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[page.Section]:
     """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
     values = tabulate_all(scores, words)
-    values += [
-        page.Text(words.note(name, note), words.metric(name)) for name, of in scores.notes.items() for note in of
-    ]
+    values += [page.Text(words.note(name, one), words.metric(name)) for name, of in scores.notes.items() for one in of]
     reasons = {name: one["unscored"] for name, one in scores.unscored.items()}
     reasons |= {} if scores.advice else scores.left_out
     missing = [page.Text(words.reason(why), words.metric(name)) for name, why in reasons.items()]
@@ -150,11 +150,6 @@ def encode_sound(recording: Recording) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-# Plots of a metric's values over time: one line for each key, with the usual range behind it and the defects marked.
-
-WIDTH, HEIGHT = 720, 130
-
-
 @dataclass(frozen=True)
 class TimelinePlot:
     """Plots of values over time, an SVG for each value by `metric.key`; a notebook shows them."""
@@ -216,9 +211,6 @@ def plot_results(
     return TimelinePlot(pictures)
 
 
-# The recognised words of a recording, for reports and labels. The cache has them, so nothing is transcribed again.
-
-
 @dataclass(frozen=True)
 class TranscribedTurn:
     """The words of one speaker, with the time of each; `speaker` is empty if unknown."""
@@ -235,7 +227,7 @@ class TranscribedTurn:
 
 
 def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
-    """Return the turns of a recording; empty if no metric has transcribed it.
+    """Return the turns of a recording, whose words are in the cache; empty if no metric has transcribed it.
 
     Raises:
         CannotScore: the recording's rate is too low for recognising words.

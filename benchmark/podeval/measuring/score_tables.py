@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -18,8 +18,6 @@ from podeval.reports import page
 from podeval.text.terminal_safe import make_printable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
-_WIDTH = 120
-"""Width of a table in characters if no width is given."""
 MOST_DEFECTS = 8
 """Maximum number of defects that a terminal lists and a report shows without collapsing them; files contain all."""
 
@@ -43,13 +41,10 @@ def write_notes(scores: RecordingResults) -> list[str]:
     return [*lines, f"More with {advice}"] if advice else lines
 
 
-def _group(sentences: Mapping[str, Iterable[str]]) -> dict[str, str]:
+def _group(sentences: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return, for each sentence, the names that have it."""
-    names: dict[str, list[str]] = {}
-    for name, of_name in sentences.items():
-        for sentence in of_name:
-            names.setdefault(sentence, []).append(name)
-    return {sentence: ", ".join(of) for sentence, of in names.items()}
+    every = dict.fromkeys(sentence for of_name in sentences.values() for sentence in of_name)
+    return {sentence: ", ".join(name for name, of in sentences.items() if sentence in of) for sentence in every}
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
@@ -76,14 +71,12 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
             about = translate(row.key.about or row.metric.purpose, words.language).replace("`", "")
             name = page.TableCell(words.name(row), hint=f"{row.name}: {about}")
             value = page.TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
-            word = page.TableCell(
-                str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row)
-            )
+            stand = str(words["stands"][row.word]) if row.word else ""
+            word = page.TableCell(stand, css=row.word, hint=words.basis(row))
             rows.append(page.make_row(name, value, words.unit(row), word, words.usual(row)))
     summary = str(words["every_value"]).format(len(rows_of_scores)) if whole else ""
-    return page.tabulate(
-        words["values"], words.texts, "metric #value unit compared usual_range", rows, "values", summary
-    )
+    names = "metric #value unit compared usual_range"
+    return page.tabulate(words["values"], words.texts, names, rows, "values", summary)
 
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
@@ -156,6 +149,6 @@ def _convert(table: page.Table) -> RenderableType:
 def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> str:
     """Return the result as plain text."""
     stream = io.StringIO()
-    console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
+    console = Console(file=stream, width=120, color_system=None, highlight=False, markup=False, emoji=False)
     console.print(build_table(scores, whole=whole), soft_wrap=True)
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().split("\n"))

@@ -166,9 +166,9 @@ class ReportWords:
         kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
-        phrase = str(phrases.get(name, "{heard}"))
         if name == UNUSABLE:
             return str(kind), self.reason(f"the recording {defect.detail}")
+        phrase = str(phrases.get(name, "{heard}"))
         seconds = f"{defect.end - defect.start:.1f}"
         words_heard = "" if defect.detail in ("a click", defect.kind) else _PHRASE.sub("", defect.detail)
         detail = self.reason(phrase.format(heard=words_heard, seconds=seconds))
@@ -212,7 +212,8 @@ def write_verdict(
     texts = words["verdict"]
     if unusable := [words.defect(one)[1] for one in defects if one.kind == UNUSABLE]:
         return str(texts["unusable"].format(unusable[0]))
-    sentences = list(_sum_up_defects(defects, results, words))
+    looked = "_".join(at for name, at in _OF_DEFECTS.items() if isinstance(results.get(name), Score))
+    sentences = [_sum_up_defects(defects, texts)] if defects else [texts["none_in"][looked]] if looked else []
     for result in results.values():
         if isinstance(result, Score) and result.notes.get("music"):
             spans = (f"{format_clock(start)}–{format_clock(end)}" for start, end in result.notes["music"])
@@ -240,28 +241,15 @@ def write_verdict(
     return ("" if words.language == "zh" else " ").join(sentences) or str(texts["nothing"])
 
 
-def _sum_up_defects(defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords) -> Iterable[str]:
-    """Describe the defects that were found, with their times, or the checks that found none."""
-    texts = words["verdict"]
-    if defects:
-        kinds: dict[str, list[Defect]] = {}
-        for defect in defects:
-            kinds.setdefault(defect.kind, []).append(defect)
-        summary = texts["and"].join(_describe_kind(kind, members, texts) for kind, members in kinds.items())
-        yield texts["defects"]["one" if len(defects) == 1 else "many"].format(len(defects), summary)
-        return
-    looked = [at for name, at in _OF_DEFECTS.items() if isinstance(results.get(name), Score)]
-    if looked:
-        yield texts["none_in"]["_".join(looked)]
-
-
-def _describe_kind(kind: str, defects: Sequence[Defect], texts: Mapping[str, Any]) -> str:
-    """Describe the defects of a kind, and their times."""
-    what = texts["found"].get(kind.replace(" ", "_"), kind)
-    if len(defects) == 1:
-        (one,) = defects
-        if kind == "hole":
-            what = texts["lasting"].format(f"{one.end - one.start:.2f}", what)
-        return str(texts["at"].format(what, format_clock(one.start, 1)))
-    times = ", ".join(format_clock(one.start, 1) for one in defects[:_FEW]) + " …" * (len(defects) > _FEW)
-    return str(texts["times"].format(what, len(defects), times))
+def _sum_up_defects(defects: Sequence[Defect], texts: Mapping[str, Any]) -> str:
+    """Describe the defects by kind, with their times."""
+    phrases = []
+    for kind in dict.fromkeys(defect.kind for defect in defects):
+        what, some = texts["found"].get(kind.replace(" ", "_"), kind), [one for one in defects if one.kind == kind]
+        times = ", ".join(format_clock(one.start, 1) for one in some[:_FEW]) + " …" * (len(some) > _FEW)
+        if kind == "hole" and len(some) == 1:
+            what = texts["lasting"].format(f"{some[0].end - some[0].start:.2f}", what)
+        at = texts["at" if len(some) == 1 else "times"]
+        phrases.append(at.format(what, times) if len(some) == 1 else at.format(what, len(some), times))
+    number = "one" if len(defects) == 1 else "many"
+    return str(texts["defects"][number].format(len(defects), texts["and"].join(phrases)))

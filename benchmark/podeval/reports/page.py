@@ -22,8 +22,11 @@ from podeval.text.message_catalogue import read_texts
 from podeval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
+_ENVIRONMENT = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
 LANGUAGES = ("en", "zh")
 """Languages of reports; the first is the language of the engine."""
+Texts = Mapping[str, Any]
+"""The texts of a page, in one language."""
 MISSING = "–"
 """The cell for a missing value."""
 _BEFORE_UNIT = re.compile(
@@ -69,9 +72,7 @@ class Table:
     summary: str = ""
 
 
-def tabulate(
-    label: str, texts: Mapping[str, Any], columns: str, rows: Iterable[Any], css: str = "", summary: str = ""
-) -> Table:
+def tabulate(label: str, texts: Texts, columns: str, rows: Iterable[Any], css: str = "", summary: str = "") -> Table:
     """Build a table from its columns' names, separated by spaces, and from its rows, each given as a row or as cells.
 
     The headers' texts are looked up under these names; `#` before a name declares a column of numbers.
@@ -194,33 +195,26 @@ def read_report_texts(language: str) -> dict[str, Any]:
 
 
 def render_document(reports: Sequence[Report], language: str = "en") -> str:
-    """Render reports as one self-contained HTML file in a language, `en` or `zh`.
-
-    Raises:
-        BadInput: the language does not exist.
-    """
+    """Render reports as one self-contained HTML file in a language whose texts exist."""
     static = locate_hub_source("space") / "static"
     sheets = [(static / name).read_text(encoding="utf-8") for name in ("podeval.css", "report.css")]
     plays = any(isinstance(part, Player) for report in reports for part in report.head)
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8") if plays else ""
-    return keep_together(
-        _open_templates()
-        .get_template("report.html")
-        .render(
-            t=read_report_texts(language),
-            language=language,
-            style=Markup("\n".join(sheets)),
-            script=Markup(script),
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            version=__version__,
-            reports=reports,
-        )
+    page = _ENVIRONMENT.get_template("report.html").render(
+        t=read_report_texts(language),
+        language=language,
+        style=Markup("\n".join(sheets)),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        version=__version__,
+        reports=reports,
     )
+    return keep_together(page)
 
 
 def render_parts(parts: Iterable[Part]) -> str:
     """Render parts on their own, such as a table for a notebook."""
-    module: Any = _open_templates().get_template("parts.html").module
+    module: Any = _ENVIRONMENT.get_template("parts.html").module
     return keep_together("".join(str(module.render(part)) for part in parts))
 
 
@@ -278,8 +272,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_plain(part)}" for name, part in value.items())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-@cache
-def _open_templates() -> Environment:
-    return Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)

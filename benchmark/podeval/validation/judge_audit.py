@@ -14,7 +14,7 @@ import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
-from podeval.validation.human_scores import NOTHING, Named, average_figures, compare_with_people
+from podeval.validation.human_scores import Named, average_figures, compare_with_people
 from podeval.validation.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
 from podeval.validation.planted_cases import WEAKNESSES, CaseGroup
 
@@ -114,20 +114,19 @@ class AuditFindings:
     """All findings on a judge; `unfit` lists the reasons against publishing its scores and is empty if there are none.
 
     `judge` is the judge's description; `unknown` is the number of answers to prompts that this version of podeval does
-    not have. An audit of records has no `probes`, and a probe contains only `probes`.
+    not have.
     """
 
     judge: Mapping[str, Any]
     unfit: tuple[str, ...]
-    unusable: Estimate = NOTHING
-    unanswered: Estimate = NOTHING
-    failed_calls: int = 0
-    unknown: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    orders: Orders | None = None
-    steadiness: tuple[Steadiness, ...] = ()
-    probes: tuple[Probe, ...] = ()
+    unusable: Estimate
+    unanswered: Estimate
+    failed_calls: int
+    unknown: int
+    prompt_tokens: int
+    answer_tokens: int
+    orders: Orders | None
+    steadiness: tuple[Steadiness, ...]
 
 
 def audit(judge: JudgeAnswers) -> AuditFindings:
@@ -144,29 +143,22 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
     )
 
 
-def to_plain(audited: AuditFindings) -> dict[str, Any]:
-    """Return the findings of an audit of records as plain data; these findings have no probes."""
-    return {name: value for name, value in asdict(audited).items() if name != "probes"}
-
-
-def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
-    """Audit a judge with planted cases; earlier answers are read from the judge's records.
+def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> list[Probe]:
+    """Ask a judge about planted cases, by kind; earlier answers are read from the judge's records.
 
     Raises:
         BadInput: no judge is named, or there are no cases.
     """
     errors: dict[str, list[bool | None]] = defaultdict(list)
-    described: Mapping[str, Any] = {}
     for group in groups:
         client = judge.require_client(group.asks, group.parameters)
-        described = client.judge.described()
         for kind, error in group.find_errors(hold(group.conversations, client)):
             errors[kind].append(error)
     probes = []
     for kind, of_kind in errors.items():
         answered = [error for error in of_kind if error is not None]
         probes.append(Probe(kind, wilson(sum(answered), len(answered)), len(of_kind) - len(answered)))
-    return AuditFindings(described, tuple(one.sentence for one in probes if one.failed), probes=tuple(probes))
+    return probes
 
 
 def _explain_unfit(judge: JudgeAnswers, orders: Orders | None) -> tuple[str, ...]:

@@ -1,19 +1,16 @@
 """An audit of a judge for readers: its figures as text, next to the papers' figures, and as parts of a report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from podeval.reports import page
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import Agreement
-from podeval.validation.judge_audit import AuditFindings, Likeness
-
-Texts = Mapping[str, Any]
-"""The texts of the page `judges`, in one language."""
+from podeval.validation.judge_audit import AuditFindings
 
 
-def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> page.Table:
+def tabulate_checks(audited: AuditFindings, title: str, words: page.Texts) -> page.Table:
     """Build the table for an audit: the figures, in order, next to the papers' corresponding figures."""
 
     def describe(name: str, estimate: Estimate, p: float | None = None, measure: str = "", unit: str = "") -> list[Any]:
@@ -32,19 +29,13 @@ def tabulate_checks(audited: AuditFindings, title: str, words: Texts) -> page.Ta
     return page.tabulate(f"{title}: {words['what']}", words, "what #figure #of papers_print", rows)
 
 
-def tabulate_people(people: Agreement, name: str, words: Texts) -> page.Table:
+def tabulate_people(people: Agreement, name: str, words: page.Texts) -> page.Table:
     """Build the table of a judge's agreement with people; `name` is that of the judge's records."""
     rows = [
         (measure, format_estimate(figure, 3), figure.count, quote_papers(measure, "scores"))
         for measure, figure in people.figures.items()
     ]
     return page.tabulate(f"{name}: {words['people']}", words, "measure #figure #item_count papers_print", rows)
-
-
-def describe_likeness(likeness: Likeness) -> str:
-    """Return the figures on the agreement between two judges as text."""
-    figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in likeness.figures.items())
-    return f"{figures}; n {likeness.figures['identical'].count}"
 
 
 def quote_papers(measure: str, kind: str) -> page.TableCell:
@@ -61,10 +52,7 @@ def quote_papers(measure: str, kind: str) -> page.TableCell:
 
 
 def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
-    """Yield the lines of a judge's audit for a terminal; for a probe, only one line per kind of case."""
-    if audited.probes:
-        yield from (one.sentence for one in audited.probes)
-        return
+    """Yield the lines of a judge's audit for a terminal."""
     verdict, _, *parts = describe_judge(audited, page.read_report_texts("en")["judges"]).parts
     yield f"{name}: {', '.join(page.write_lines(verdict))}"
     yield from (f"  {line}" for part in parts for line in page.write_lines(part))
@@ -72,7 +60,7 @@ def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
     yield f"{calls}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered"
 
 
-def describe_judge(audited: AuditFindings, words: Texts) -> page.Section:
+def describe_judge(audited: AuditFindings, words: page.Texts) -> page.Section:
     """Build the section on one judge."""
     facts, orders = audited.judge, audited.orders
     title = str(facts.get("model") or facts.get("id"))
@@ -81,11 +69,10 @@ def describe_judge(audited: AuditFindings, words: Texts) -> page.Section:
     parts: list[page.Part] = [
         page.Text(words[verdict], css=f"state {css}"),
         page.Text("".join(f"{fact} · " for fact in served if fact), code=str(facts.get("id"))),
+        *([page.Listing([page.Text(reason) for reason in audited.unfit])] if audited.unfit else []),
+        tabulate_checks(audited, title, words),
+        page.Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]),
     ]
-    if audited.unfit:
-        parts.append(page.Listing([page.Text(reason) for reason in audited.unfit]))
-    parts.append(tabulate_checks(audited, title, words))
-    parts.append(page.Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]))
     rows = []
     for repeat in audited.steadiness:
         identical, alpha = format_estimate(repeat.identical, 3), repeat.alpha and format_estimate(repeat.alpha, 3)
@@ -96,7 +83,7 @@ def describe_judge(audited: AuditFindings, words: Texts) -> page.Section:
     return page.Section(title, parts)
 
 
-def tabulate_papers(words: Texts, method: Texts) -> Iterator[page.Table]:
+def tabulate_papers(words: page.Texts, method: page.Texts) -> Iterator[page.Table]:
     """Build a collapsed table for each table of the papers; measures have the names of the page `method`."""
     rows_by_table: dict[str, list[tuple[str, ...]]] = {}
     for row in read_printed_audits():

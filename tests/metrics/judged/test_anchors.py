@@ -164,11 +164,11 @@ def test_a_sound_judge_is_not_accused_and_one_that_sees_nothing_or_the_contrary_
     # Clips take time to send, and four of ten would show nothing: those of the benchmark of sound are asked by one.
     anchors = few(name, 4 if name == "lfs_bench" else 10)
 
-    def probed(sense: Callable[[float], float]) -> tuple[Probe, ...]:
+    def probed(sense: Callable[[float], float]) -> list[Probe]:
         made = judge(answering(sense), hears=True)
-        findings = probe(made.bench, plant_anchors(anchors)).probes
+        findings = probe(made.bench, plant_anchors(anchors))
         asked = len(made.questions)
-        assert probe(made.bench, plant_anchors(anchors)).probes == findings
+        assert probe(made.bench, plant_anchors(anchors)) == findings
         assert len(made.questions) == asked, "the records give the same without a question"
         return findings
 
@@ -194,7 +194,7 @@ def test_a_judge_that_errs_once_in_ten_is_not_accused(judge: Callable[..., Any])
                 verdict["met"] = 1
         return answer
 
-    (finding,) = probe(judge(errs).bench, plant_anchors(anchors)).probes
+    (finding,) = probe(judge(errs).bench, plant_anchors(anchors))
     assert finding.errors.value == pytest.approx(0.1)
     assert not finding.failed
 

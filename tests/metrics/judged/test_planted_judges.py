@@ -81,7 +81,7 @@ def test_what_was_planted_is_found_and_nothing_else(
     judge: Callable[..., Any], rate: Callable[[str, str], float], faults: set[str]
 ) -> None:
     """A judge that likes length falls for any turn more, an order among them."""
-    findings = probe(judge(comparing(rate)).bench, plant_weaknesses(SCRIPTS, author=MODEL)).probes
+    findings = probe(judge(comparing(rate)).bench, plant_weaknesses(SCRIPTS, author=MODEL))
     assert [finding.kind for finding in findings] == list(WEAKNESSES)
     assert {finding.kind for finding in findings if finding.failed} == faults
     for finding in findings:
@@ -94,7 +94,7 @@ def test_a_sound_judge_that_errs_now_and_then_is_not_accused(judge: Callable[...
     def errs(first: str, second: str) -> float:
         return 1.0 if "river number 7 " in second and first != second else sound(first, second)
 
-    assert probe(judge(comparing(errs)).bench, plant_weaknesses(SCRIPTS, author=MODEL)).unfit == ()
+    assert not any(one.failed for one in probe(judge(comparing(errs)).bench, plant_weaknesses(SCRIPTS, author=MODEL)))
 
 
 @pytest.mark.parametrize("scripts", [SCRIPTS, [Script.parse([{"speaker": "主持人", "text": "河流为什么入海？"}])]])

@@ -1,6 +1,6 @@
 """A system's report as parts to read and print: its data as text, tables and pictures; the site uses the same parts."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +10,7 @@ from markupsafe import Markup
 from podeval.board.columns import (
     Column,
     build_cell,
+    count_unscored,
     describe_reasons,
     find_declaration,
     format_difference,
@@ -36,8 +37,6 @@ WIDE, GROUPS = 7, 5
 KEY_FIGURES = 4
 """Maximum number of values in the line at the top, so that a phone shows the line without scrolling."""
 
-Texts = Mapping[str, Any]
-
 
 def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str:
     """Render the reports of some systems as one self-contained HTML file.
@@ -49,7 +48,7 @@ def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str
     return page.render_document([build_report(report, texts) for report in reports], language)
 
 
-def build_report(report: SystemReport, texts: Texts) -> page.Report:
+def build_report(report: SystemReport, texts: page.Texts) -> page.Report:
     """Build the report on one system from its data and the texts of the pages, in one language."""
     words = texts["report"]
     chapters = [ChapterPage(report.title, chapter, texts) for chapter in report.chapters]
@@ -74,7 +73,7 @@ def build_report(report: SystemReport, texts: Texts) -> page.Report:
     return page.Report(report.system, report.title, about, sections, head, words["title"])
 
 
-def build_facts(report: SystemReport, texts: Texts) -> page.FactList:
+def build_facts(report: SystemReport, texts: page.Texts) -> page.FactList:
     """List the facts about a system as named lines, and its links."""
     formats: dict[str, Callable[[Any], str]] = {
         "open": lambda is_open: texts["open"]["yes" if is_open else "no"],
@@ -90,7 +89,7 @@ def build_facts(report: SystemReport, texts: Texts) -> page.FactList:
     return page.FactList([*lines, *((texts["links"].get(name, name), link) for name, link in report.links.items())])
 
 
-def explain_method(report: SystemReport, words: Texts) -> list[page.Part]:
+def explain_method(report: SystemReport, words: page.Texts) -> list[page.Part]:
     """Describe the rules of comparison, list the metrics' papers, and say how to cite the report."""
     figures = (figure for chapter in report.chapters for figure in chapter.figures)
     metrics = (find_declaration(figure.column.metric) for figure in figures)
@@ -106,7 +105,7 @@ def explain_method(report: SystemReport, words: Texts) -> list[page.Part]:
     ]
 
 
-def name_group(name: str, board: Texts) -> str:
+def name_group(name: str, board: page.Texts) -> str:
     """Return the name of a group of items."""
     return str(board["groups"].get(name, name.replace("_", " ")))
 
@@ -121,7 +120,7 @@ class ChapterPage:
 
     system: str
     chapter: Chapter
-    texts: Texts
+    texts: page.Texts
     link: Callable[[str], str] = lambda item: ""
 
     def name(self, column: Column) -> tuple[str, str]:
@@ -129,18 +128,14 @@ class ChapterPage:
         language = self.texts["report"]["language"]
         return write_dimension_title(column.dimension, language), column.header_in(language)
 
-    def format_cell(self, figure: ReportFigure, places: int) -> str:
-        """Format the value of a figure with its interval and rank."""
-        return str(build_cell(figure.row, places).translate(self.texts["board"]))
-
     def list_key_figures(self) -> list[page.Part]:
         """List the first values of the dimensions, for the top of the page."""
         rows = []
         for figure in self.chapter.headlines:
             if figure.value is not None:
                 dimension, header = self.name(figure.column)
-                cell = self.format_cell(figure, figure.column.choose_decimals([figure.value]))
-                rows.append((dimension, f"{header} {cell}"))
+                cell = build_cell(figure.row, figure.column.choose_decimals([figure.value]))
+                rows.append((dimension, f"{header} {cell.translate(self.texts['board'])}"))
         return [page.FactList(rows[:KEY_FIGURES], "key-figures screen")] if rows else []
 
     def _compare(self) -> Iterator[tuple[str, dict[str, list[str]]]]:
@@ -213,14 +208,15 @@ class ChapterPage:
                 before = dimension
             places = figure.column.choose_decimals([figure.value, figure.median, figure.person])
             cells: list[Any] = [header] if grouped else [page.TableCell(dimension, header)]
-            cells.append(self.format_cell(figure, places))
+            cells.append(build_cell(figure.row, places).translate(self.texts["board"]))
             if self.chapter.others:
                 cells += [format_value(figure.median, None, None, places), figure.to_median.describe(compare)]
             if people:
                 difference = format_difference(figure.beside.difference, places) if figure.beside else ""
                 cells += [format_value(figure.person, None, None, places), difference]
                 cells.append(figure.to_person.describe(compare))
-            rows.append([*cells, "/".join(map(str, figure.scored)) if figure.scored else None])
+            scored, unscored = to_number(figure.row["scored"]), count_unscored(figure.row)
+            rows.append([*cells, None if scored is None else f"{scored:.0f}/{scored + unscored:.0f}"])
             reasons = describe_reasons([figure.row], self.texts["board"]["causes"])
             if grouped and reasons and figure.column.metric not in explained:
                 rows.append(page.make_row(reasons, span="why"))
@@ -239,7 +235,7 @@ class ChapterPage:
 
     def _tabulate_groups(self) -> list[tuple[str, list[page.Part]]]:
         """Build tables for each breakdown, with a row for each group and a column for each headline."""
-        record, board = self.chapter.benchmark, self.texts["board"]
+        record, board, by = self.chapter.benchmark, self.texts["board"], self.texts["report"]["by"]
         titles = {part.name: part.title for part in record.breakdowns} if record else {}
         titles |= board["breakdowns"]
         groups = {tuple(name.split("=", 1)): of for name, of in self.chapter.slices.items() if "=" in name}
@@ -250,10 +246,7 @@ class ChapterPage:
             cells = {figure.column: self._describe_group(figure) for figure in figures}
             row = [name_group(group, board), *map(cells.get, columns)]
             by_breakdown.setdefault(titles.get(breakdown, breakdown), []).append(row)
-        return [
-            (self.texts["report"]["by"].format(title), self._split(title, columns, rows, GROUPS))
-            for title, rows in by_breakdown.items()
-        ]
+        return [(by.format(title), self._split(title, columns, rows, GROUPS)) for title, rows in by_breakdown.items()]
 
     def _describe_group(self, figure: ReportFigure) -> str:
         places = figure.column.choose_decimals([figure.value, figure.median])
@@ -353,7 +346,8 @@ class ChapterPage:
         """Describe the trends over the recordings that an interval supports, and draw how the values change."""
         words, rows, pictures = self.texts["report"], [], []
         along = Axis(0.0, 1.0, LEFT, 480 - RIGHT, ((0.04, words["begin"]), (0.96, words["end"])))
-        for drift in (drift for drift in self.chapter.drifts if drift.is_clear):
+        # An interval that contains zero is no evidence of a trend.
+        for drift in (one for one in self.chapter.drifts if (one.slope.low or 0) > 0 or (one.slope.high or 0) < 0):
             slope, header = drift.slope, self.name(drift.column)[1]
             text = format_difference(slope, drift.column.choose_decimals([slope.mean]))
             rows.append([header, text, words["per"].get(drift.per, drift.per), slope.n, drift.rising, drift.falling])
