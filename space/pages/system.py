@@ -173,13 +173,13 @@ def _describe(defect: TimedDefect, audio: str, texts: Mapping[str, Any]) -> dict
     start = max(0.0, defect.start - AROUND)
     end = min(defect.end + AROUND, start + LONGEST)
     noted = Defect(defect.kind.replace("_", " "), defect.start, defect.end, defect.heard)
-    kind, heard = ReportWords(texts["language"]).defect(noted)
+    kind, detail = ReportWords(texts["language"]).defect(noted)
     return {
         "kind": kind,
         "start": format_moment(defect.start),
         "end": format_moment(defect.end),
         "script": defect.script,
-        "heard": heard,
+        "heard": detail,
         "severity": texts["severities"][defect.severity],
         # With a fragment in the address, the browser plays that part and fetches no more than it needs.
         "sound": f"{audio}#t={start:.2f},{end:.2f}" if audio else "",

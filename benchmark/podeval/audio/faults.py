@@ -1,5 +1,4 @@
-"""Faults in a recording that are found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off
-ends.
+"""Faults in a recording, found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off ends.
 
 Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Because hearing is
 relative, levels are relative to the recording's own level, which is the mean over the louder half of its 20 ms frames.
@@ -168,8 +167,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
-        # A click may fall on the boundary between two frames, so a frame's neighbours do not belong to its
-        # surroundings.
+        # A click may fall on a boundary between frames, so a frame's neighbours do not belong to its surroundings.
         stands_out = (heights > CLICK_RATIO * np.maximum(rest, 1e-9)) & (heights > CLICK_LEVEL * level) & (rest > 0)
         return np.asarray(stands_out[first - before : last - before])
 
