@@ -181,6 +181,7 @@ def test_a_takedown_during_a_backup_is_noted_next_to_it(
 
     monkeypatch.setattr(backups, "copy_database", copy_and_take_down)
     backups.make_backup(backup, database_place, runs)
+    # What lies next to a backup is read by a restore alone.
     assert moderation._read_beside(backup) == [decision]
 
 
