@@ -143,7 +143,7 @@ class LanguageApps:
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:
-    """Mount the apps in the site behind their gate, so nothing leaves this machine and its files are out of reach."""
+    """Mount the apps on the site behind their gate, so nothing leaves this machine and its files cannot be read."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
     app.state.gate = GradioGate(LanguageApps(app, site), site.files, site, secure)
     app.mount("/", app.state.gate)

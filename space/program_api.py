@@ -69,7 +69,7 @@ class ProgramApi:
         Compare only values of one metric, key and protocol.
 
         Args:
-            request: the request of the program.
+            request: the program's request.
             board: benchmark/split such as lfs_bench/mono, or a benchmark; empty for the first.
             profile: embedded, reference or paper; empty for the first that has numbers.
             slice: a part of the items such as language=en or category=Arts; empty for all items.

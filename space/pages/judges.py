@@ -120,7 +120,7 @@ def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> 
     sections.append(Section(words["papers"], [printed, *tabulate_papers(words, texts["method"])], 2))
     head = [Text(words["intro"], css=""), Text(words["rule"].format(PAIRS), css="")]
     if not audits:
-        head.append(Text(words["none"], css="card", code="podeval run … --judge … --records runs/judges/NAME"))
+        head.append(Text(words["none"], css="card", literal="podeval run … --judge … --records runs/judges/NAME"))
     return Report("judges", words["title"], "", sections, head)
 
 

@@ -90,14 +90,14 @@ def make_row(*cells: Any, span: str = "") -> RowOfCells:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph or an entry of a list: a bold lead, a text, and code.
+    """A paragraph or an entry of a list: a bold lead, a text, and a literal, such as a command or an id.
 
     With a `start`, the lead is a button that plays from that second; a `sound`, a data URL, has its own player.
     """
 
     text: str
     lead: str = ""
-    code: str = ""
+    literal: str = ""
     css: str = "quiet"
     start: float | None = None
     sound: str = ""

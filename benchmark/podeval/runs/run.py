@@ -221,7 +221,7 @@ def _run(
     """Run a plan with any way of making outputs: put them into the folder, measure them as they arrive, then aggregate.
 
     Args:
-        plan: the plan of the run; its dataset is that of the items.
+        plan: the plan of the run, for the same dataset as the items.
         request: the request, with the metrics to measure.
         data: the items.
         progress: function that reports progress to a person.

@@ -78,7 +78,7 @@ class RunPlan(_Document):
 
 
 class OutputAnswer(FactSheet):
-    """One answer in a dialogue: its audio's file, and its words if they are known."""
+    """One answer in a dialogue: its audio file, and its words if they are known."""
 
     audio: str | None = None
     words: str = ""

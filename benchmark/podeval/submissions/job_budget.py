@@ -157,7 +157,7 @@ def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
 
 
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
-    """Compute the cost of an ended job in US dollars from its running time; if unknown, return the reserved amount."""
+    """Compute the cost of a finished job from its running time; if that is unknown, return the reserved sum."""
     ran = info.durations.running_secs if info.durations else None
     return row.reserved if ran is None else min(row.reserved, row.per_minute * ran / 60)
 

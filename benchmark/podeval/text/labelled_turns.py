@@ -137,7 +137,7 @@ _INSIDE, _MORE = 0.8, 2
 
 @dataclass(frozen=True)
 class LabelledLine:
-    """A line, its number from 1, the label at its beginning, if any, and the words after it.
+    """A line, its number (counted from 1), the label at its beginning, if any, and the words after it.
 
     `sure` is true if the label has the form of a speaker label, and `aside` is the text in brackets after it.
     """

@@ -68,7 +68,7 @@ def describe_judge(audited: AuditFindings, words: page.Texts) -> page.Section:
     verdict, css = ("unfit", "state-refused") if audited.unfit else ("fit", "state-published")
     parts: list[page.Part] = [
         page.Text(words[verdict], css=f"state {css}"),
-        page.Text("".join(f"{fact} · " for fact in served if fact), code=str(facts.get("id"))),
+        page.Text("".join(f"{fact} · " for fact in served if fact), literal=str(facts.get("id"))),
         *([page.Listing([page.Text(reason) for reason in audited.unfit])] if audited.unfit else []),
         tabulate_checks(audited, title, words),
         page.Text(words["ties"].format(orders.ties, orders.single) if orders else words["no_comparisons"]),

@@ -4,7 +4,7 @@ The mean of four parts from 0 to 1, where 1 is the level published for people; h
 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of turn-taking events that overlap, relative to
 0.58), `pauses` (standard deviation of the silences of at least 0.25 s divided by their mean, relative to 0.48) and
 `melody` (a speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before
-it was computed on any clip by the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice
+it was computed on any clip from the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice
 is heard, `gaps` and `overlaps` are 0. `pauses` is left out if there are fewer than four silences, and `melody` if no
 speaker has 2 s of voiced speech. The speakers are identified by diarisation even if there is a script, as for
 `turn_taking`. Recordings with less than 8 s of speech are unscored, and so are recordings of two voices that never

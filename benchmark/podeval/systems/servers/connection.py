@@ -141,7 +141,7 @@ class ServerConnection:
             raise BadInput(f"the server's address contains a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
-        """Refuse to start if no server listens, and open the connections before requests are timed.
+        """Refuse to start if no server is listening, and open the connections before any requests are timed.
 
         Raises:
             BadInput: nothing answers at the address.
