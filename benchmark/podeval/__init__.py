@@ -5,8 +5,8 @@
     scores = podeval.score("episode.wav", text="script.json")
     print(scores)
 
-Importing it is cheap: this does not load torch or gradio, and does not use the network. Heavy modules are imported
-where they are used.
+Importing podeval is cheap: the import loads neither torch nor gradio, and does not use the network. Heavy modules are
+imported where they are used.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ __all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "sc
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Load one of the names above when it is first used."""
+        """Import one of the public names above when it is first used."""
         if name not in __all__:
             raise AttributeError(f"module 'podeval' has no attribute {name!r}")
         from importlib import import_module
@@ -32,5 +32,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """List the names above, including those that are not loaded yet."""
+    """List the public names above, including those that have not been imported yet."""
     return sorted({*globals(), *__all__})

@@ -27,7 +27,7 @@ class BattleAudio:
     """The copies of an arena's audio that listeners play.
 
     Args:
-        arena: the arena that issued the names of the audio.
+        arena: the arena that gave the audio its opaque names.
         playback: the object that makes and caches the copies.
     """
 
@@ -36,7 +36,7 @@ class BattleAudio:
         self._playback = playback
 
     def file(self, name: str, *, opus: bool = False) -> Path:
-        """Return the file for a name.
+        """Return the audio file that an opaque name stands for.
 
         The file is FLAC. Both excerpts have the same size, and neither is sent before both exist, so neither the size
         nor the waiting time reveals which system already had a copy.
@@ -66,7 +66,7 @@ class BattleAudio:
         return self._playback.pad(copy, _SIZES * (max(sizes) // _SIZES + 1))
 
     def peaks(self, name: str) -> list[float]:
-        """Return the peaks of the file for a name, from 0 to 1; raise the same errors as `file`."""
+        """Return the peaks, from 0 to 1, of the audio that a name stands for; raise the same errors as `file`."""
         return self._of(self._arena.sounds.find(name), self._playback.peaks)
 
     def _of(self, audio: Audio, fact: Callable[[Stretch, float, float | None], Found]) -> Found:

@@ -4,7 +4,7 @@ Votes on `excerpts` (20 to 30 s of each side, of which at least 10 s must be hea
 which at least 90 % must be heard) are never rated together. A benchmark whose outputs make sense only as a whole
 (`Benchmark.whole_battles`) uses only `whole`.
 
-Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
+Nobody judges two hours of audio in one sitting, and two excerpts chosen independently might compare a greeting with a
 farewell. Short outputs are played in full. Outputs with the same number of turns (because they share a script or a
 dialogue) are compared over the same turns and, if a turn must be cut, over the same part of it; other outputs are
 compared at the same relative position. Anyone who wants to judge recordings from beginning to end gets whole recordings
@@ -29,13 +29,13 @@ SECONDS = 30.0
 """Default maximum length of an excerpt, in seconds."""
 
 SHORTEST_SHARE = 2 / 3
-"""Minimum share of an excerpt's maximum length that whole turns must fill; otherwise, part of the next is added."""
+"""Minimum share of an excerpt's maximum length that whole turns fill; if they fill less, part of the next is added."""
 
 _TIMES_HEARD = 3
 """Minimum number of times that both sides can be played before a battle expires."""
 
 Span = tuple[float, float]
-"""Start and end in seconds."""
+"""The start and the end of an excerpt, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def list_protocols(benchmark: str) -> tuple[str, ...]:
     """List the protocols under which a benchmark's outputs are compared.
 
     Args:
-        benchmark: name of the benchmark; recordings from elsewhere have an empty or unknown name.
+        benchmark: name of the benchmark; for recordings from elsewhere, the name is empty or unknown.
     """
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 
@@ -97,7 +97,7 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides, from the same turn on, plus part of the next if they are short.
+    """Choose as many whole turns as fit on both sides, starting at the same turn; if needed, add part of the next.
 
     The latest possible start is the one from which the longer side still fills an excerpt, so the end is played as
     often as any other part, and never as a short fragment.
@@ -135,7 +135,7 @@ def _fitting_share(a: RecordingLength, b: RecordingLength, first: int, last: int
 
 
 def _at(side: RecordingLength, position: float, seconds: float) -> Span:
-    """Return the excerpt at a relative `position`, 0 to 1, moved back to the nearest start of a turn."""
+    """Return the excerpt at a relative `position` from 0 to 1, moved back to the nearest start of a turn."""
     if side.seconds <= seconds:
         return 0.0, side.seconds
     start = position * (side.seconds - seconds)

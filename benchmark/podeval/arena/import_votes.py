@@ -1,4 +1,4 @@
-"""Import records from a file, another arena's log, a bucket or the public log, each record exactly once."""
+"""Import records from a file, another arena's log, a bucket or the public log, without importing any record twice."""
 
 import hashlib
 from collections import Counter
@@ -111,7 +111,7 @@ def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], ke
 
 
 def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tuple[Any, str]]) -> str:
-    """Import one vote; return the `TakenIn` field that counts it."""
+    """Import one vote; return the name of the `TakenIn` field that counts it."""
     if record.voter in erased:
         return "erased"
     # Each vote is imported only once; a second version of a vote with other content is refused.
@@ -122,7 +122,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
                 f"the vote {record.id} already exists here with different content; one of the two logs has been changed"
             )
         return "repeated"
-    # A battle that repeats another can be added only if that battle exists.
+    # A battle that repeats another one can be added only if the other one exists.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         return "orphans"
     # Add the battle with the systems that it compares, then the vote.
@@ -153,7 +153,7 @@ def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str
 
 
 def _standing(session: Session, record: StandingRecord) -> str:
-    """Import one decision; return the `TakenIn` field that counts it."""
+    """Import one decision; return the name of the `TakenIn` field that counts it."""
     vote = session.scalar(select(Vote).where(Vote.id == record.vote))
     if vote is None:
         return "orphans"

@@ -1,10 +1,10 @@
 """Battles that a judge decides: which systems meet on which dialogue, in which order, and what the outcome is.
 
-`all`: every pair of systems on every dialogue that both answered. `mtalk`: separately for each dimension, one of the
-    three pairs with the closest Elo ratings so far, up to a maximum number of battles, like the human battles of
-    MTalk-Bench (appendix C.1; the paper's judges held about 500 per dimension). The ratings before a round determine
-    the pairs of the round, which are then judged together. All choices follow from the seed, so a rerun finds the
-    answers in the records.
+`all`: every pair of systems meets on every dialogue that both answered. `mtalk`: in each dimension separately, each
+    battle is between one of the three pairs whose Elo ratings are closest so far, until there are enough battles, as in
+    the human battles of MTalk-Bench (appendix C.1; the paper's judges decided about 500 battles per dimension). The
+    ratings before a round determine the pairs of the round, which are then judged together. All choices follow from the
+    seed, so a rerun asks the same questions and finds their answers in the records.
 """
 
 from collections import defaultdict
@@ -58,7 +58,7 @@ def hold_battles(
         ask: the function that starts the conversation about two sides.
         hold: the function that holds the conversations of a round.
         pairing: the rule that pairs systems.
-        variant: the weight of ties in the ratings of `mtalk`: 0 in the paper's variant, otherwise one half.
+        variant: the variant of the Elo ratings in `mtalk`: ties count 0 in the paper's variant, otherwise one half.
         most: maximum number of battles per dimension, for `mtalk`.
         seed: seed for the choices of `mtalk`.
         choose: the function that chooses among the pairs under `all`.
@@ -145,7 +145,7 @@ class _Field:
         self._rows: list[tuple[str, str, str]] = []
 
     def choose(self) -> list[Meeting]:
-        """Choose the next meetings; empty if there are enough or no pair is left."""
+        """Choose the next meetings; return none if there are enough battles or no pair is left."""
         systems = {system for systems in self.items.values() for system in systems}
         ratings = dict.fromkeys(systems, INITIAL)
         if self._rows:

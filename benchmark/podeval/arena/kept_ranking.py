@@ -1,7 +1,7 @@
 """Keep the last ranking of an arena on disk, so that a restarted site can show it until the next one is computed.
 
 Each database has one file in the user's cache folder: an archive of NumPy arrays without pickles; one array contains
-everything else as JSON text. A file is ignored if its newest vote no longer exists.
+everything else as JSON text. A file is ignored if the newest vote in its ranking no longer exists in the database.
 """
 
 import hashlib
@@ -35,7 +35,9 @@ def find_file(database: str) -> Path:
 
 
 def write_ranking(file: Path, ranking: Any) -> None:
-    """Write a ranking: a dataclass of dataclasses, dictionaries, tuples, lists, arrays, times and plain values."""
+    """Write a ranking, a dataclass that may contain dataclasses, dictionaries, tuples, lists, arrays, times and plain
+    values.
+    """
     arrays: list[Any] = []
 
     def replace(value: Any) -> Any:

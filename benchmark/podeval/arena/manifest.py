@@ -118,7 +118,7 @@ class Added:
 
 
 def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added:
-    """Add a manifest completely or not at all, except for outputs that differ from those that listeners already heard.
+    """Add a whole manifest or nothing; only outputs that differ from those that listeners already heard are left out.
 
     Args:
         database: database of the arena.

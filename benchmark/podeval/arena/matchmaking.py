@@ -37,7 +37,7 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
-"""Number of bits in a battle's seed, so that JSON represents the seed exactly."""
+"""Number of bits in a battle's seed, few enough for JSON to represent the seed exactly."""
 
 _FRESH_SECONDS = 30.0
 """Seconds for which ratings and counts are used before they are computed again."""
@@ -49,7 +49,7 @@ _GOLD_APART = 5
 _MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
     Battle.voter == bindparam("voter"), Battle.purpose == "rating"
 )
-"""A voter's meetings; the database reads them from an index, without reading any rows of battles."""
+"""The query for a voter's meetings, which the database answers from an index without reading any rows of battles."""
 _JUDGED_BY_VOTER = (
     select(Battle.protocol, Battle.dimension, Battle.low, Battle.high)
     .join(Vote, Vote.battle == Battle.id)
@@ -74,7 +74,7 @@ _Kind = tuple[str, str]
 
 @dataclass
 class _Snapshot:
-    """The data that is the same for all voters, cached for a while."""
+    """The data that all voters share, cached for a while."""
 
     made_at: float = -1e9
     cost: float = 0.0
@@ -116,7 +116,7 @@ class Matchmaker:
         dimension: str | None = None,
         seed: int | None = None,
     ) -> Battle:
-        """Create a battle for a voter, without recording the battle.
+        """Create a battle for a voter, without recording it.
 
         Args:
             session: a session that reads battles and votes.
@@ -180,7 +180,7 @@ class Matchmaker:
         assert meeting is not None, "an open pair has an open item"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
-        # A session drops objects without a reference, and the page of the battle needs them again.
+        # A database session drops objects that nothing refers to, and the page of the battle needs these objects again.
         session.info["shown"] = (item, a, b)
         lengths = _length(a), _length(b)
         excerpt = (

@@ -150,7 +150,7 @@ class Pool:
     Attributes:
         systems: the id and title of each system, whether it is in the pool, and the number of items for which it has a
             recording.
-        dimensions: dimensions by name, each with its open state and its number of counted votes.
+        dimensions: for each dimension by name, whether it is open, and its number of counted votes.
         goal: target number of counted votes for each dimension; None if not set.
     """
 

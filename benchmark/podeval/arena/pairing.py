@@ -2,13 +2,13 @@
 
 `closest`: among the pairs with the closest ratings, the one that has been compared least often comes first. New systems
 take part in up to half of the battles, so they soon have ratings while listeners still hear the others. A new system
-first meets the opponents with which it has the fewest votes. The voter and the number of their votes determine whether
-they hear a new system next, and against which opponent. A voter who skips or leaves such a battle gets the same pair
-again.
+first meets the opponents against which it has the fewest votes. The voter and the number of their votes determine
+whether they hear a new system next, and against which opponent. A voter who skips or leaves such a battle gets the same
+pair again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. All other choices follow from one seed,
 which is recorded with the battle.
 
-Pairs are sorted by rating difference once for all voters; to create a battle, the voter's remaining pairs are searched
+Pairs are sorted by rating difference once for all voters. To create a battle, the voter's remaining pairs are searched
 as arrays, so the cost does not depend on the number of votes.
 """
 
@@ -84,7 +84,7 @@ class MetBefore:
             self.systems.setdefault(item, set()).update(met)
 
     def is_spent(self, met: Pair, item: str) -> bool:
-        """Return whether the voter must not meet this pair on this item."""
+        """Return whether the voter must not be given this pair on this item."""
         return (met, item) in self.meetings if self.again else not self.systems.get(item, set()).isdisjoint(met)
 
 
@@ -147,7 +147,7 @@ class PairingPool:
                 for system in theirs:
                     spent[system, members] += 1
                     spent[members, system] += 1
-                # Pairs of which the voter has heard both systems were counted twice.
+                # If the voter has heard both systems of a pair, the pair was counted twice.
                 spent[np.ix_(theirs, theirs)] -= 1
         return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
 
@@ -217,7 +217,7 @@ class PairingField:
 
 @dataclass(frozen=True)
 class Deal:
-    """What the choice of a new system's battle depends on: the voter, and the pairs on which they voted."""
+    """The basis for choosing a new system's battle: the voter, and the pairs on which they voted."""
 
     voter: str
     pairs_of_voter: Sequence[Pair] = ()

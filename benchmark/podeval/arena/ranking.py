@@ -80,7 +80,7 @@ class Ranking:
     newest: tuple[int, str]
     """The number and the battle of the newest vote in the ranking."""
     heard: tuple[HeardRatings, ...]
-    """Ratings by how much was heard, for each protocol of `PROTOCOLS` that has votes."""
+    """Ratings grouped by the amount heard, for each protocol of `PROTOCOLS` that has votes."""
 
     @property
     def excluded_share(self) -> float:
@@ -187,7 +187,7 @@ class Rankings:
     Args:
         arena: the arena whose votes are ranked.
         share: maximum share of the time that may be spent on rating.
-        runs: folder of runs; its judges' battles are also ranked; None to rank only human votes.
+        runs: folder of runs whose judges' battles are also ranked; None to rank only human votes.
         quick: rating time in seconds up to which a reader waits for the new ranking; slower rankings are saved to disk.
     """
 

@@ -52,7 +52,7 @@ _JUDGED = (
     .where(Vote.outcome != "skip")
     .order_by(Vote.number)
 )
-"""The votes that are rated unless their battle repeats another or they are excluded."""
+"""The query for votes, which are rated unless they are excluded or their battle repeats another."""
 
 POOLED = "pooled"
 """The name of the rating from the votes on all dimensions together."""
@@ -104,8 +104,8 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
-        position: whether to estimate the effect of being shown first, too.
-        robust: whether to down-weight cohorts who differ from all other voters, and a system's surplus of fans.
+        position: whether to estimate the effect of being shown first as well.
+        robust: whether to down-weight groups of voters who differ from all others, and a surplus of one system's fans.
 
     Raises:
         BadInput: `battles` is empty.
@@ -131,7 +131,7 @@ def compute_standings_by_dimension(
     Args:
         battles: all battles.
         dimensions: the dimension of each battle.
-        position: whether to estimate the effect of being shown first, too.
+        position: whether to estimate the effect of being shown first as well.
 
     Raises:
         BadInput: the numbers of battles and dimensions differ, a dimension is named `pooled`, or there are no battles.
@@ -182,7 +182,7 @@ class RatedVotes:
 
 
 def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRatings:
-    """Rate the systems by the votes under one protocol, separately for each group of votes with a similar part heard.
+    """Rate the systems by the votes under one protocol, separately for each group of votes with similar heard parts.
 
     Args:
         protocol: the protocol.
@@ -211,7 +211,7 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 class VoteReader:
     """Reads the rated votes (those in `build_rating_table`) by protocol and as numbers, in one thread at a time.
 
-    The content of a vote never changes, so each vote is read once and kept; which votes are rated is read every time.
+    The content of a vote never changes, so each vote is read once and kept; the list of rated votes is read every time.
     After an erasure, everything is read again, because a new vote may get the number of an erased one. Nothing is kept
     on disk, where erasures would not reach it.
     """

@@ -79,9 +79,9 @@ class AudioTokens:
         self._clock = clock
         self._lock = threading.Lock()
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
-        """Rows of `_SOUNDS_OF_BATTLE` by battle."""
+        """Cached rows of `_SOUNDS_OF_BATTLE`, by battle."""
         self._fetched: dict[str, list[float]] = {}
-        """Shares of both sides that were sent but are not yet saved with their battle, by battle."""
+        """For each battle, the shares of both sides that were sent but are not saved yet."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
         """Make the opaque name of a sound for a person who is allowed to hear it.
@@ -130,14 +130,15 @@ class AudioTokens:
         return a, b
 
     def keep_fetched(self) -> None:
-        """Save all counts with their battles, where every process can read them; call from one thread at a time."""
+        """Save all counts with their battles, where every process can read them; use one thread at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]
         if not rows:
             return
         self._database.write(lambda session: session.connection().execute(_ADD_FETCHED, rows), about="fetched")
-        # Counts are removed only now, so a vote checked in the meantime sees too large rather than too small a share.
+        # Counts are removed only now, so a vote that is checked in the meantime gets a share that is too large, not too
+        # small.
         with self._lock:
             for battle, (kept_a, kept_b) in counted.items():
                 a, b = self._fetched.pop(battle)

@@ -284,7 +284,7 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the integrity rules to all votes; a voter waits no longer than one part of the changes takes to write.
+        """Apply the integrity rules to all votes; changes are written in parts, so a voter waits for one part at most.
 
         Rows that an interrupted sweep has written are kept, and the next sweep writes the rest.
         """

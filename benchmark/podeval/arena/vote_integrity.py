@@ -172,7 +172,7 @@ def _describe_favourite(table: pd.DataFrame) -> Seen:
 
 
 def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
-    """Copy sentences about a voter and a system to each of their votes."""
+    """Copy the sentences about a voter and a system to each vote of this voter on this system."""
     seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
     of_votes: Seen = seen.groupby("row")["said"].first()
     return of_votes

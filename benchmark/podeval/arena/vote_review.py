@@ -115,7 +115,7 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 
 
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
-    """Return 1 if the outcome is the known answer, 0 if it is the opposite, and NaN if no answer is known.
+    """Return 1 if the outcome is the known answer, 0 if it is the opposite answer, and NaN if no answer is known.
 
     The known answer is the voter's own earlier choice if the battle repeats one with its sides swapped; if the battle
     includes a control, the known answer is that the control is worse.

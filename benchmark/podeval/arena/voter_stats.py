@@ -144,7 +144,7 @@ class Personals:
 
 
 def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str, str], int]]:
-    """Yield the standing, the key with the preferred system, and the count of each row that prefers a side."""
+    """For each row that prefers a side, yield its standing, its key with the preferred system, and its count."""
     for purpose, standing, protocol, dimension, low, high, on_a, outcome, *_, count in rows:
         if purpose == "rating" and outcome in ("a", "b"):
             preferred = on_a if outcome == "a" else high if on_a == low else low

@@ -1,4 +1,4 @@
-"""Signal primitives: decoding, resampling, windows, loudness. No models."""
+"""Signal processing without models: decoding, resampling, windows and loudness."""
 
 __all__ = [
     "container",

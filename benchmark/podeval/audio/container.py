@@ -1,8 +1,8 @@
 """The container of an audio file, recognised by its bytes, and the parts of the file that are decoded in turn.
 
 A file has several parts if audio files were joined, or if its audio data is in several chunks. In WAV and AIFF files,
-headers are repeated in joined files and in streams with a header in every chunk, and audio data continues past the
-stated end if a header was written before the audio was complete; each piece of audio data becomes a part with a correct
+headers are repeated in joined files and in streams with a header in every chunk. Audio data continues past the stated
+end if the header was written before the audio was complete. Each piece of audio data becomes a part with a correct
 header. Streams of MPEG audio have no container; they are recognised by ID3 tags, ADTS frames, and Layer II and III
 frames. Sources: Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C; ISO/IEC 11172-3 and 13818-3
 (frame header), 13818-7 (ADTS), id3.org (ID3v2.4).
@@ -32,7 +32,7 @@ NOTED_SHORTFALL = 0.05
 
 # Patterns that identify the beginning of an audio file within other bytes; each begins with fixed bytes.
 MARKS = {
-    # The header of the original file that FLAC keeps is excluded.
+    # FLAC may keep the header of the original file; the pattern excludes that header.
     "wav": (rb"RIFF(?<!riffRIFF).{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
     "aiff": (rb"FORM(?<!aiffFORM).{4}AIF[FC]",),
     "flac": (rb"fLaC[\x00\x80]\x00\x00\x22",),
@@ -258,7 +258,7 @@ def read_at(file: BinaryIO, at: int, length: int) -> bytes:
 
 
 def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> Iterator[int]:
-    """Yield the offsets at which audio files of these kinds begin, in order."""
+    """Yield, in order, the offsets at which audio files of these kinds begin."""
     patterns: list[bytes] = []
     for kind in kinds:
         patterns += MARKS[kind]
@@ -332,7 +332,7 @@ AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
 _MAX_CHUNKS = 1_000_000
 _MOST_HEADER_BYTES = 4096
 _LARGEST_PART = 2**31
-# Lengths stated by streams from SoX, Pocket TTS, eSpeak NG and FFmpeg, or slightly less.
+# Placeholder lengths in streams from SoX, Pocket TTS, eSpeak NG and FFmpeg; the stated lengths may differ slightly.
 _PLACEHOLDERS = (0x7F000000, 2_000_000_000, 2**31, 2**32)
 _ROUND = (10**8, 2**24)
 _TAIL_BYTES = 65_536

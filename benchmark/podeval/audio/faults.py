@@ -28,8 +28,7 @@ HOLE_SECONDS = 0.02
 """Minimum duration, in seconds, of digital silence that counts as a hole if sound breaks off there."""
 
 HOLE_LEVEL = 0.25
-"""Minimum level, relative to the recording's, of the 4 ms next to a silence for sound to break off instead of
-fading."""
+"""Sound breaks off, instead of fading, if the 4 ms next to a silence reach this share of the recording's level."""
 
 SOFT_LEVEL, STEADY = 0.05, 0.5
 """Soft sound also breaks off if, on both sides of the silence, the nearest 4 ms reach at least `SOFT_LEVEL` of the
@@ -38,8 +37,8 @@ recording's level and at least `STEADY` times the level of the nearest 20 ms."""
 EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
-"""Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are at
-least `HABIT_TIMES` with soft edges, and if these make up at least a share `HABIT_SHARE` of all silences. An edge is
+"""Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if at least
+`HABIT_TIMES` of them have soft edges and these make up at least a share of `HABIT_SHARE` of all silences. An edge is
 soft if the samples next to the silence are below `SOFT_STEP` of the recording's level; lost or cut sound breaks off
 anywhere in a wave. Only silences with louder edges that last at least `LONG_HOLE` seconds then count as holes."""
 
@@ -54,19 +53,21 @@ CLICK_LEVEL = 2.5
 """Minimum second difference of a click, relative to the recording's level: lip smacks reach 2 and are not faults."""
 
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
-"""Limits for held peaks: minimum number of samples with exactly the peak's height, minimum number of such peaks in a
-row, maximum difference between their heights relative to the lowest, and minimum mean rise above the neighbouring
-samples, relative to the peaks' height and to twice the mean step between values of at least half that height. At least
-`HELD_VALUES` different values must occur: with fewer, rounding also holds smooth peaks."""
+"""Limits for held peaks. At least `HELD_RUN` samples have exactly the peak's height, and at least `HELD_TIMES` such
+peaks follow each other. Their heights differ by at most `HELD_SPREAD` of the lowest. Their mean rise above the
+neighbouring samples is at least `HELD_DROP` of their height; in addition, it is at least `HELD_STEPS` times twice the
+mean step between values of at least half that height. At least `HELD_VALUES` different values occur: with fewer,
+rounding also holds smooth peaks."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
-"""Limits for flat peaks: minimum number of samples above half the height, minimum number of such peaks in a row,
-maximum difference between their heights, minimum mean share of those samples above 0.85 of the height, and minimum
-number of different values. Sines have a share of 0.53; clipped sound stays flat after resampling or coding."""
+"""Limits for flat peaks. At least `FLAT_RUN` samples are above half the peak's height, and at least `FLAT_TIMES` such
+peaks follow each other. Their heights differ by at most `FLAT_SPREAD`. On average, a share of at least `FLAT` of those
+samples is above 0.85 of the height; for sines, the share is 0.53. At least `FLAT_VALUES` different values occur.
+Clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
-"""Maximum ratio of the lengths of flat peaks that are alike, as in a tone (a square wave from an instrument or a
-synthesiser) but not in clipped speech, and the minimum length of a peak, in samples, for this comparison.
+"""Flat peaks are alike, as in a tone (a square wave from an instrument or a synthesiser) but not in clipped speech, if
+the ratio of their lengths is at most `ALIKE` and each has at least `ALIKE_RUN` samples.
 """
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
@@ -74,8 +75,7 @@ CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 (both in seconds), and a clipped peak's minimum height relative to the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
-"""Magnitude, 0.5 dB above full scale, from which a sample counts as beyond it: decoders of lossy files overshoot by
-less."""
+"""A sample counts as beyond full scale from this magnitude (+0.5 dB); decoders of lossy files overshoot by less."""
 
 JUMP = 9.0
 """Minimum size of a level jump, in dB: the change from the loudness of 3 s of speech to that of the next 3 s."""
@@ -141,7 +141,7 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
 
 
 def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
-    """Remove from a recording's holes the habitual silences of its voice, which do not sound like faults.
+    """Remove the voice's habitual silences, which do not sound like faults, from the holes of a recording.
 
     Soft edges occur at 88 to 93 % of eSpeak's silences, but at no more than 62 % of the holes in twelve recordings that
     had lost 5 % of their sound in pieces of 20 or 40 ms.
@@ -184,7 +184,7 @@ def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> ND
 
 
 def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.float64]:
-    """Return for every frame the highest of the `around` frames before and after it, except its two neighbours."""
+    """Return, for every frame, the highest value in `around` frames on either side, except its two neighbours."""
     from scipy.ndimage import maximum_filter1d
 
     size = around - 1
@@ -273,7 +273,7 @@ def _find_peaks_together(
     for number in np.flatnonzero(together & likely):
         if not held and _are_alike(rows[number]):
             continue
-        # The peaks of sound that was rounded to a few values are held and flat for that reason alone.
+        # Sound that was rounded to a few values has held and flat peaks even if it was not clipped.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height
@@ -283,8 +283,8 @@ def _find_peaks_together(
 
 
 def _are_alike(peaks: NDArray[np.float64]) -> bool:
-    """Return whether the peaks of each sign (columns of a table) are equally long; a longer and a shorter one may begin
-    or end a tone.
+    """Return whether the peaks of each sign (columns of a table) are equally long, apart from the longest and the
+    shortest, which may begin or end a tone.
     """
     lengths = peaks[_END] - peaks[_START]
     sides = (np.sort(lengths[side])[1:-1] for side in (peaks[_HEIGHT] > 0, peaks[_HEIGHT] < 0))
@@ -324,7 +324,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Detect a recording ending mid-sound; if silence follows, the sound must stop as abruptly as it does at a hole."""
+    """Detect a recording that ends mid-sound; if silence follows, the sound must stop as abruptly as at a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
@@ -338,7 +338,7 @@ def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
 
     The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If the spectra
     agree for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
-    within 20 ms; deterministic systems do if the text repeats it.
+    within 20 ms; deterministic systems do if the sentence occurs twice in the text.
     """
     from scipy.ndimage import uniform_filter1d
 

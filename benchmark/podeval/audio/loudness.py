@@ -1,9 +1,9 @@
 """Loudness, true peak and loudness range of a recording.
 
 `measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
-(momentary and short-term loudness) and EBU Tech 3342 (loudness range). They share a single K-weighting pass over
-one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes the same values as the
-PodEval code.
+(momentary and short-term loudness) and EBU Tech 3342 (loudness range). All these measurements share a single
+K-weighting pass over one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes
+the same values as the PodEval code.
 
 K-weighting consists of two second-order filters in series, at any sample rate, computed over blocks of a recording as
 matrix products for speed. True peak is the highest level that a waveform reaches, including between its samples. The
@@ -73,7 +73,7 @@ _K_WEIGHTING_48K = (
 
 _REACH = 16  # samples used on either side of an interpolated point: flat within 0.1 dB up to 0.45 of the rate
 _BETA = 5.0  # Kaiser window: images are about 50 dB down, too weak to affect a peak in dB
-_STRETCH = 32  # samples interpolated, or skipped, together; as many as a point depends on
+_STRETCH = 32  # samples interpolated or skipped together: as many as an interpolated point depends on
 _TOGETHER = 40  # stretches in one matrix product: larger ones start BLAS threads, which only slow each other down
 
 
@@ -502,7 +502,7 @@ def get_oversampling(rate: int) -> int:
 def _interpolator(factor: int) -> NDArray[np.float32]:
     """Return the interpolator by phase, shape (factor - 1, 2 * _REACH).
 
-    Row p gives the point (p + 1) / factor ahead.
+    Row p interpolates the point that lies (p + 1) / factor of a sample ahead.
     """
     fractions = np.arange(1, factor) / factor
     distance = fractions[:, None] - np.arange(1 - _REACH, _REACH + 1)

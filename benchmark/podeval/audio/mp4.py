@@ -16,8 +16,8 @@ from podeval.audio.container import Container, ImpossibleCounts, cut, read_at
 
 MOST_TRACKS = 8
 MOST_EDITS = 4
-"""Maximum number of edits for a track to need no further check; if there are more, the samples that all edits could
-show together must fit into the file.
+"""A track with at most this many edits needs no further check; if there are more, the samples that all edits together
+could show must fit into the file.
 """
 
 _TOP = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())

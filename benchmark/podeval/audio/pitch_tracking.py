@@ -114,8 +114,8 @@ def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortes
 
 @_compiled
 def _find_troughs(line: Floats) -> NDArray[np.int64]:
-    """Return the periods at which a frame differs less than at the next shorter, and no more than at the next longer
-    one.
+    """Return the periods at which a frame's difference is smaller than at the next shorter period, and not larger than
+    at the next longer one.
     """
     last = len(line) - 1
     troughs = np.empty(len(line), dtype=np.int64)

@@ -21,7 +21,7 @@ from podeval.errors import CannotScore, PodevalError
 Samples = NDArray[np.float32]
 
 MEMORY_BYTES = 256 * 2**20
-"""Arrays up to this size are held in memory; larger ones in a temporary file (in `TMPDIR`)."""
+"""Arrays up to this size are kept in memory, and larger ones in a temporary file (in `TMPDIR`)."""
 
 FREE_BYTES = 256 * 2**20
 """Bytes that a temporary file leaves free on its disk, because a database there may need the space."""
@@ -33,15 +33,16 @@ _WRITE_BYTES = 4 * 2**20
 _HELD_BYTES = 64 * 2**20
 
 CANCELLED = 1e6
-"""Ratio of a channel's energy to that of the channels' mean from which the channels count as cancelling each other out
+"""The channels count as cancelling each other out if a channel has at least this many times the energy of their mean
 (60 dB).
 """
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB): the channel has audible sound that is barely present in the mean."""
+"""The same ratio for a tenth of a second (15 dB), from which the channel has audible sound that is barely present in
+the mean."""
 
 _AUDIBLE = 1e-5
-"""Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
+"""Minimum power of the channels for a frame to count as sound (−50 dB relative to full scale)."""
 
 _LOUDEST = 32.0
 """Magnitude, 30 dB beyond full scale, that sound stored as floats of full scale ±1 never reaches."""
@@ -58,8 +59,8 @@ the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound.
 """
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
-"""Maximum power of a silent frame, relative to the loudest; longest silence, in seconds, that is a pause; and maximum
-magnitude of a sample in the silence at an end, relative to the recording's level."""
+"""Limits for silence: the maximum power of a silent frame relative to the loudest, the longest pause in seconds, and
+the maximum magnitude of a sample in the silence at an end, relative to the recording's level."""
 
 FRAME = 0.02
 """Length of a frame in seconds."""

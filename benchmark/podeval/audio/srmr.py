@@ -10,12 +10,13 @@ to 30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
 
 Values equal those of SRMRpy (commit fee0097) to within a relative difference of 1e-5: envelopes are stored in single
 precision, and the modulation filters run block by block as matrix products, without further approximation. As in that
-code, `fast` takes envelopes of 400 Hz from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes
-at the full rate), and counts the 90 % from the highest channel down, so that its K* is almost always 8. SRMR is
-designed for 8 and 16 kHz; values at other rates are not comparable, because the channels then have other frequencies.
+code, `fast` takes envelopes sampled at 400 Hz from a gammatonegram, and gives quite different values from `slow`
+(Hilbert envelopes at the full rate). It counts the 90 % from the highest channel down, so its K* is almost always 8.
+SRMR is designed for 8 and 16 kHz; values at other rates are not comparable, because the channels then have other
+frequencies.
 
-Where SRMRpy fails with an unrelated error, this module does not: it leaves out silent windows, and treats a bandwidth
-that equals an edge as if it were above that edge.
+Unlike SRMRpy, which fails with an unrelated error in these cases, this module leaves out silent windows, and treats a
+bandwidth that equals an edge as if it were above that edge.
 """
 
 import math
@@ -84,8 +85,8 @@ def compute_srmr_windows(
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
     envelopes = _gammatonegrams if fast else _hilbert_envelopes
     kept, values = [np.empty(0)], [np.empty(0)]
-    # On two busy cores, a second thread tripled the processor time of SRMR, and increased that of its gammatonegram up
-    # to forty times, because each of the small matrix products waits for it.
+    # On two busy cores, a second thread tripled the processor time of SRMR, and increased that of its gammatonegram by
+    # a factor of up to forty, because each of the small matrix products waits for that thread.
     with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]
