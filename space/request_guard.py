@@ -316,7 +316,7 @@ def find_origin(request: HTTPConnection) -> str:
 
 
 def find_address_block(address: str) -> str:
-    """Return what identifies a sender: an address, or the 64 bits of an IPv6 address that belong to one customer."""
+    """Return the identity of a sender: an address, or the 64 bits of an IPv6 address that belong to one customer."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -248,7 +248,7 @@ class Site:
         return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
 
     def limit(self, request: Request, rate: str, what: str = "") -> None:
-        """Let through a limited number of requests from one person or address, such as `20/minute`.
+        """Let through a limited number of requests from one person or address, at a rate such as `20/minute`.
 
         Args:
             request: the person's request.

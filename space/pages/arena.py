@@ -185,7 +185,7 @@ def me(request: Request, site: CurrentSite) -> JSONResponse:
 
 @routes.get("/arena/ratings", include_in_schema=False, dependencies=[limit("60/minute")])
 def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: str = "") -> HTMLResponse:
-    """Show the ratings of one dimension and what they are based on."""
+    """Show the ratings of one dimension, and the votes on which they are based."""
     ranking, arena = site.services.rankings.current(), site.services.arena
     by = protocol if protocol in ranking.protocols else next(iter(ranking.protocols), "")
     parts = ranking.protocols.get(by, {})
@@ -295,7 +295,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
 
 
 def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
-    """Return the cells of row against column, best first: share won, battles, one of nine shades; None if never met."""
+    """Return a cell for each pair of systems, best first: share won, battles, and shade (0 to 8); None if never met."""
     positions = [part.tally.systems.index(row.system) for row in part.ratings.systems]
     shares, battles = part.tally.shares, part.tally.battles
     return [

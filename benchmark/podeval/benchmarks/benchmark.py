@@ -85,9 +85,9 @@ class Split(FactSheet):
     """A part of the dataset, and the tracks that use it.
 
     Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which podeval builds from
-    its source. A `sample` is built from the few rows that ship with podeval, for trying things out. A `trial` split is
-    for trying out a system, or is used on request; it is not open to entries if there are other splits. `revision` pins
-    the content; it is None for rows that could not be checked here, and every protocol then names their content
+    its source. A `sample` is built from the few rows that ship with podeval, for trials. A `trial` split is for trying
+    out a system, or is used on request; a board accepts entries with it only if there are no other splits. `revision`
+    pins the content; it is None for rows that could not be checked here, and every protocol then names their content
     instead.
 
     Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
@@ -138,7 +138,7 @@ class Split(FactSheet):
 
     @property
     def open_to_entries(self) -> bool:
-        """Whether systems can be entered with this split, because it is not for listening tests."""
+        """Whether systems can be entered with this split, which is the case unless it is for listening tests."""
         return not self.for_listening
 
 

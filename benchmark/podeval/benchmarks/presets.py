@@ -1,7 +1,7 @@
-"""The papers' protocols as presets: the parameters of metrics, and the models that measure.
+"""The papers' protocols as presets: the parameters of metrics, and the models used for measuring.
 
 A preset sets everything that its paper specifies and podeval can set. It also lists the remaining differences by
-metric; whatever the settings, the values of these metrics are not the paper's. `podeval.validation.paper_runs` compares
+metric; with any settings, the values of these metrics differ from the paper's. `podeval.validation.paper_runs` compares
 only the other metrics with printed figures.
 """
 
@@ -29,7 +29,7 @@ class PaperPreset(FactSheet):
         profile: the models; empty if the paper does not measure with models.
         parameters: the parameters of each metric.
         sampling: the fields that the paper sends to every system behind a chat API, as `--server` does.
-        adds: additional dimensions whose metrics the benchmark lacks.
+        adds: additional dimensions, with metrics that the benchmark lacks.
         differs: the remaining differences, in one sentence.
         deviations: reasons why a metric's values are not the paper's, by metric; the values of all other metrics are
             the paper's.

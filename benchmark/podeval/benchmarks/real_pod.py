@@ -5,9 +5,8 @@ speak them on the voice track, all in the same reference voices, and they are th
 judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
 listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and `long_zh`.
 The track `podcast` is for finished podcasts, which the paper compares: one recording for each topic, with its own
-words. This track has neither a script nor an error ceiling; only systems that pass `podcast_checks` are ranked on this
-track. Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all
-systems.
+words. This track has neither a script nor an error ceiling; it ranks only systems that pass `podcast_checks`.
+Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all systems.
 """
 
 from podeval.benchmarks.benchmark import (

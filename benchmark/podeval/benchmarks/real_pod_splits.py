@@ -28,7 +28,7 @@ TAGS = (
 """Difficulties in a line, or in a stretch of it; `plain` for a line without difficulties."""
 
 UNMEASURED = ("name", "homograph")
-"""Tags that are in no breakdown: a transcript does not show how a name or a homograph is pronounced."""
+"""Tags that no breakdown uses, because a transcript does not show how a name or a homograph is pronounced."""
 
 HARD = Split(
     name="hard",

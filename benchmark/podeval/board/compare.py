@@ -60,7 +60,7 @@ class Pair:
 
     @property
     def to_b(self) -> ReferenceFigure:
-        """How a compares with b."""
+        """The comparison of a with b."""
         return self.beside.to_b if self.beside else set_against(*self.values, self.column, None, None)
 
 

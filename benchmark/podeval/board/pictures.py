@@ -196,7 +196,7 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; name the pinned systems, or all systems if few enough to fit."""
+    """Draw the figure against other values; name the pinned systems, or all systems if their names fit."""
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(

@@ -177,7 +177,8 @@ def report_runs(
 ) -> list[SystemReport]:
     """Return a report on each system in some runs, compared with other runs, with a chapter for each run and profile.
 
-    The folders of runs are `<runs>/<benchmark>/<split>/<system>`; if a `profile` is given, it is the only one.
+    The folders of runs are `<runs>/<benchmark>/<split>/<system>`; if a `profile` is given, only that profile is
+    reported.
 
     Raises:
         BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.

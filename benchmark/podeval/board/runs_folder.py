@@ -1,8 +1,8 @@
 """Read the tables of a folder of runs for the board, and arrange the numbers for lookup; all readers share the result.
 
 Everything is read once for each version of the tables. Text columns of the board's table are stored as categories,
-because they have few distinct values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A
-`Sheet` contains the numbers of a board under one protocol for each metric, for all items or one slice of them: the
+because they have few distinct values. An `Index` has a `ProfileBoard` for each split of a benchmark under each profile.
+A `Sheet` contains the numbers of a board under one protocol for each metric, for all items or one slice of them: the
 content of one table. Boards, sheets and a sheet's columns are created on first use and cached. None of these objects
 changes after its creation, so threads can share them.
 """
@@ -158,7 +158,7 @@ class Sheet:
 
 
 class ProfileBoard:
-    """One benchmark's split under one profile."""
+    """One split of a benchmark under one profile."""
 
     def __init__(self, numbers: pd.DataFrame, benchmark: str) -> None:
         self._numbers, self._benchmark = numbers, benchmark

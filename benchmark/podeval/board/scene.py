@@ -44,7 +44,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture, or the reason why there is none; if the requested plot would be empty, `plot` is another one."""
+    """A picture, or the reason why there is none; if the requested plot would be empty, `plot` names another plot."""
 
     picture: Picture | None = None
     why_not: str = ""
@@ -113,10 +113,11 @@ class Scene:
         return Frame(caption, self.size.width, self.size.font_size, percent=self.of.percent)
 
 
-# The axes of a radar: columns between fixed ends, so that outward is better and equal values are drawn equally.
+# The axes of a radar: columns between fixed ends, so a point farther out is better and equal values have equal
+# positions.
 #
 # The ends are the bounds of the metric's own scale and never depend on the displayed systems. The axis of an error rate
-# ends at 1, where everything is wrong; that of a figure with an ideal range ends far from the range.
+# ends at 1, at which nothing is right; the axis of a figure with an ideal range ends far from that range.
 
 FEWEST_AXES, MOST_AXES = 3, 12
 """Minimum and maximum number of axes of a radar."""

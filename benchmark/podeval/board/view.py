@@ -250,7 +250,7 @@ def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
 def _put_empty_last(
     columns: Iterable[Column], sheet: Sheet, board: ProfileBoard, facts: Mapping[str, Facts]
 ) -> tuple[Column, ...]:
-    """Return the columns with those last that have no value of a system other than controls and our baselines."""
+    """Return the columns, placing last those that have values only of controls and our baselines, or none."""
     hidden = {name for name in board.systems if name in facts and facts[name].is_ours}
     return tuple(
         sorted(

@@ -32,7 +32,7 @@ _CORRECTED = {
     "view": "Ranks are corrected over all {columns} ranked columns together: if all systems were equally good, at "
     "most one such table in twenty would show any false place.",
 }
-"""Sentences about a table's ranks that stand below it, by the `correction` of its view."""
+"""Sentences about a table's ranks, shown below the table, by the `correction` of its view."""
 Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]
 
 

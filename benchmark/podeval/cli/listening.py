@@ -102,7 +102,7 @@ def plan(
 ) -> None:
     """Estimate the number of listeners needed to distinguish each pair of systems, based on the listeners so far.
 
-    The spread in a pilot is itself uncertain, so the number assumes the largest likely spread (80 %).
+    The spread in a pilot is itself uncertain, so the number assumes the upper limit of the spread (80 % confidence).
 
     Example: podeval listening plan naturalness --difference 5
     """

@@ -219,8 +219,8 @@ def gather_sources(
 
     Args:
         metric: the metric.
-        files: the files to measure, or the names of the systems; for a metric of recordings, text files among them
-            contain the words.
+        files: the files to measure, or the names of the systems; for a metric of recordings, any text files among them
+            contain the spoken words.
         references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text or votes.
         texts: files with the words that should be spoken: one for all measured files, or one for each.
         requests: files with the requests: one for all measured files, or one for each.

@@ -150,7 +150,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         items.append({"id": f"{topic.category}_{len(items) + 1}", **facts, "episode": episode})
     if not items:
         raise BadInput(f"no episode is chosen yet; write yes under keep in {table}")
-    # Write the source, which its builder checks. A source must have all files; there are no scripts.
+    # Write the source, which its builder checks. A source must have all files, even though there are no scripts.
     with workshop.finish("real_pod", "topics") as folder:
         licence = (
             "Topics are yours; titles and links are facts of Apple Podcasts, and the episodes belong to their makers."

@@ -8,7 +8,7 @@ from podeval.errors import require_known
 from podeval.files import import_file, locate_hub_source
 
 NAMES = ("real_pod", "lfs_bench", "podbench", "mtalk_bench")
-"""Every dataset, in the order of DESIGN.md."""
+"""Every dataset, in the order in which the benchmarks are presented."""
 
 
 def locate_folder(name: str) -> Path:

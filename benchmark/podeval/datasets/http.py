@@ -147,7 +147,8 @@ def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
 
 def _refuse_private_literal(url: str, host: str) -> None:
     """Refuse private numeric addresses, the only ones that can be checked if a proxy resolves names."""
-    # Resolvers accept fewer numbers: they read 0x7f.1 as 127.0.0.1. httpx refuses other characters, such as ①.
+    # Resolvers also accept addresses with fewer than four numbers, such as 0x7f.1 for 127.0.0.1. httpx refuses other
+    # characters, such as ①.
     with contextlib.suppress(OSError):
         host = socket.inet_ntoa(socket.inet_aton(host))
     try:

@@ -187,7 +187,7 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
 
 
 def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
-    """Return what the file of sources states about each script; your own folder does not need such a file."""
+    """Return the sources that the separate file states for each script; your own folder does not need such a file."""
     path = folder / SOURCES.file
     return {one.get("id"): one for one in read_objects(path)} if path.is_file() else {}
 

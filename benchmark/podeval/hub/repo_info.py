@@ -55,10 +55,10 @@ def find_user_id(name: str) -> str | None:
 
 
 # The header of an untrusted safetensors file must not exceed limits on its size, its number of values, and its numbers.
-# Parsed JSON takes up to fifty times its size in memory, so its values are counted before it is parsed. Real models
-# need this much: the headers of 97 % of the thousand most popular ones stay below 100 kB (huggingface_hub, 2023). For a
-# four-bit mixture of experts with 80 billion parameters, one of ten shards describes 22,000 tensors in 2.8 MB; with 30
-# billion, a single file describes 74,000 in 9.1 MB.
+# Parsed JSON takes up to fifty times its size in memory, so its values are counted before it is parsed. The limits
+# leave room for real models: the headers of 97 % of the thousand most popular ones are below 100 kB (huggingface_hub,
+# 2023). For a four-bit mixture of experts with 80 billion parameters, one of ten shards describes 22,000 tensors in 2.8
+# MB; with 30 billion, a single file describes 74,000 in 9.1 MB.
 
 HEADER_MOST = 12 * 2**20
 """Maximum size of a header, in bytes."""

@@ -218,7 +218,7 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
     return round(size / BYTES_A_TOKEN) + audio, audio
 
 
-# The number of concurrent calls is limited to what the backend can handle, which is found by trial and error.
+# The number of concurrent calls is limited to the number that the backend can handle; it is found by trial and error.
 #
 # The limit increases additively and decreases multiplicatively, as in network congestion control: every round of
 # answers allows one more call; a sign of overload (too many requests, a server error, a timeout) halves the limit, at

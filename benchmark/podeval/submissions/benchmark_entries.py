@@ -1,6 +1,6 @@
 """The runs of a submission, the supplied files of each item, and each item as a task for a model.
 
-Tasks are written as a folder that adapters read inside a sandbox.
+Tasks are written to a folder, which adapters read inside a sandbox.
 """
 
 import shutil

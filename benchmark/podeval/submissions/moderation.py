@@ -1,12 +1,13 @@
 """An operator's decisions about submissions: requeue, cancel, withdraw, take down.
 
 Each decision has a reason and an author, and is recorded in the trail, in the transaction that carries it out; the
-board changes at once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded
-runs, in the arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every
-worker, and where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next
-push (`hub_record`); in a backup when it is restored, according to the decisions in the replaced database and in the
-file next to the backup. Figures, history and votes stay, as does the decision with its reason. The content is
-recognised by its digests (`takedown`) and not accepted again. Copies that people made cannot be reached.
+board changes at once. A takedown also deletes the submission's audio and its words. They are deleted at once from the
+board, superseded runs, the arena, the tables, this machine's cache and judges' records. Every worker deletes them from
+its disk and its cache, and from the place where its jobs ran, at its next check (`worker`, `hub_generation`). The next
+push deletes them from the Hub's record (`hub_record`). When a backup is restored, they are deleted according to the
+decisions in the replaced database and in the file next to the backup. Figures, history and votes stay, as does the
+decision with its reason. The content is recognised by its digests (`takedown`) and not accepted again. Copies that
+people made cannot be reached.
 """
 
 import logging

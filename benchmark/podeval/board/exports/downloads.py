@@ -213,7 +213,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
 
 
 def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
-    """List every board under each profile with measurements, or as printed if it has none, with its file and label."""
+    """List every board once per profile with measurements, or as printed if there are none, with file and label."""
     for board in sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name])):
         profiles = index.profiles(board)
         for profile in [one for one in profiles if one != PAPER] or list(profiles):
@@ -251,7 +251,7 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """Write the styles, the Space's card, and the script, as plain code because local pages cannot load modules."""
+    """Write the styles, the Space's card, and the script, which is plain code, as local pages cannot load modules."""
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)

@@ -139,7 +139,7 @@ class ChapterPage:
         return [page.FactList(rows[:KEY_FIGURES], "key-figures screen")] if rows else []
 
     def _compare(self) -> Iterator[tuple[str, dict[str, list[str]]]]:
-        """Yield the dimensions by the word that an interval supports, for the other systems and for people."""
+        """Yield the dimensions grouped by the verdict that an interval supports, against systems and against people."""
         for name, attribute in ((self.chapter.others, "to_median"), ("people", "to_person")):
             dimensions: dict[str, list[str]] = {}
             for figure in self.chapter.headlines:

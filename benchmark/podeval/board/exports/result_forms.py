@@ -395,4 +395,4 @@ FORMS: Mapping[str, ResultForm] = {
     "model-index": ResultForm(_render_each(render_model_index), is_text=True),
     "bibtex": ResultForm(_render_each(render_bibtex), is_text=True),
 }
-"""The forms by name. A new form is one entry here and one line in the help of `podeval report export`."""
+"""The forms by name. To add a form, add an entry here and a line to the help of `podeval report export`."""
