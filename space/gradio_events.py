@@ -148,7 +148,7 @@ def bound(blocks: gr.Blocks) -> None:
             _LOG.info("an event was refused: %r", sentence)
             raise gr.Error(sentence, print_exception=False) from None
 
-    blocks.preprocess_data = preprocess_data  # looked up for each event
+    blocks.preprocess_data = preprocess_data  # Gradio looks this up for each event
 
 
 class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has no types
@@ -163,7 +163,7 @@ class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has 
         super().__init__(*args, **options | {"max_files": 1, "max_fields": 10})
 
 
-route_utils.GradioMultiPartParser = OneFileParser  # looked up for each upload
+route_utils.GradioMultiPartParser = OneFileParser  # Gradio looks this up for each upload
 
 
 class VisitorPlaces:

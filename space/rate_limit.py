@@ -22,7 +22,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 _SWEEP = 60.0
-"""Seconds between two removals of names without requests."""
+"""Seconds between two clean-ups that forget names without recent requests."""
 MOST_NAMES = 20_000
 """Maximum number of names whose requests are remembered; all of an attacker's networks would not fit into memory."""
 

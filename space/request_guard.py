@@ -169,7 +169,7 @@ class Guard:
         """Refuse a request, or pass it on with a limited body."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
-                # This site does not use it.
+                # This site does not use WebSockets.
                 await send({"type": "websocket.close", "code": 1000})
                 return
             await self._app(scope, receive, send)

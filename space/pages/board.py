@@ -133,7 +133,7 @@ def _view(request: Request) -> BoardView:
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """Return the view that an address requests; for a file, require an exact match, because a change would go unnoticed."""
+    """Return the view that an address requests; for a file, require an exact match, as a change would go unnoticed."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))

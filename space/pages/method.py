@@ -34,7 +34,7 @@ NEWEST = 100
 
 
 compute_published = cache(recompute_agreement)
-"""This is the same for all boards, and takes several seconds to compute."""
+"""The published figures about agreement, which are the same for all boards and take several seconds to compute."""
 
 
 def _compute_agreement(site: Site) -> list[Validity]:

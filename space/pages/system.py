@@ -181,6 +181,6 @@ def _describe(defect: TimedDefect, audio: str, texts: Mapping[str, Any]) -> dict
         "script": defect.script,
         "heard": detail,
         "severity": texts["severities"][defect.severity],
-        # With a fragment in the address, the browser plays that part and fetches no more than it needs.
+        # With a time range in the fragment of the address, the browser plays, and fetches, only that part.
         "sound": f"{audio}#t={start:.2f},{end:.2f}" if audio else "",
     }

@@ -104,8 +104,8 @@ class SubmitTab(TabPart):
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
         lists = answer_part("submit-queue", "group", "submit")
         refresh = gr.Button(texts["refresh"], elem_id="queue-refresh")
-        # Stored in the browser, it survives a reload and a change of language together with the values that it
-        # concerns.
+        # The values filled in from a repo are stored in the browser, so they survive a reload and a change of language
+        # together with the fields.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
         # The repo of a model comes first.
         repo, marked = self._fields[0], [tracks, *self._fields]

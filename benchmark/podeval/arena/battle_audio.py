@@ -15,7 +15,7 @@ from podeval.texts import write_sentence
 Found = TypeVar("Found")
 
 LONG = 60.0
-"""Minimum length of a sound that may be sent as Opus, in seconds."""
+"""Minimum length, in seconds, of a sound that may be sent as Opus."""
 
 _SIZES = 64 * 2**10
 """The file size of an excerpt is a multiple of this number of bytes."""
@@ -56,7 +56,9 @@ class BattleAudio:
         return self._of(audio, lambda *passage: self._pad(audio, self._playback.copy(*passage)))
 
     def _pad(self, audio: Audio, copy: Path) -> Path:
-        """Pad an excerpt's copy to the size of the other side's copy; return any other copy unchanged."""
+        """Pad the copy of an excerpt to the size of the other side's copy; return the copy of any other sound
+        unchanged.
+        """
         if not audio.is_excerpt or audio.compared is None:
             return copy
         sizes = [
@@ -84,7 +86,7 @@ class BattleAudio:
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gains(self, audio: Audio) -> tuple[float, float]:
-        """Return the gains in dB for a sound and for the other side's sound; 0 if their loudness is not matched."""
+        """Return the gains in dB for a sound and for the other side's sound; both are 0 if loudness is not matched."""
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
             return 0.0, 0.0

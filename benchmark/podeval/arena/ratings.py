@@ -173,7 +173,7 @@ class HeardRatings:
 class RatedVotes:
     """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
 
-    `heard` is the smaller of the two sides' heard parts: seconds of an excerpt, or a share of a whole recording.
+    `heard` is the amount heard of the side of which less was heard: seconds of an excerpt, or a share of a recording.
     """
 
     battles: Battles
@@ -259,7 +259,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
         battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
     _, *of_battles = _read_columns(session, battles, [ids, *kinds[-4:]])
     battle, *of_votes = _read_columns(session, votes, [ids, *kinds[:-4]])
-    # Battles that were not read repeat others.
+    # A battle that was not read repeats another one.
     read = battle < len(of_battles[0])
     return [*(column[read] for column in of_votes), *(column[battle[read]] for column in of_battles)]
 

@@ -53,7 +53,7 @@ Clock = Callable[[], datetime]
 _LOG = logging.getLogger("podeval.arena")
 
 _FREEZING_SECONDS = 1.0
-"""Seconds until a freeze set in one process stops votes in every process on the database."""
+"""Maximum seconds until a freeze set in one process stops votes in every process that uses the database."""
 
 
 class Arena:

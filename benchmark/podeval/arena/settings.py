@@ -40,11 +40,13 @@ class IntegrityLimits:
     """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """Threshold for a voter's surplus for one system over the expectation from all votes, in standard deviations."""
+    """Minimum surplus of a voter's results for one system over the expected ones, in standard deviations, to be
+    flagged."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Threshold for the probability that chance alone produces so many voters who favour one system unusually often."""
+    """Voters who favour one system unusually often are flagged if chance alone explains their number less often than
+    this."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5

@@ -7,8 +7,8 @@ really listens could have voted that way.
 
 Voters who push a system cast votes that differ from what all votes together predict. The expected result of each battle
 comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a
-system is the sum of result minus expectation over their battles, in standard deviations; taste explains one or two, but
-a ring causes many.
+system is the sum of result minus expectation over their battles, in standard deviations; taste explains one or two
+standard deviations, but a ring of voters causes many.
 
 An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
 because its bot check did not respond), so a share above `IntegrityLimits.alarm_share` always raises an alarm.
@@ -179,7 +179,7 @@ def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes on a system by voters without a history in periods in which all such voters favour it."""
+    """Find votes that voters without a history cast on a system in a period in which all such voters favour it."""
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
@@ -200,7 +200,9 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
-    """Return each counted vote once for each of its systems, with result, surplus over expectation, and variance."""
+    """Return a row for each counted vote and each of its systems: the result, its surplus over the expected result, and
+    its variance.
+    """
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)
     result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
@@ -260,7 +262,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to a table of votes (`COLUMNS`); votes with too many points are excluded.
 
     Rules about campaigns compare a voter with all voters. They are applied twice, so that a campaign cannot hide behind
-    its own votes: the second pass compares only with voters whom the first pass did not exclude.
+    its own votes: the second pass compares voters only with those whom the first pass did not exclude.
     """
     # The first pass trusts all voters.
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)

@@ -70,7 +70,7 @@ class VoteRecord(_Record):
     output_sha256_a: Annotated[str, Field(max_length=64)] = ""
     output_sha256_b: Annotated[str, Field(max_length=64)] = ""
     excerpt: str
-    """JSON."""
+    """The excerpts of both sides, as JSON text."""
     protocol: Literal["excerpts", "whole"]
     purpose: Literal["rating", "gold"] = "rating"
     repeats: Annotated[str, Field(max_length=32)] | None = None

@@ -96,7 +96,7 @@ class Personals:
         """
         with self._database.reading(one_state=False) as session:
             rows = session.execute(_MINE, {"voter": voter}).all()
-        # Read the voter's preferences, and the subset that counts.
+        # Read the voter's preferences, and select those that count.
         mine: _Preferences = Counter()
         preferences: _Preferences = Counter()
         everybody = {
@@ -107,7 +107,7 @@ class Personals:
         for standing, side, count in _sides(rows):
             mine[side] += count
             preferences[side] += count if standing == "counted" else 0
-        # Count how often most of the others prefer the same side.
+        # Count how often most other voters prefer the same side.
         compared = agreed = 0
         for side, count in mine.items():
             *kind, low, high, preferred = side

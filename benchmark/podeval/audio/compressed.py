@@ -138,7 +138,7 @@ class OggPages:
 
     @property
     def plain_vorbis(self) -> bool:
-        """Whether this is Vorbis with one or two channels, in streams that follow one another."""
+        """Whether the file is Vorbis with one or two channels, in streams that follow one another."""
         vorbis = self.first_packet[:7] == b"\x01vorbis" and self.first_packet[11:12] in (b"\x01", b"\x02")
         return vorbis and self.streams == len(self.links) and self.regular
 

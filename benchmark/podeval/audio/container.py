@@ -479,7 +479,7 @@ class _Walker:
     def _is_chunk(self, at: int, limit: int) -> bool:
         # Within audio data, fewer than one position in a thousand looks like a chunk name with a plausible length.
         tag, length = self._read_chunk(at)
-        # `data: {` and `data: [` begin events.
+        # In a stream of events, an event begins with `data: {` or `data: [`.
         is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)
         fits = is_sound or at + 8 + length <= limit + 1
         return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None

@@ -324,7 +324,7 @@ class _Sink:
         stated, tolerance, least = container.stated_seconds, container.tolerance or NOTED_SHORTFALL, 0.5 / self.rate
         missing, source = container.estimate_missing(seconds, size), "header states"
         if stated is None and missing:
-            # Estimate from the number of missing bytes, unless the timestamps indicate more.
+            # Estimate the length from the number of missing bytes, unless the timestamps indicate that more is missing.
             stated = max(seconds + missing, self._span or 0.0)
         elif stated is None and self._span is not None:
             # The clocks of live recordings drift from the sample count by a few hundred ppm.

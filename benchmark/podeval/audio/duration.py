@@ -49,7 +49,7 @@ def _measure_part(file: PartReader, container: Container, before: float) -> floa
     with open_with_ffmpeg(file, container) as source:
         if not source.streams.audio:
             return 0.0
-        # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
+        # For bare MP3 and AAC streams, the stated duration would be a guess from the first frames' bit rate.
         if container.name in TIMED and source.duration:
             # Fragments state their end time, and an earlier part may contain the time before them.
             start = max(0.0, min(before, (source.start_time or 0) / av.time_base))

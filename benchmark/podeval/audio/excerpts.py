@@ -53,7 +53,7 @@ def join_minutes(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]
         rate: sample rate in Hz.
 
     Returns:
-        `(frames, channels)` float32: 180.6 s, or a copy of the recording.
+        `(frames, channels)` float32: 180.6 s of audio, or a copy of a recording shorter than three minutes.
     """
     starts = locate_minutes(len(samples), rate)
     if starts is None:

@@ -46,7 +46,7 @@ CLICK_SECONDS = 0.0015
 """Maximum duration of a click in seconds; consonants last longer."""
 
 CLICK_RATIO = 4.0
-"""Minimum ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
+"""Minimum ratio of a click to any other sound in the 25 ms around it; unlike clicks, the pulses of a voice recur."""
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
@@ -71,8 +71,8 @@ the ratio of their lengths is at most `ALIKE` and each has at least `ALIKE_RUN` 
 """
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
-"""Maximum time between two clipped peaks, the time before and after a peak within which it must be nearly the highest
-(both in seconds), and a clipped peak's minimum height relative to the recording's level."""
+"""Clipped peaks follow each other within `CLIPPED_TOGETHER` seconds. Each is nearly the highest peak within
+`CLIPPED_AROUND` seconds on either side, and reaches at least `CLIPPED_LEVEL` of the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
 """A sample counts as beyond full scale from this magnitude (+0.5 dB); decoders of lossy files overshoot by less."""
@@ -96,10 +96,10 @@ LOOP_ALIKE = 0.93
 
 _BANDS = 24
 _QUIET = 40.0
-"""Level, in dB below the loudest frames, below which frames are too soft to compare."""
+"""Frames that are more than this many dB below the loudest frames are too soft to compare."""
 
 _SILENT = 60.0
-"""Level, in dB below the loudest frame, below which there is silence."""
+"""Frames that are more than this many dB below the loudest frame are silent."""
 
 _STEP = 0.005
 _BLOCK = 1 << 22
@@ -261,7 +261,7 @@ def _find_peaks_together(
         return
     rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
     together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
-    # The peaks of each sign have roughly, or exactly, one height.
+    # The peaks of each sign have exactly the same height if they are held, and roughly the same if they are flat.
     spread = np.zeros(len(rows))
     for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
         highest = np.where(side > 0, side, 0.0).max(axis=1)

@@ -522,7 +522,7 @@ class TruePeakMeter:
     def __init__(self, rate: int, channels: int) -> None:
         self._peak = 0.0
         phases = _interpolator(get_oversampling(rate))
-        # Round up, so that the value remains a bound.
+        # Round up, so that the value remains an upper bound.
         self._gain = float(np.abs(phases).sum(axis=1).max(initial=1.0)) * (1 + 1e-5)
         self._span = _STRETCH + 2 * _REACH - 1
         self._matrix = np.zeros((self._span, _STRETCH * len(phases)), dtype=np.float32)

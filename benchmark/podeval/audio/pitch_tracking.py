@@ -31,7 +31,7 @@ _OCTAVES_PER_SECOND, _SWITCH = 35.92, 0.01
 """Fastest change of pitch, and probability that a voice begins or ends between two frames."""
 _TINY = float(np.finfo(np.float64).tiny)
 _IMPOSSIBLE = float(np.log(_TINY))
-"""Log of a probability of 0."""
+"""Value used as the logarithm of a probability of 0."""
 
 
 def _compiled(function: Callable[..., Any]) -> Any:

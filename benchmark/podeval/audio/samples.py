@@ -377,7 +377,7 @@ def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
 
 
 def describe_silent_ends(samples: Samples, rate: int) -> str:
-    """Describe the silence at the ends of a recording in a sentence; empty if it is no longer than a pause.
+    """Describe the silence at the ends of a recording in a sentence; empty if no silence is longer than a pause.
 
     Args:
         samples: the mean of the recording's channels, shape (frames,).

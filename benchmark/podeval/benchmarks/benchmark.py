@@ -154,8 +154,8 @@ class Breakdown(FactSheet):
     """An item property by which scores are broken down, and its groups in order; empty if the source defines them.
 
     `robustness` means that the spread over the groups is also reported: a system should do equally well in all of them.
-    `within` means that groups are parts of items, such as the words of a tag; metrics that support this count them. If
-    the breakdown names `splits`, items of other splits have no group.
+    `within` means that groups are parts of items, such as the words with a tag; metrics that support this count such
+    parts. If the breakdown names `splits`, items of other splits have no group.
     """
 
     name: Name

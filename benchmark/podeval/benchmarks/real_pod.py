@@ -300,7 +300,7 @@ BENCHMARK = Benchmark(
             ),
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
-            # The demo scripts are too short for turn-taking and pace.
+            # The demo scripts are too short to measure turn-taking and pace.
             splits=("topics", "long", "zh", "long_zh"),
         ),
         Dimension(

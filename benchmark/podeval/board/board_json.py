@@ -70,7 +70,7 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
         words: the page's texts in one language.
         to: the addresses of systems and samples.
     """
-    # Correct all columns together, because all of them are sent.
+    # Correct the ranks of all columns together, because all columns are sent.
     settled = resolve_view(replace(wish, columns=()) if wish.correction else wish, index)
     printed = _resolve_printed(settled, wish, index)
     columns = _join_columns(settled, printed)

@@ -154,7 +154,7 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """Yield the mean over each run's seeds and the worst seed, both of which are shown without ranks."""
+    """Yield rows for the mean over a run's seeds and for its worst seed; both are shown without ranks."""
     for run in runs:
         figures = reliability.read_reliability(run.folder, run.summary.profile)
         if figures is None:

@@ -37,7 +37,7 @@ OVERVIEW, EVERYTHING = "overview", "all"
 JUDGED = "dialogue"
 """Column group of ratings from battles that judges decided; in it, the arena's metric is `dialogue_arena`."""
 PERCENT = -1
-"""Special number of decimals: format as a percentage with one decimal."""
+"""Special number of decimals that stands for a percentage with one decimal."""
 ALIKE = "{0} of {0}"
 """Text shown instead of an interval if every item is at the same bound."""
 Row = Mapping[Any, Any]
@@ -213,7 +213,7 @@ def to_number(value: Any) -> float | None:
 
 
 def choose_decimals(values: Iterable[float | None]) -> int:
-    """Return the number of decimals that suits a column: three up to 2, two up to 100, one above."""
+    """Return the number of decimals that suits a column: three for values up to 2, two up to 100, otherwise one."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     return 3 if largest < 2 else 2 if largest < 100 else 1
 

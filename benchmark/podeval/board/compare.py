@@ -41,7 +41,8 @@ class Pair:
     """One key of one metric for both systems.
 
     Attributes:
-        column: column of the key. protocol: the protocol under which both were measured.
+        column: column of the key.
+        protocol: the protocol under which both were measured.
         a, b: the rows of the board; None for a system without one.
         beside: both systems over common items, with the paired difference; None if they share no scored item.
     """

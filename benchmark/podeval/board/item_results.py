@@ -280,7 +280,7 @@ def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
     try:
         return collect_defects(listened) if listened else None
     except (KeyError, TypeError, AttributeError):
-        return None  # Written by another version.
+        return None  # The note was written by another version.
 
 
 def collect_timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:

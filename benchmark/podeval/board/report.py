@@ -36,7 +36,7 @@ class Chapter(SystemFigures):
         scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
         drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
         items: every item, by category and title.
-        readings: the readings for each item, by metric and item id.
+        readings: the result of each metric on each item, by metric and item id.
         missing: the unscored items by metric, reason and cause, most items first.
         latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
         contents: the content of every protocol, by metric.

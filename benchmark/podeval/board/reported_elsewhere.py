@@ -34,7 +34,7 @@ class FigureSource(FactSheet):
     read_at: str = ""
     """The text from which the figures were taken, if that is not `address` itself."""
     beside: tuple[str, ...]
-    """Our benchmarks of the same kind of speech."""
+    """Our benchmarks that use the same kind of speech as the source."""
     protocol: Mapping[str, str]
     """The source's statements about its material, models and units, by language of the site."""
 

@@ -115,7 +115,7 @@ class Sheet:
 
     Attributes:
         kept: cache of derived values with the same lifetime as the numbers.
-        recent: bounded cache for derived values of which there may be many.
+        recent: bounded cache for derived values that may be numerous.
         corrected: sheets with ranks corrected over several columns together; these take a while to compute.
     """
 

@@ -125,7 +125,7 @@ MOST_SERIES = 6
 """Maximum number of systems on a radar."""
 ERROR_RATES = ("wer", "cer", "wer_raw", "cer_raw", "cpwer", "cpcer")
 FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
-"""Distance from the ideal range that is placed at the centre, by unit."""
+"""Distance from the ideal range that the centre of a radar stands for, by unit."""
 
 
 @dataclass(frozen=True)

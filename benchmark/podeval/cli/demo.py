@@ -38,7 +38,7 @@ PODCASTS = {
 """Finished podcasts of the demo, by the name of their row: title, and whether there is music."""
 PODCAST_METRICS, PODCAST_ITEM = ("podcast_checks", "loudness", "smr"), "demo_Health_and_Fitness_18"
 RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
-"""A reader, the control with the same words but human gaps, and a script with enough turns to measure turn-taking."""
+"""A baseline, the control with the same words but human gaps, and a script with enough turns to measure turn-taking."""
 
 
 def demo(

@@ -203,7 +203,7 @@ def list_defects(
         references: the reference voices, as SPEAKER=FILE.
         labels: file for the defects of a single recording.
         profile: the profile of the models.
-        music: `asked` if music is not a defect, otherwise `unasked`.
+        music: `asked` if music was requested and is therefore not a defect, otherwise `unasked`.
         as_json: whether to print one JSON object per file.
     """
     from podeval.measuring.export import write_labels

@@ -49,8 +49,8 @@ _TOPICS = 40
 SOURCE = "LLM Generation"
 
 _SLACK = 0.5
-"""Relative deviation of a case's length from the requested length, in either direction, beyond which the case is
-requested again."""
+"""A case is requested again if its length deviates from the requested length by more than this share, in either
+direction."""
 
 
 def write(

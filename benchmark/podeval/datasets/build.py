@@ -44,7 +44,7 @@ def build(
         progress: function that receives the progress, line by line.
 
     Returns:
-        The content of `LOCK`.
+        The record of the build, which is the content of the file `LOCK`.
 
     Raises:
         BadInput: the name is unknown, the source is not available, rows break rules (`BrokenRules`), or `out` is a

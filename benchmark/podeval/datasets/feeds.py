@@ -25,7 +25,7 @@ NEWEST = 200
 """Maximum number of episodes of a show in the answer to a lookup."""
 
 Read = Callable[[str, int], bytes]
-"""A function that fetches a document of at most this many bytes."""
+"""A function that fetches the document at an address; its second argument is the maximum number of bytes."""
 
 _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)"

@@ -243,7 +243,7 @@ def _transformers(text: str) -> Judge:
             "commit, which the repo's page on the Hub shows under 'History'"
         )
     hears = bool(re.search("omni|audio|speech", repo, re.IGNORECASE))
-    # At 16-bit precision, it is a different judge, because some of its answers differ.
+    # A model at 16-bit precision is a different judge, because some of its answers differ.
     return Judge("transformers", repo, revision=commit, hears=hears, dtype="bfloat16" if is_gpu_used() else None)
 
 

@@ -194,7 +194,7 @@ def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
     """Open a sandbox; when the block ends, every process in the sandbox has been killed.
 
     Raises:
-        MachineFault: the sandbox cannot be started on this machine, or this machine is at fault for how it ended.
+        MachineFault: the sandbox cannot be started on this machine, or its failure is this machine's fault.
         OursFailed: the machine ran out of memory.
     """
     kills = sandbox.count_memory_kills()
@@ -223,7 +223,7 @@ def require_disk(folder: Path) -> None:
 
 
 def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -> None:
-    """Check that the machine is not at fault, before a sandboxed program is blamed for how it ended.
+    """Check that the machine is not at fault before a sandboxed program is blamed for its failure.
 
     Args:
         ended: the outcome of the program.

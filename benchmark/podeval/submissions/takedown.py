@@ -122,7 +122,7 @@ def _list_passages(run: RunFolder, output: Output) -> list[str]:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """List every text in plain data."""
+    """Yield every text in nested plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
@@ -258,7 +258,7 @@ def list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
 
 
 def is_run_of(run: RunFolder, row: SubmissionRow) -> bool:
-    """Return whether a run was made for a submission."""
+    """Return whether a run belongs to a submission."""
     return run.plan().generation.get("submission") == row.id
 
 

@@ -51,7 +51,7 @@ SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
 """Seconds between two checks for expired claims, and between two runs of every other chore."""
 
 EVERYTHING = "everything"
-"""Key in `rests` that stands for all submissions, if the machine cannot run any at the moment."""
+"""Key in `rests` for all submissions together, used if the machine cannot run any submission at the moment."""
 
 _TICK = 0.2
 _LOCK, _REMOVED = ".lock", ".removed"
@@ -239,7 +239,7 @@ class Worker(Workplace):
         self, claim: Claim, row: SubmissionRow, document: Submission, runs: list[RunFolder], pulse: Heartbeat
     ) -> None:
         """Publish measured runs, and store the pull requests that their submitter requested."""
-        # Every item is measured.
+        # At this point, every item has been measured.
         self.queue.beat(claim, done=pulse.done, total=pulse.total)
         self.queue.advance(claim, "running", "measured")
         # Copy the runs to the board while the claim is still valid.

@@ -46,7 +46,7 @@ class ExportedRecord:
     results: int
     rows: int
     left_out: tuple[str, ...]
-    """Columns without a direction, which the format cannot express."""
+    """Columns without a direction; the format cannot express them."""
 
 
 def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> list[ExportedRecord]:
