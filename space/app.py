@@ -1,4 +1,4 @@
-"""podeval's site: the measurements with their uncertainty and audio, and the other pages.
+"""podeval's site: a board of measurements with their uncertainty and audio, and the other pages.
 
 `podeval serve` calls `serve`; on a Space, this file is run directly.
 """

@@ -45,7 +45,7 @@ class _Sound(FileResponse):
 
 
 class _Counted(Response):
-    """An audio response that records how much of it has been sent, because a vote depends on that.
+    """An audio response that records the sent share of the audio, because a vote depends on that share.
 
     Args:
         answer: the response with the audio.

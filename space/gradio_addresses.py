@@ -1,8 +1,8 @@
 """The addresses of Gradio's apps, the limits on requests to them, and the files that a visitor may name in requests.
 
-Gradio represents a file as a dictionary with a path. It trusts the path, copies the file and returns the path of the
-copy. A visitor may therefore name only files that this process received from that visitor, and the path is checked here
-before Gradio sees it.
+Gradio represents a file as a dictionary with a path. Gradio trusts the path, copies the file and returns the path of
+the copy. A visitor may therefore name only files that this process received from that visitor, and the path is checked
+here before Gradio sees it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OF_VISITORS = 0.75
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
 """Maximum bytes of one visitor's uploads, and their maximum number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
-"""Seconds for which a file that waits to be measured, or an archive, is kept, and seconds for an unused file."""
+"""Seconds for which a file is kept: one that waits to be measured, or an archive, and one that is not used."""
 COOKIE = "podeval_files"
 MOST_ISSUED = 10_000
 """Maximum number of remembered paths, for all visitors; the oldest is forgotten first."""

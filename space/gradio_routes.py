@@ -351,7 +351,7 @@ def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
         if metric in [name for _, name in offered["choices"]]:
             offered["value"] = [metric]
             components[PARTS_ID]["selected"] = part
-    # This is Gradio's own form: nothing in it can end the script.
+    # The settings are written in Gradio's own form, in which nothing can end the script.
     written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     end += len(_CONFIG_END)
     return page[:start] + written + _CONFIG_END + _ROOT + page[end:]

@@ -61,7 +61,7 @@ class MeasuringTurn:
     """
 
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
-    _changed = threading.Condition()  # It is not bound to a thread, because Gradio's threads change.
+    _changed = threading.Condition()  # The turn is not bound to a thread, because Gradio's threads change.
     _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
     """Seconds after which the first in the queue no longer delays others."""
 
@@ -117,8 +117,8 @@ def open_decoded(path: Path) -> Iterator[Path]:
 def _decode(path: Path, folder: Path) -> Path:
     """Write a copy of a stranger's file, as FLAC written by podeval, into an empty folder.
 
-    The file is not read in this process. It is decoded in a separate process, with limits on memory, time and bytes,
-    and in a sandbox if one is available, as for submissions.
+    The file is not read in this process. A separate process decodes it, with limits on memory, time and bytes, and in a
+    sandbox if one is available, as for submissions.
 
     Raises:
         BadInput: the file is not audio, is too long, or took too much time or memory.

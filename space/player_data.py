@@ -1,6 +1,6 @@
 """Collect the data for the player of recordings: addresses of audio and peaks, times of turns, missing parts.
 
-It also lists the systems that a page shows by default.
+This module also lists the systems that a page shows by default.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Limit how often someone may send requests, using the monotonic times of their latest ones, and how many requests may
+"""Limit the rate of a sender's requests, using the monotonic times of the latest ones, and the number of requests that
 run at once.
 
 `limits` parses rates. Its in-memory storage scans everyone's requests up to a hundred times per second, never forgets a

@@ -76,7 +76,7 @@ class SecurityHeaders:
             for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
                 headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
-                # A page is for one session, whatever caches are in between.
+                # A page is for one session only, regardless of caches in between.
                 headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
 

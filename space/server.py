@@ -26,8 +26,8 @@ LARGEST_HEAD = 32 * 1024
 
 
 class ImpatientProtocol(H11Protocol):
-    """An HTTP/1.1 protocol that closes connections whose head arrives too slowly, and those of clients that have too
-    many.
+    """An HTTP/1.1 protocol that closes connections whose head arrives too slowly, and connections of clients that have
+    too many.
     """
 
     _of_address: ClassVar[Counter[str]] = Counter()

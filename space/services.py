@@ -76,7 +76,7 @@ NOT_TAKEN = "nothing can be recorded at present: the database accepts no writes;
 class WriteProbe:
     """Checks whether the database accepts writes, because a database on a full disk still answers every query.
 
-    It writes one small row occasionally, and only on request; any number of threads may use it.
+    The probe writes one small row occasionally, and only on request; any number of threads may use it.
 
     Args:
         database: the database to check.
@@ -100,7 +100,8 @@ class WriteProbe:
         return NOT_TAKEN if self._failed else None
 
     def _ask(self) -> None:
-        # One write at a time, in a separate thread, so that a slow write does not delay the visitor any longer.
+        # Only one write runs at a time, in a separate thread, so that a slow write does not delay the visitor any
+        # longer.
         if self._writing is None or not self._writing.is_alive():
             self._writing = threading.Thread(target=self._write, daemon=True)
             self._writing.start()
@@ -144,8 +145,8 @@ ONLY_VOTES = CodedSentence(
 
 
 class FetchKeeper:
-    """Saves how much of each battle's recordings was fetched, in one thread for all requests; one waiting request
-    covers all that come later.
+    """Saves the fetched shares of battles' recordings, in one thread for all requests; one waiting save covers all
+    later requests.
 
     Args:
         tokens: the battles' recordings.
@@ -226,7 +227,7 @@ class Services:
 
     @cached_property
     def fetches(self) -> FetchKeeper:
-        """The service that saves how much of each battle's recordings was fetched."""
+        """The service that saves the fetched shares of battles' recordings."""
         return FetchKeeper(self.arena.sounds)
 
     @cached_property
@@ -248,7 +249,7 @@ class Services:
         return {"integrity": (LOOK_SECONDS, partial(self.arena.sweep_if_due, hours))} if hours > 0 else {}
 
     def frozen(self) -> dict[str, str]:
-        """Return what operators currently refuse (`votes`, `submissions`), with their reasons."""
+        """Return the activities that operators currently refuse (`votes`, `submissions`), with the reasons."""
         with self.database.reading(one_state=False) as session:
             return operator_settings.read_frozen(session)
 
@@ -295,7 +296,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         )
     objects = None if closed is FULL else open_bucket(opened)
     try:
-        # This check comes before anyone is served, because with a different secret everyone would be a new voter.
+        # Check the secret before anyone is served, because with a different secret everyone would be a new voter.
         Secret.of(opened)
     except BadInput:
         opened.close()

@@ -20,7 +20,7 @@ from podeval.files import DiskFull
 
 _LOG = logging.getLogger("podeval.site")
 
-# This is the whole address, because browsers may reuse code that was compiled for a page of another origin.
+# Use the whole address, because browsers may reuse code that was compiled for a page of another origin.
 _LOAD = "import(new URL(props.script, location.href).href).then((part) => part.start(element, props, trigger, watch))"
 _SHOW = """const place = element.querySelector("[role]");
 const show = () => { place.innerHTML = props.value ?? ""; };

@@ -1,7 +1,7 @@
 """The exceptions that podeval raises, each with a sentence for the person who can fix the problem.
 
-Every message says what was wrong, where, and what to do. `BadInput` and its subclasses end a command with exit
-code 2; `ModelMissing` leaves an item unscored. `is_missing` identifies values that stand for a missing input.
+Every message states the fault, its place, and the remedy. `BadInput` and its subclasses end a command with exit code 2;
+`ModelMissing` leaves an item unscored. `is_missing` identifies values that stand for a missing input.
 """
 
 import re
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class CodedSentence(str):
     """A sentence with a code that lets a page find the same sentence in its reader's language.
 
-    It is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps its code.
+    The sentence is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps
+    its code.
 
     Attributes:
         code: identifier of the sentence, independent of its wording.
@@ -46,8 +47,8 @@ class PodevalError(Exception):
     """Base class of all errors that podeval raises deliberately.
 
     Args:
-        sentence: the message: what was wrong, where, and what to do; a `CodedSentence` also supplies its code and
-            parameters.
+        sentence: the message, which states the fault, its place, and the remedy; a `CodedSentence` also supplies its
+            code and parameters.
         code: identifier of the sentence for programs and translations, independent of its wording.
         parameters: the values in the sentence, by name.
 

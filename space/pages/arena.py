@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 6
-"""Number of threads for all voters. They mostly wait for the database, so more threads would not finish sooner."""
+"""Number of threads for all voters. These threads mostly wait for the database, so more of them would not finish
+sooner."""
 in_turn = ThreadPool(AT_ONCE)
 routes = APIRouter(tags=["arena"])
 routes.include_router(audio_routes.routes)

@@ -113,6 +113,6 @@ def _describe(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, 
         "notes": [
             (texts[f"{part}_title"], texts[part].get(metric.name, text)) for part, text in declared.items() if text
         ],
-        # The formula and how it differs from the original are written in English, like the metric card.
+        # The formula, and its differences from the original, are written in English, like the metric card.
         "documentation": metric.documentation if words.language == FIRST else "",
     }

@@ -1,10 +1,10 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the one that has been compared least often comes first. New systems
-take part in up to half of the battles, so they soon have ratings while listeners still hear the others. A new system
-first meets the opponents against which it has the fewest votes. The voter and the number of their votes determine
-whether they hear a new system next, and against which opponent. A voter who skips or leaves such a battle gets the same
-pair again.
+take part in up to half of the battles, so they soon have ratings, while listeners still hear the other systems. A new
+system first meets the opponents against which it has the fewest votes. The voter and the number of their votes
+determine whether they hear a new system next, and against which opponent. A voter who skips or leaves such a battle
+gets the same pair again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. All other choices follow from one seed,
 which is recorded with the battle.
 

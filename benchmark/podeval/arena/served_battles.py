@@ -1,4 +1,4 @@
-"""The battles served to a voter: what the voter sees, the limit on open battles, and the battles shown again.
+"""The battles served to a voter: the view that the voter gets, the limit on open battles, and the battles shown again.
 
 A voter sees the two sides and the question, but nothing that reveals the systems.
 """

@@ -40,12 +40,12 @@ class IntegrityLimits:
     """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """Minimum surplus of a voter's results for one system over the expected ones, in standard deviations, to be
-    flagged."""
+    """Minimum surplus of a voter's results for one system over the expected results, in standard deviations, for a
+    flag."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Voters who favour one system unusually often are flagged if chance alone explains their number less often than
+    """Voters who favour a system unusually often are flagged if the probability that chance produces so many is below
     this."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15

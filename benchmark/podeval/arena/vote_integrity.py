@@ -5,9 +5,9 @@ does not count in the public rating. The vote is kept, with the reasons, and can
 a single battle, because taste is not an offence. Rules about people look at many votes and ask whether someone who
 really listens could have voted that way.
 
-Voters who push a system cast votes that differ from what all votes together predict. The expected result of each battle
-comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a
-system is the sum of result minus expectation over their battles, in standard deviations; taste explains one or two
+Voters who push a system cast votes that differ from the predictions of all votes together. The expected result of each
+battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
+a system is the sum of result minus expectation over their battles, in standard deviations; taste explains one or two
 standard deviations, but a ring of voters causes many.
 
 An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
@@ -261,8 +261,8 @@ class RuleFindings:
 def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to a table of votes (`COLUMNS`); votes with too many points are excluded.
 
-    Rules about campaigns compare a voter with all voters. They are applied twice, so that a campaign cannot hide behind
-    its own votes: the second pass compares voters only with those whom the first pass did not exclude.
+    Rules about campaigns compare a voter with all voters. These rules are applied twice, so that a campaign cannot hide
+    behind its own votes: the second pass compares voters only with those whom the first pass did not exclude.
     """
     # The first pass trusts all voters.
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)

@@ -80,7 +80,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Container:
-    """The format of a file: how to open it, and what it states about itself.
+    """The format of a file: the way to open it, and the facts that the file states about itself.
 
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
@@ -267,7 +267,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
         begins = []
         for pattern in patterns:
             for match in re.finditer(pattern, block, re.DOTALL):
-                # This mark begins in the next block, where it is found again.
+                # A mark that begins in the next block is found again there.
                 if match.start() >= _BLOCK_BYTES:
                     break
                 begins.append(at + match.start())

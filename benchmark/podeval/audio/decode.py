@@ -78,8 +78,8 @@ class Decoded:
     """The samples of one audio file.
 
     Attributes:
-        samples: float32 `(frames, channels)`; full scale is ±1, and stored values beyond it are preserved; an
-            `np.memmap` if large.
+        samples: float32 `(frames, channels)`, an `np.memmap` if large; full scale is ±1, and stored values beyond it
+            are preserved.
         rate: sample rate in Hz.
         layout: FFmpeg's name for the channel layout ("mono", "stereo", "5.1"), or None if the file does not name one.
         container: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).

@@ -32,8 +32,8 @@ _CONTEXT = CLIP_RATE // 4
 def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
     """Return the index of the first frame of the first, middle and last minutes, or None if these would overlap.
 
-    They overlap in recordings shorter than three minutes. The middle minute is centred to within a millisecond, because
-    PodEval's code rounds to milliseconds.
+    These minutes overlap in recordings shorter than three minutes. The middle minute is centred to within a
+    millisecond, because PodEval's code rounds to milliseconds.
     """
     minute = round(MINUTE * rate)
     if frames < 3 * minute:

@@ -110,8 +110,8 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
     """Measure loudness according to ITU-R BS.1770-4, EBU Tech 3341 and EBU Tech 3342.
 
     Args:
-        samples: float32 or float64, shape (frames, channels), full scale 1.0; may be a memory map. They are read once,
-            in one-second blocks.
+        samples: float32 or float64, shape (frames, channels), full scale 1.0; may be a memory map. The samples are read
+            once, in one-second blocks.
         rate: sample rate in Hz, 8000 or more.
         layout: FFmpeg's name for the channel layout (such as "stereo", "5.1(side)"); None assumes the usual layout for
             the number of channels: mono, stereo, L R C, L R Ls Rs, 5.0, or 5.1 in WAV order. The LFE channel is used
@@ -255,8 +255,8 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
 def measure_podeval(samples: Samples, rate: int) -> Loudness:
     """Measure loudness as the PodEval code does, to reproduce its values.
 
-    Channels are averaged to mono first; integrated loudness is pyloudnorm's; the true peak is that of the mono mix
-    upsampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness of 3 s
+    Channels are averaged to mono first. Integrated loudness is pyloudnorm's. The true peak is that of the mono mix,
+    upsampled 4 times by soxr (HQ). The range is the 95th minus the 10th percentile of the integrated loudness of 3 s
     frames every 1.5 s, without a gate across frames. `short_term` contains these frames; there is no momentary
     timeline. The mono mix and pyloudnorm's copies of it are kept in memory.
 
@@ -328,7 +328,8 @@ class KWeighting:
 
     The samples are arranged in rows. The filter's output for a row, and its state after it, are linear in the row's
     samples and in the state before it, so one matrix product computes all rows. Only the states, four numbers per row,
-    depend on one another. This is several times faster than filtering sample by sample, and gives the same values.
+    depend on one another. This method is several times faster than filtering sample by sample, and gives the same
+    values.
 
     Args:
         rate: sample rate in Hz.

@@ -7,7 +7,7 @@ bank: a short-time spectrum whose bins are summed with the channels' magnitude r
 
 Second-order band-pass filters are applied to the envelopes, and the energy of their outputs is taken in Hamming windows
 of 256 ms every 64 ms, as SRMR defines them. The filters run block by block as matrix products in single precision. This
-is several times faster than filtering sample by sample and gives the same values apart from rounding.
+method is several times faster than filtering sample by sample, and gives the same values apart from rounding.
 """
 
 import math

@@ -68,7 +68,7 @@ def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 
 
 class _Index:
-    """The sum of the counts in a movie's boxes, wherever the boxes are, because FFmpeg reads them anywhere."""
+    """The sum of the counts in all of a movie's boxes, because FFmpeg reads these boxes at any place in the file."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file, self._size = file, size

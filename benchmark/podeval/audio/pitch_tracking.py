@@ -3,8 +3,8 @@ time.
 
 librosa processes each frame in Python, and its Viterbi search considers every transition between states, although 90 %
 of these are practically impossible; no other Python thread can run in the meantime. This module does the same
-arithmetic in the same order, but considers practically impossible transitions only from the likeliest state. It is
-imported only where pitch is measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014;
+arithmetic in the same order, but considers practically impossible transitions only from the likeliest state. Code
+imports it only when it measures pitch, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014;
 de Cheveigné and Kawahara, "YIN", JASA 111 (4), 2002.
 """
 

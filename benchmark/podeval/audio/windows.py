@@ -58,7 +58,7 @@ def join_spans(spans: list[Span], gap: float) -> list[Span]:
 
 
 def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
-    """Return how many seconds of each clip are inside the spans, which are sorted and do not overlap.
+    """Return the number of seconds of each clip that are inside the spans, which are sorted and do not overlap.
 
     The running time grows with the number of clips plus spans, not with their product.
     """

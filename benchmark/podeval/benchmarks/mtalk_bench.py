@@ -1,12 +1,12 @@
 """MTalk-Bench: answer a person in speech, turn by turn, considering the words, the tone of voice, and background
 sounds.
 
-Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differences from the paper: the user chooses
-the judge; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools criteria); the
-judge reads the recogniser's transcript of an answer, not the system's. A judge that takes audio hears the dialogues
-about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). A judge that does not
-take audio reads all dialogues (`modality=transcript`), and dialogues about more than words are unscored. The protocol
-records the modality.
+Items are the dialogues of the dataset `mtalk_bench`, each with its turns. There are three differences from the paper.
+The user chooses the judge. Rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools
+criteria). The judge reads the recogniser's transcript of an answer, not the system's own text. A judge that takes audio
+hears the dialogues about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). A
+judge that does not take audio reads all dialogues (`modality=transcript`), and dialogues about more than words are
+unscored. The protocol records the modality.
 """
 
 import re

@@ -232,7 +232,7 @@ def _undeclared_dimension(figure: ReportedFigure) -> str:
 
 
 def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
-    """Return what a paper states about how it obtained a figure."""
+    """Return a paper's statements about the way in which it obtained a figure."""
     facts = {
         "paper": figure.paper,
         "variant": figure.variant,

@@ -1,7 +1,7 @@
 """List the changes to a board with their times, derived from runs and submissions and never entered by hand.
 
-There are three kinds of change: a result is new or replaces an earlier one of the same system; a submission is
-withdrawn; or a newer version of a metric supersedes the protocols of an older version, which can still be selected.
+There are three kinds of change. A result is new, or replaces an earlier one of the same system. A submission is
+withdrawn. A newer version of a metric supersedes the protocols of an older version, which can still be selected.
 """
 
 import itertools

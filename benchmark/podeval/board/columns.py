@@ -260,7 +260,7 @@ def build_cell(row: Row, places: int) -> Cell:
 
 
 def count_unscored(row: Row) -> int:
-    """Return the number of items without a score, whatever the cause."""
+    """Return the number of items without a score, for any cause."""
     return _count(row, "unscored_system") + _count(row, "unscored_ours")
 
 

@@ -1,7 +1,7 @@
 """The command line, which contains no logic of its own.
 
-Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, explained in a sentence; 3 a
-comparison failed.
+The exit codes are 0 (done), 1 (some items are unscored or failed), 2 (wrong usage or refused input, explained in a
+sentence) and 3 (a comparison failed).
 """
 
 import contextlib

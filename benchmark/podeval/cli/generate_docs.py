@@ -222,7 +222,7 @@ def _say_what_was_looked_at(metric: Metric) -> str:
 
 
 def prompts_page() -> str:
-    """Return the page of every protocol's prompts as judges read them, with their sources and how they differ from
+    """Return the page of every protocol's prompts as judges read them, with their sources and the differences from
     these.
     """
     parts = [

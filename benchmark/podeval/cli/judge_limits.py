@@ -143,7 +143,7 @@ def tell_pilot(
 
 
 def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
-    """Report what a pilot predicts for a whole run, for the judged metrics or, if there are none, for all.
+    """Report a pilot's predictions for a whole run, for the judged metrics or, if there are none, for all metrics.
 
     Args:
         summaries: the measurements by seed.

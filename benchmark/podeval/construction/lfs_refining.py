@@ -5,10 +5,10 @@ There are four steps. A judge describes every case by topics, keywords and a sum
 texts, because different wording can hide the same subject. Sentence embeddings find duplicates. A judge gives two
 ratings and an overall rating, which must be above 2. A judge checks privacy and safety.
 
-Differences from the paper: topics, keywords and summaries are requested in English, so that one encoder can compare
-cases in both languages; in the privacy step, the judge does not rewrite the text but names words in it to replace, so
-nothing else can change; and the judge invents the names that replace private ones, which people then check in the
-review, whereas in the paper people invented them.
+There are three differences from the paper. Topics, keywords and summaries are requested in English, so that one encoder
+can compare cases in both languages. In the privacy step, the judge does not rewrite the text but names the words in it
+to replace, so nothing else can change. The judge invents the names that replace private ones, and people check these
+names in the review; in the paper, people invented them.
 """
 
 import re
@@ -30,7 +30,7 @@ PERSONAL = {
     "phone number": re.compile(r"(?<![\w.+])\+?\d(?:[ ()-]{0,2}\d){8,14}(?!\w)"),
     "number of an identity card": re.compile(r"(?<!\d)\d{17}[\dXx](?!\d)"),
 }
-"""Patterns of personal data; every text is searched for them, regardless of what the judge finds."""
+"""Patterns of personal data; every text is searched for them, regardless of the judge's findings."""
 
 
 class Digest(JudgeAnswer):

@@ -1,8 +1,8 @@
 """Construct an MTalk-Bench dataset: dialogues are imported, tagged, recorded, checked, mixed with sounds and finished.
 
-The folder contains `dialogues.jsonl`; a table for each kind of tag (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
-the texts to record into `recordings/`; `checks.csv` for people and `checks.jsonl`; your own `sounds.csv`; and
-`finished/`, a source of the dataset.
+The folder contains `dialogues.jsonl`, a table for each kind of tag (`tags-para.csv`, `tags-amb.csv`), and
+`script.jsonl` with the texts to record into `recordings/`. It also contains `checks.csv` for people, `checks.jsonl`,
+your own `sounds.csv`, and `finished/`, a source of the dataset.
 """
 
 import io

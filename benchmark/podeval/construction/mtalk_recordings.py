@@ -137,7 +137,7 @@ def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """Describe how many recordings each round checked and refused, with the reasons, as the paper does."""
+    """Describe the numbers of recordings that each round checked and refused, with the reasons, as the paper does."""
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]

@@ -1,4 +1,4 @@
-"""The datasets of the benchmarks: their records and builders, and how they are built, verified and pushed."""
+"""The datasets of the benchmarks: their records and builders, and the code that builds, verifies and pushes them."""
 
 __all__ = [
     "build",

@@ -173,8 +173,8 @@ def is_public_address(address: str) -> bool:
     )
 
 
-# All assigned IPv6 addresses are in 2000::/3. Addresses that tunnel to IPv4 (6to4, Teredo) may lead into a private
-# network; those in that range are listed, and translators (64:ff9b::/96) are outside it.
+# All assigned IPv6 addresses are in 2000::/3. Tunnels to IPv4 in that range (6to4, Teredo) may lead into a private
+# network, so `_SPECIAL` lists them; translators (64:ff9b::/96) are outside that range.
 _NOT_GLOBAL_UNICAST = ("::/3", "4000::/2", "8000::/1")
 # Special addresses in IANA's registries (RFC 6890 and later) that safehttpx and some versions of Python from 3.11 on
 # treat as public: shared, assigned to protocols, anycast relays, documentation.

@@ -141,7 +141,7 @@ def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]
 
 
 def find_dimension(text: str) -> str | None:
-    """Return the dimension that a name denotes: the paper's, the README's, a Chinese or our own one; None if unknown."""
+    """Return the dimension that a name (the paper's, the README's, a Chinese one or ours) denotes; None if unknown."""
     for name, names in read_facts()["dimensions"].items():
         spellings = [name, names["paper"], names["readme"], *names["zh"]]
         if _fold(text) in {_fold(spelling) for spelling in spellings if spelling}:

@@ -195,7 +195,7 @@ def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
 def find_unsourced_claim(row: Row) -> str | None:
     """Report a turn that contains a year, or a two-word name that is not a speaker's, without a sourced claim.
 
-    This applies only to splits that promise sources for every script.
+    The rule applies only to splits that promise sources for every script.
     """
     speakers = {turn["speaker"] for turn in row["turns"]}
     for number, turn in enumerate(row["turns"], 1):

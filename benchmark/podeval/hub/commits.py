@@ -147,7 +147,7 @@ class AppendOnly:
         with _explain_refusals(self.repo, "write"):
             call_with_retries(delete_once, also=_MET_ANOTHER)
             commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
-            # This also covers an earlier call that was killed before this step.
+            # The history is also squashed for an earlier call that was killed before this step.
             if any(commit.title == _DELETED for commit in commits):
                 call_with_retries(
                     lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)

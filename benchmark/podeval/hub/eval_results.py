@@ -37,7 +37,7 @@ class HubFigure:
         task: name of the task in the `eval.yaml` of the dataset (`name_task`).
         revision: revision of the dataset, if it is a commit.
         date: date of the measurement, ISO 8601.
-        note: one line about how it was measured.
+        note: one line about the method of measurement.
     """
 
     benchmark: str

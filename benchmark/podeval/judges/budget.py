@@ -208,7 +208,7 @@ def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, in
 
 
 def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> tuple[int, int]:
-    """Estimate the tokens of a request, erring on the high side, and how many of them are audio."""
+    """Estimate the number of tokens in a request, erring on the high side, and the number of those that are audio."""
     size = 0
     for message in messages:
         content = message["content"]
@@ -221,8 +221,8 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
 # The number of concurrent calls is limited to the number that the backend can handle; it is found by trial and error.
 #
 # The limit increases additively and decreases multiplicatively, as in network congestion control: every round of
-# answers allows one more call; a sign of overload (too many requests, a server error, a timeout) halves the limit, at
-# most once for the calls that were in progress together. If the backend asks for a wait, all calls wait.
+# answers allows one more call. A sign of overload (too many requests, a server error, a timeout) halves the limit, but
+# at most once for the calls that were in progress together. If the backend asks for a wait, all calls wait.
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ On a command line, a judge is written as
 - the path of a YAML file with all fields.
 
 The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, or `HF_TOKEN` for Hugging Face's router
-if the former is not set. It is never part of a judge, a record or a message.
+if the former is not set. The key is never part of a judge, a record or a message.
 """
 
 import functools

@@ -125,8 +125,8 @@ _PODEVALS = {
 
 
 def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Give the questions of PodEval's questionnaire, recognised by text and labels, the names of podeval's nine
-    questions, so that they are screened and scored in the same way.
+    """Give the questions of PodEval's questionnaire the names of podeval's nine questions, so that both are screened
+    and scored in the same way. PodEval's questions are recognised by their text and labels.
 
     All other questions keep their names. If a questionnaire lacks one of the seven rated questions, or does not ask for
     the reason for one of them, all its questions keep their names, because the screening excludes listeners who give no

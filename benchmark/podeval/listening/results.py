@@ -270,7 +270,9 @@ def _find_bounds(design: Design, scale: str) -> tuple[float, float]:
 
 
 def _describe_headphones(database: Database, design: Design) -> list[str]:
-    """Return sentences about the headphone check: how many listeners passed, and which ones failed."""
+    """Return sentences about the headphone check: the number of listeners who passed, and the names of those who
+    failed.
+    """
     if design.headphone_check is None:
         return []
     came = [came for came in session_results.read_sessions(database, design.id) if came.headphones is not None]

@@ -67,7 +67,7 @@ Host = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a
 
 
 class HeadphoneCheck(FactSheet):
-    """A design's headphone check, and what happens to listeners who fail it.
+    """A design's headphone check, and the consequence for listeners who fail it.
 
     `exclude`: these listeners continue, but their marks do not count. `flag`: their marks count, and the results name
     these listeners. `end`: the test ends for them immediately, with the code for screened-out listeners.

@@ -280,7 +280,7 @@ class Listening:
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
-            # Check the answer, how much was heard, and the time.
+            # Check the answer, the heard shares, and the time.
             row = get_session(session, session_id)
             if row.finished_at is not None:
                 raise BadInput(write_sentence("session-finished"))

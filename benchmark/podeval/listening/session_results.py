@@ -215,7 +215,8 @@ def read_session_answers(
 
 
 def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]:
-    """Count what the listeners of finished, counted sessions stated about themselves, by question and label.
+    """Count the answers of listeners in finished, counted sessions to questions about themselves, by question and
+    label.
 
     Raises:
         BadInput: the test does not exist.

@@ -4,11 +4,12 @@ webMUSHRA (International Audio Laboratories Erlangen) is the tool that ran PodEv
 its stimuli freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire,
 so the part that all stimuli of a page share is the category.
 
-The questions of a questionnaire are kept: those rated with labels (`rate2`, `likert`) or stars (`rate`; eleven stars
-mean 0 to 10), including the text field after a question that asks why; choices from a list (`select`); and those
-answered in words (`text`, `long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's
-nine questions, and are screened and scored like these. Questions about the listener on the last page become the last
-page of the test. A file with questions of other types is refused, and the message names these questions.
+The questions of a questionnaire are kept if they are rated with labels (`rate2`, `likert`) or stars (`rate`; eleven
+stars mean 0 to 10), answered by a choice from a list (`select`), or answered in words (`text`, `long_text`, `option`).
+A text field that asks for the reason for a rating is kept with its question. Questions of PodEval's own questionnaire
+get the names of podeval's nine questions, and are screened and scored like these. Questions about the listener on the
+last page become the last page of the test. A file with questions of other types is refused, and the message names these
+questions.
 """
 
 import html
@@ -235,7 +236,7 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     response = page.get("response") or []
     entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
     if entries and all(isinstance(entry, Mapping) and "label" in entry and not entry.get("type") for entry in entries):
-        # This is webMUSHRA's own layout: the page is one question, and its responses are the marks.
+        # In webMUSHRA's own layout, the page is one question, and its responses are the marks.
         entries = [{"type": "likert", "label": page.get("content") or page.get("name"), "response": entries}]
     questions: list[dict[str, Any]] = []
     strange: list[str] = []

@@ -238,7 +238,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
         return
     require_disk(folder)
     if ended.log.startswith("bwrap: "):
-        # This is checked again, because conditions may have changed since the worker started.
+        # The sandbox is checked again, because conditions may have changed since the worker started.
         tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
             raise MachineFault(f"sandboxes can no longer be opened: {why}")

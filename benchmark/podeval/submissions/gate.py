@@ -1,4 +1,4 @@
-"""The gate: checks before a submission is queued. It does not run code from a repo or download weights.
+"""The gate: checks before a submission is queued. The gate does not run code from a repo or download weights.
 
 All broken rules are reported together, by name and with the remedy (`rules.RULES`).
 """
@@ -83,7 +83,7 @@ class Gate:
         """
         source = document.source
         if getattr(source, "repo", None) and (unfilled := list(list_placeholders(document))):
-            # This check comes first, so that the Hub is not asked about a repo in an unfilled template.
+            # Check the placeholders first, so that the Hub is not queried about a repo in an unfilled template.
             raise SubmissionRefused(*unfilled, *check_task(document))
         if isinstance(source, Outputs | Human) and (shared := list(check_task(document))):
             raise SubmissionRefused(*shared)

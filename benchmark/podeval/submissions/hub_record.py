@@ -58,7 +58,7 @@ class HubRecord:
     results: AppendOnly
 
     def push(self) -> int:
-        """Send every state change that is not on the Hub; return how many were sent.
+        """Send every state change that is not on the Hub; return the number of changes sent.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends the rest.
@@ -75,7 +75,7 @@ class HubRecord:
         return len(new)
 
     def push_results(self, board: Path) -> int:
-        """Send every finished run of the board that is not on the Hub; return how many were sent.
+        """Send every finished run of the board that is not on the Hub; return the number of runs sent.
 
         A run is sent under its submission's id, so a later submission of the same system is separate. Results of
         taken-down submissions are deleted first.
@@ -95,7 +95,7 @@ class HubRecord:
         return sent
 
     def push_all(self, board: Path) -> tuple[int, int]:
-        """Send the board's state changes and runs; return how many changes and how many runs were sent."""
+        """Send the board's state changes and runs; return the numbers of changes and of runs sent."""
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
@@ -110,7 +110,7 @@ class HubRecord:
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
-        """Insert the submissions that this database lacks; return how many were inserted.
+        """Insert the submissions that this database lacks; return their number.
 
         A submission that a worker held is queued, because that worker's folder is not available on this machine.
 
@@ -132,7 +132,7 @@ class HubRecord:
         return count
 
     def read_back_results(self, board: Path) -> int:
-        """Write each system's latest results to the board's folder, except existing files; return how many were
+        """Write each system's latest results to the board's folder, except existing files; return the number of files
         written.
         """
         # Choose the latest published submission for each system's run.

@@ -208,7 +208,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         delete_log(session, row.id)
         _keep_takedown(session, decision)
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            # This includes copies elsewhere; votes on them stay.
+            # Copies of the outputs elsewhere are also retired; votes on them stay.
             if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
                 output.active, output.audio = False, ""
 

@@ -91,7 +91,9 @@ class Dispatch:
                     self._sender.schema_manager.apply_schema()
 
     def announce(self) -> int:
-        """Wake a worker for every waiting submission that has not been announced; return how many there were."""
+        """Wake a worker for every waiting submission that has not been announced; return the number of these
+        submissions.
+        """
         from procrastinate.exceptions import AlreadyEnqueued
 
         count = 0
@@ -124,8 +126,8 @@ class Dispatch:
         def look() -> None:
             once()
 
-        # It polls instead of listening, because procrastinate ends a worker whose listener loses its connection to the
-        # server.
+        # The worker polls instead of listening, because procrastinate ends a worker whose listener loses its connection
+        # to the server.
         app.run_worker(
             queues=[CHANNEL],
             concurrency=1,

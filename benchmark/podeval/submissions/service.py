@@ -1,6 +1,6 @@
 """The service that accepts submissions: it stores them, runs the gate's checks, and queues or refuses them.
 
-It also puts finished runs on the board and takes them off, completely or not at all, keeping the replaced run.
+The service also puts finished runs on the board and takes them off, completely or not at all; a replaced run is kept.
 """
 
 import logging

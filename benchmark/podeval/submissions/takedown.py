@@ -1,4 +1,4 @@
-"""The content that a takedown deletes, how it is deleted, and the digests that identify it afterwards.
+"""The content that a takedown deletes, its deletion, and the digests that identify the content afterwards.
 
 A recording's digest covers its decoded samples, so a different name, system, folder, repo or lossless container does
 not change it, but a single different sample does. The digest of a script or an answer covers its words, ignoring case

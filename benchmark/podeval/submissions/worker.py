@@ -1,6 +1,6 @@
 """The worker: it claims submissions one by one, generates their outputs in a sandbox, and measures and publishes them.
 
-It can be killed at any moment: its claim expires, and the next worker that claims the submission resumes from the
+A worker can be killed at any moment: its claim expires, and the next worker that claims the submission resumes from the
 outputs and measurements in the submission's folder. Only one process at a time may use that folder.
 """
 

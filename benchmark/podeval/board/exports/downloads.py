@@ -126,9 +126,9 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
     return f"{file}: {len(table)} rows"
 
 
-# The leaderboard as a folder for any static host: pages with their data, a script, excerpts and badges. It uses the
-# site's script and styles. Each page contains its data, because browsers do not let a page in a local folder read other
-# files; the same data is next to it as JSON and CSV for programs.
+# The leaderboard as a folder for any static host: pages with their data, a script, excerpts and badges. The folder uses
+# the site's script and styles. Each page contains its data, because browsers do not let a page in a local folder read
+# other files; the same data is next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
 """Languages of the pages, each with the suffix that its file names have before the extension."""
