@@ -193,8 +193,7 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
 def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
-    """Compare a value with another; if the other is within the value's interval, it is unclear which is better.
-    """
+    """Compare a value with another; if the other is within the value's interval, it is unclear which is better."""
     if value is None or other is None:
         return ReferenceFigure()
     alike = None if low is None or high is None else low <= other <= high

@@ -1,5 +1,4 @@
-"""The output of commands: one JSON object per line, sentences on standard error, and progress as log lines.
-"""
+"""The output of commands: one JSON object per line, sentences on standard error, and progress as log lines."""
 
 import json
 import logging
