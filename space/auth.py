@@ -69,7 +69,7 @@ class NotSignedIn(PodevalError):
 
 @dataclass(frozen=True)
 class SignIn:
-    """How people sign in on this site.
+    """The way in which people sign in on this site.
 
     Attributes:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
@@ -91,7 +91,7 @@ class SignIn:
         if account is None:
             return None
         name, identity, orgs = account
-        # With other providers, people choose their names, so anyone could take an operator's.
+        # With other providers, people choose their names, so anyone could take an operator's name.
         by_name = self.issuer == HUB_ISSUER and identity.startswith(f"{HUB_ISSUER}:") and name in self.admins
         return Person(identity, name, by_name or identity in self.admins, orgs)
 
@@ -102,7 +102,7 @@ class SignIn:
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Return the name, identity and organisations in a session; None if it lacks a person as stored by a sign-in."""
+    """Return the name, identity and organisations in a session; None if no sign-in has stored a person in it."""
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None

@@ -45,7 +45,7 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
         return page
     code = sentence.code if isinstance(sentence, CodedSentence) else ""
     content = {"error": sentence, "reason": reason, "code": code}
-    # The same message in the language of the page whose script sent the request.
+    # Send the same message in the language of the page whose script sent the request.
     content["sentence"] = complete_sentence(site.translate(request, sentence, reason))
     return JSONResponse(content, status, headers)
 

@@ -10,7 +10,7 @@ from podeval.texts import parse_sentence
 
 _LONGEST_NESTED = 600
 _OF_STATES = ("state", "before", "after")
-"""Parameters that are a submission state."""
+"""Names of parameters whose value is a submission state."""
 
 
 def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[str, bool]:

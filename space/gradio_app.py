@@ -134,7 +134,7 @@ class LanguageApps:
             max_file_size=LARGEST_ARCHIVE,
             theme=make_theme(),
         )
-        # Gradio checks whether a named file was uploaded only if this is set; its own `launch` sets it.
+        # Gradio checks whether a named file was uploaded only if this attribute is set; Gradio's own `launch` sets it.
         blocks.has_launched = True
         for route in alone.routes:
             if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
@@ -143,7 +143,7 @@ class LanguageApps:
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:
-    """Mount the apps on the site behind their gate, so nothing leaves this machine and its files cannot be read."""
+    """Mount the apps on the site behind their gate, so no data leaves this machine and no file on it can be read."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
     app.state.gate = GradioGate(LanguageApps(app, site), site.files, site, secure)
     app.mount("/", app.state.gate)

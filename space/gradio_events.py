@@ -256,7 +256,8 @@ class VisitorPlaces:
             raise Refused(503, "too many requests are waiting for this; try again in a minute")
 
     async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
-        """Respond with a stream that ends after ten minutes, or later, once its session has no waiting events.
+        """Respond with a stream that ends after ten minutes or, if its session still has waiting events, once these are
+        done.
 
         Args:
             app: the Gradio app.

@@ -174,7 +174,7 @@ class GradioGate:
         language = self._site.language(request)
         prefix, app = PREFIXES[language], await self.apps.start(language)
         transport, where = httpx.ASGITransport(app, root_path=prefix), read_public_address() or _NOWHERE
-        # None of the parameters are Gradio's; for `?page=`, it would show one of its own pages, or fail.
+        # None of the parameters are Gradio's; for `?page=`, Gradio would show one of its own pages, or fail.
         async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
             front = await client.get(f"{prefix}/")
         if front.status_code != 200:

@@ -87,7 +87,8 @@ class MeasuringTurn:
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
             first, self._seen = self._line[0], time.monotonic()
             if self._seen - first._seen > self._most:
-                self._line.remove(first)  # Nothing else would remove it, for example if a server was stopped.
+                # Nothing else would remove this place, for example if its server was stopped.
+                self._line.remove(first)
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:

@@ -175,7 +175,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        # Each request is handled in a separate context, so this ends with the request.
+        # Each request is handled in a separate context, so this value ends with the request.
         REQUEST.set(f"{scope['method']} {path}"[:LONGEST_PATH])
         uploads = scope["method"] == "POST" and path.startswith(gradio_addresses.UPLOADS)
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
@@ -224,7 +224,7 @@ class Guard:
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Return the refusal of input: the page takes none, another site sent it, or its body is not limited."""
+        """Return the refusal of input: the page accepts none, another site sent it, or its body is not limited."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
@@ -260,7 +260,7 @@ class Guard:
         if forwarded or (page and _from_a_page_elsewhere(headers)):
             return f"this board is behind a proxy and would treat everybody as its operator; {_SIGN_IN}"
         client = scope.get("client")
-        # A page from elsewhere whose name was pointed at this machine (DNS rebinding) still sends its own name.
+        # A page of another site whose name was pointed at this machine (DNS rebinding) still sends that site's name.
         if client and _is_address(client[0]) and not is_loopback(host):
             return f"this board is not known as {host[:80]!r}; open it as localhost, or {_SIGN_IN}"
         return ""

@@ -121,7 +121,7 @@ class WriteProbe:
 SWEEP = "PODEVAL_SWEEP"
 """The setting for the number of hours between two applications of the integrity rules; 0 for never."""
 LOOK_SECONDS = 600.0
-"""Seconds between two checks of whether they are due."""
+"""Seconds between two checks of whether the integrity rules are due."""
 
 NOWHERE = CodedSentence(
     "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator can "

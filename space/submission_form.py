@@ -58,7 +58,7 @@ def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> lis
     for name, declared in schema["properties"].items():
         if name in _NOT_HERE:
             continue
-        # The schema of a field that is filled in.
+        # Use the schema of the field as filled in, without its null alternative.
         kinds = [each for each in declared.get("anyOf", ()) if each.get("type") != "null"]
         field_path, about = f"{path}.{name}", kinds[0] if len(kinds) == 1 else declared
         if "$ref" in about:

@@ -81,7 +81,7 @@ class TooMany(PodevalError):
 
 
 class _Templates(Environment):
-    """Templates in which an attribute of a dictionary is its value for that key: `s.items` is not the method."""
+    """Templates in which `s.items` is the value of a dictionary `s` for the key `items`, not its method."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return the result of `obj.attribute` in a template."""
@@ -91,7 +91,7 @@ class _Templates(Environment):
 
 
 class Site:
-    """What every page has access to.
+    """The services and settings that every page can use.
 
     Args:
         services: the services that the pages call.
@@ -201,7 +201,7 @@ class Site:
         return keep_together(self._templates.get_template(template).render(values))
 
     def title(self, request: Request) -> str:
-        """Return the title of a tab's page, which changes with the tab."""
+        """Return the title of the page for a tab; the title changes with the tab."""
         texts = self.texts[self.language(request)]["site"]
         section = _SECTIONS.get(request.url.path.split("/")[1], "docs")
         return f"{texts[section]} · {texts['name']}"

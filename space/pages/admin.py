@@ -121,7 +121,7 @@ OnBoard = Annotated[BoardModeration, Depends(get_board)]
 
 @routes.get("/admin", dependencies=[Depends(require_operator)])
 def page(request: Request, site: CurrentSite, arena: OnArena, board: OnBoard) -> HTMLResponse:
-    """Show everything that is flagged or waiting, and everything that was decided."""
+    """Show all flagged and waiting entries, and all decisions."""
     rows = site.services.desk.queue.all()[:NEWEST]
     return site.render(
         request,

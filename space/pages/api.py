@@ -272,7 +272,7 @@ def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def list_operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """List everything that an OpenAPI document documents, in its order."""
+    """List the operations in an OpenAPI document, in its order."""
     for path, methods in document["paths"].items():
         for method in METHODS:
             if operation := methods.get(method):

@@ -42,7 +42,7 @@ from podeval.plots.svg import Frame
 from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
-"""Number of threads that prepare copies, mostly waiting for one; pages, votes and `/health` have other threads."""
+"""Number of threads that prepare copies and mostly wait for one; pages, votes and `/health` have other threads."""
 
 MOST, MOST_EACH = 36, 6
 """Maximum number of requested recordings and peaks, in total and per address; a page requests four at once."""
@@ -82,7 +82,7 @@ def page(
     systems = list_sides(board) if len(board) else []
     if comparison is None:
         return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-    # The first item for which both systems have an output, otherwise an item for which one of them has one.
+    # Use the first item for which both systems have an output, otherwise an item for which one of them has an output.
     first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
     shared = comparison.item(item) if item else first
     if item and shared is None:
@@ -161,7 +161,7 @@ Wish = Annotated[SoundWish, Depends()]
 @routes.api_route("/compare/audio", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
-    """Send a recording, at the loudness of the one next to it if it is named."""
+    """Send a recording, at the loudness of the recording next to it if the request names one."""
     copy = wish.read(site, Recordings.file)
     return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 

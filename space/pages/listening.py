@@ -65,7 +65,7 @@ def page(
     pid: Participant | None = None,
     page: Annotated[int | None, Query(ge=0)] = None,
 ) -> HTMLResponse:
-    """Show a listener where they stand in a test: consent, instructions, a page, the end, or their code."""
+    """Show a listener the current step of a test: consent, instructions, a page, the end, or their code."""
     overview, stands, shown = _overview(site, test), None, None
     if (welcome := bool(prolific or pid or site.person(request))) and not site.services.closed:
         stands = site.services.listening.resume(test, _identify(request, site, Invitation(prolific=prolific, pid=pid)))

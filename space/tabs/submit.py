@@ -322,7 +322,7 @@ class SubmitTab(TabPart):
                 wrong[path] = f"{wrong[path]}\n{message}" if path in wrong else message
             else:
                 others.append({**each, "name": names.get(path, ""), "message": message})
-        # In the order of the form.
+        # List the fields with a fault in the order of the form.
         fields = [name for path, name in names.items() if path in wrong]
         return [self._answer(request, refusals=others, fields=fields, **told), *self._mark(kind, wrong)]
 

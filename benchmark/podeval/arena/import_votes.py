@@ -38,7 +38,7 @@ class TakenIn:
     erased: int = 0
     """Number of skipped records of voters who asked to be forgotten."""
     orphans: int = 0
-    """Number of records about a vote or battle that the database lacks."""
+    """Number of skipped records that concern a vote or battle that the database lacks."""
 
     def __add__(self, other: "TakenIn") -> "TakenIn":
         return TakenIn(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(TakenIn)))
@@ -173,5 +173,5 @@ def _standing(session: Session, record: StandingRecord) -> str:
 
 
 def make_output_id(system: str, item: str) -> str:
-    """Return the id of a system's output for an item; it is the same in every database."""
+    """Return the id of a system's output for an item; the id is the same in every database."""
     return hashlib.sha256(f"{system}\x00{item}".encode()).hexdigest()[:32]

@@ -51,7 +51,7 @@ def hold_battles(
     seed: int = 0,
     choose: Callable[[list[Sides]], Sequence[Sides]] = list,
 ) -> Iterator[Fought]:
-    """Hold the battles on all dialogues, and yield those of each round when it ends.
+    """Hold the battles on all dialogues, and yield the battles of each round when the round ends.
 
     Args:
         dialogues: dialogues, each naming its system; two systems can meet if they have dialogues with the same id.
@@ -61,7 +61,7 @@ def hold_battles(
         variant: the variant of the Elo ratings in `mtalk`: ties count 0 in the paper's variant, otherwise one half.
         most: maximum number of battles per dimension, for `mtalk`.
         seed: seed for the choices of `mtalk`.
-        choose: the function that chooses among the pairs under `all`.
+        choose: the function that selects the pairs to judge under `all`.
 
     Raises:
         BadInput: no two systems answered the same dialogue, or a system answered a dialogue twice.

@@ -150,7 +150,7 @@ class Matchmaker:
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Read the pool and the counts again before the next battle, because something has changed."""
+        """Read the pool and the counts again before the next battle, because one of them has changed."""
         with self._lock:
             self._snapshot = _Snapshot()
 

@@ -50,7 +50,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Meeting:
-    """What a battle compares: a system on each side, and the item."""
+    """The subject of a battle: a system on each side, and the item."""
 
     a: str
     b: str
@@ -186,7 +186,8 @@ class PairingField:
         is_new = np.array([system in self.new for system in pool.systems], dtype=np.bool_)
         with_new = is_new[pool.low] | is_new[pool.high]
         self.with_new = np.flatnonzero(with_new)
-        # Sort all pairs, and those of settled systems, closest first; the difference is 0 if a system has no rating.
+        # Sort all pairs, and separately the pairs of settled systems, closest first; a pair with an unrated system
+        # counts as close.
         rating = np.array([ratings.get(system, np.nan) for system in pool.systems], dtype=np.float64)
         self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
         self.by_gap = np.argsort(self.gaps, kind="stable")
@@ -294,8 +295,8 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 def _deal(field: PairingField, deal: Deal) -> int:
     """Return one of the pairs with the fewest votes, chosen by the voter and the number of their votes on new systems.
 
-    In each turn, each pair has its own number, and the pair with the smallest number is chosen, so other voters' votes
-    on other pairs do not affect the choice.
+    For each turn of a voter, every pair gets a number of its own, and the pair with the smallest number is chosen.
+    Votes by others on other pairs therefore do not affect the choice.
     """
     votes = field.votes[field.with_new]
     least = field.with_new[votes == votes.min()]

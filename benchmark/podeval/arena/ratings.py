@@ -162,7 +162,7 @@ class HeardGroup:
 
 @dataclass(frozen=True)
 class HeardRatings:
-    """The groups of one protocol; `systems` are sorted by their ratings from all votes under it, best first."""
+    """The groups of one protocol; `systems` are sorted by their ratings from all of its votes, best first."""
 
     protocol: str
     systems: tuple[str, ...]
@@ -271,7 +271,7 @@ def _divide_by_protocol(
 
     Args:
         session: a database session.
-        kinds: the kinds of the columns: a type, or the numbers that replace a column's texts.
+        kinds: the kind of each column: a type, or the numbers that replace the column's texts.
         columns: the columns.
     """
     _, voters, outcomes, preferences, _, _, protocols, dimensions, outputs, _ = kinds
@@ -365,7 +365,7 @@ def list_public_votes(
         session: a database session.
         limit: maximum number of votes.
         dimension: the only dimension to include; all by default.
-        after: exclusive lower limit on the votes' numbers; the database finds the start immediately.
+        after: exclusive lower limit on the votes' numbers; the database finds the first vote immediately.
         offset: number of votes to skip at the beginning; the database counts them in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}

@@ -130,7 +130,7 @@ class AudioTokens:
         return a, b
 
     def keep_fetched(self) -> None:
-        """Save all counts with their battles, where every process can read them; use one thread at a time."""
+        """Save all counts with their battles, where any process can read them; one thread may call this at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]

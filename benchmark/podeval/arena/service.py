@@ -216,7 +216,7 @@ class Arena:
             return self._view(session, battle)
 
     def vote(self, voter: str, ballot: voting.Ballot) -> voting.Acknowledgement:
-        """Record a vote; when this returns, the vote is on disk (and in the bucket).
+        """Record a vote; when this method returns, the vote is on disk (and in the bucket).
 
         Sending the same ballot again returns the same acknowledgement.
 

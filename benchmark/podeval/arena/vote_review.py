@@ -29,7 +29,7 @@ AT_ONCE = 20
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 _EVIDENCE = ("vote", "voter", "origin", "outcome", "a", "b", "dimension", "comment")
-"""Columns of the rules' table that are read as they are."""
+"""Columns of the rules' table that are read from the database unchanged."""
 _IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED[0]).exists()
 """Condition that a vote's battle repeats no other; this is faster than a join, which would start from all battles."""
 

@@ -77,7 +77,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Describe the fault that a file's first bytes reveal, as the end of a sentence beginning with the file's name."""
+    """Describe the fault that a file's first bytes reveal, in words that follow the file's name in a sentence."""
     # Files that are recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -306,8 +306,8 @@ def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
     """Read the duration in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
 
-    Return None if there is no such header. If it also states the encoder's delay and padding (LAME, FFmpeg), the
-    duration is that of the encoder's input.
+    Return None if there is no such header. If the header also states the encoder's delay and padding (LAME, FFmpeg),
+    the duration is that of the encoder's input.
     """
     frame = read_mpeg_frame(file, at, size)
     if frame is None:

@@ -22,7 +22,7 @@ Reader = Literal["soundfile", "av"]
 
 
 class ImpossibleCounts(ValueError):
-    """An index states more samples than the file has bytes; the message is the end of a sentence."""
+    """An index states more samples than the file has bytes; the message follows the file's name in a sentence."""
 
 
 # Maximum number of joined files; a stream with a header every 20 ms reaches it after 33 minutes.
@@ -387,7 +387,7 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
         path: the file's path, used only in messages.
 
     Raises:
-        BadAudio: a file of another kind, or too many files, are joined to it.
+        BadAudio: a file of another kind is joined to it, or too many files are.
     """
     walker = _Walker(file, size, name, path)
     begins = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
@@ -406,7 +406,8 @@ class _Walker:
         self._file, self._size, self._name, self._path = file, size, name, path
         self._order, self._data = ("<", b"data") if name == "wav" else (">", b"SSND")
         self._spans: list[_Span] = []
-        # The lengths that sound chunks state, and how many of those bytes would lie beyond the next header or the end.
+        # The lengths that audio chunks state, and the number of those bytes that would lie beyond the next header or
+        # the end.
         self._lengths: list[tuple[int, int]] = []
         self._unstated = False
         self._stated_bytes = self._joined = self._surplus = self._unread = 0
@@ -428,7 +429,7 @@ class _Walker:
             if tag == b"ds64":
                 long_size = int.from_bytes(read_at(self._file, at + 16, 8), "little")
             elif tag in _DESCRIPTIONS:
-                # Sound found earlier keeps its own description.
+                # Audio data that was found earlier keeps its own description.
                 chunks = dict(chunks) if tag in chunks else chunks
                 chunks[tag] = read_at(self._file, at + 8, min(length, _MOST_HEADER_BYTES))
             elif tag == self._data:

@@ -114,7 +114,7 @@ def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading, without blocking on a pipe or touching a device.
 
     Raises:
-        BadAudio: the path is missing, a directory, a pipe, a device, unreadable or an empty file.
+        BadAudio: the path does not exist, cannot be read, or is a directory, a pipe, a device or an empty file.
     """
     name = repr(str(path))
     try:

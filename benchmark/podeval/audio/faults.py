@@ -56,8 +56,8 @@ HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e
 """Limits for held peaks. At least `HELD_RUN` samples have exactly the peak's height, and at least `HELD_TIMES` such
 peaks follow each other. Their heights differ by at most `HELD_SPREAD` of the lowest. Their mean rise above the
 neighbouring samples is at least `HELD_DROP` of their height; in addition, it is at least `HELD_STEPS` times twice the
-mean step between values of at least half that height. At least `HELD_VALUES` different values occur: with fewer,
-rounding also holds smooth peaks."""
+mean step between values of at least half that height. At least `HELD_VALUES` different values occur: with fewer, smooth
+peaks also look held after rounding."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 """Limits for flat peaks. At least `FLAT_RUN` samples are above half the peak's height, and at least `FLAT_TIMES` such
@@ -315,7 +315,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
     for start, end in find_runs(np.abs(change) >= JUMP, 1):
         at = start + int(np.abs(change[start:end]).argmax())
         if highest and at - highest[-1] < size:
-            # Several windows contain the same jump; its position is where it is largest.
+            # Several windows contain the same jump; its position is that of the largest difference.
             highest[-1] = max(highest[-1], at, key=lambda each: abs(float(change[each])))
         else:
             highest.append(at)

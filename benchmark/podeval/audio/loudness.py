@@ -5,9 +5,9 @@
 K-weighting pass over one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes
 the same values as the PodEval code.
 
-K-weighting consists of two second-order filters in series, at any sample rate, computed over blocks of a recording as
-matrix products for speed. True peak is the highest level that a waveform reaches, including between its samples. The
-signal is oversampled 4 times (2 times from 96 kHz, not at all from 192 kHz, as the standard allows) with a
+K-weighting consists of two second-order filters in series, at any sample rate. For speed, the filters are computed over
+blocks of a recording as matrix products. True peak is the highest level that a waveform reaches, including between its
+samples. The signal is oversampled 4 times (2 times from 96 kHz, not at all from 192 kHz, as the standard allows) with a
 Kaiser-windowed sinc that leaves the samples themselves unchanged. Only passages that could contain a new maximum are
 interpolated: a point between samples cannot exceed the largest sample around it times the interpolator's absolute gain.
 The result is the same as if everything were interpolated.
@@ -61,9 +61,9 @@ _WEIGHTS: dict[str, tuple[float, ...]] = {
 }
 _USUAL_LAYOUT = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1"}
 
-_ROW = 50  # samples K-weighted together; divides the usual rates
+_ROW = 50  # number of samples K-weighted together; a divisor of the usual rates
 _GROUP = 8  # rows whose states are computed together
-_STACK = 64  # rows in one matrix product: larger ones start BLAS threads, which only slow each other down here
+_STACK = 64  # rows in one matrix product: larger products start BLAS threads, which only slow each other down here
 
 # BS.1770-4, tables 1 and 2: the two stages at 48 kHz as (numerator, denominator).
 _K_WEIGHTING_48K = (
@@ -74,7 +74,7 @@ _K_WEIGHTING_48K = (
 _REACH = 16  # samples used on either side of an interpolated point: flat within 0.1 dB up to 0.45 of the rate
 _BETA = 5.0  # Kaiser window: images are about 50 dB down, too weak to affect a peak in dB
 _STRETCH = 32  # samples interpolated or skipped together: as many as an interpolated point depends on
-_TOGETHER = 40  # stretches in one matrix product: larger ones start BLAS threads, which only slow each other down
+_TOGETHER = 40  # stretches in one matrix product: larger products start BLAS threads, which only slow each other down
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Loudness:
 
     Attributes:
         integrated: loudness of the whole recording in LUFS.
-        true_peak: highest level, including levels between samples, dBTP (0 is full scale).
+        true_peak: highest level, including levels between samples, in dBTP (0 is full scale).
         range: loudness range in LU; None if it cannot be computed (see `reasons`).
         momentary: loudness of 0.4 s windows every 0.1 s, in LUFS; minus infinity where silent.
         momentary_times: end of each of these windows in seconds.

@@ -1,8 +1,8 @@
 """Walk the boxes of an MP4 file to find where each movie ends, and to check that the counts in its index are possible.
 
-FFmpeg builds an entry of about 36 bytes for each sample that the index states, before it reads any. An index can state
-millions of samples in a few bytes (one size, or one duration, for all), so this module counts the samples and compares
-their number with the file size. Source: ISO/IEC 14496-12 (boxes of a movie, 8.6 to 8.8), QuickTime File Format
+FFmpeg builds an entry of about 36 bytes for each sample that the index states, before it reads any sample. An index can
+state millions of samples in a few bytes (one size, or one duration, for all), so this module counts the samples and
+compares their number with the file size. Source: ISO/IEC 14496-12 (boxes of a movie, 8.6 to 8.8), QuickTime File Format
 (`keys`).
 """
 

@@ -35,7 +35,7 @@ _IMPOSSIBLE = float(np.log(_TINY))
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile to machine code that lets other threads run, and cache it on disk if possible."""
+    """Compile a function to machine code that lets other threads run, and cache the code on disk if possible."""
     try:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:

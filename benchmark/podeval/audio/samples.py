@@ -316,9 +316,7 @@ def measure_sounding(samples: Samples, rate: int) -> float:
 
 
 def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which 20 ms frames belong to sound or short pauses, not to silence at an end or longer than 2 s,
-    (frames,).
-    """
+    """Return a mask, (frames,), of the 20 ms frames that belong to sound or to pauses shorter than 2 s in it."""
     sounding = np.ones(len(powers), dtype=bool)
     for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
         if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / FRAME):
@@ -431,7 +429,7 @@ def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
 
 
 def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:
-    """Sum each whole frame with `einsum`; `of` contains the frames once, or twice to sum their squares, (frames,)."""
+    """Sum each whole frame with `einsum`, shape (frames,); `of` contains the frames once, or twice to sum squares."""
     count = len(samples) // frame
     sums, step = np.zeros(count), max(1, _BLOCK // frame)
     for first in range(0, count, step):

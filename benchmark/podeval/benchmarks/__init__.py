@@ -1,7 +1,7 @@
 """Benchmarks, one declarative file each: the systems' tasks, the metrics and the aggregation.
 
-To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is discovered automatically. If its items
-are rows of a dataset, the module also defines `item(row) -> Item`.
+To add a benchmark, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is discovered automatically. If its
+items are rows of a dataset, the module also defines `item(row) -> Item`.
 """
 
 import importlib

@@ -143,7 +143,7 @@ class Split(FactSheet):
 
 
 class Dataset(FactSheet):
-    """The dataset repo that contains the items, and the licence of podeval's own part of it."""
+    """The dataset repo that contains the items, and the licence of podeval's own part of the dataset."""
 
     path: str = Field(pattern=r"^podeval/[a-z0-9_]+$")
     licence: str

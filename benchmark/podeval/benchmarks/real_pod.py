@@ -1,11 +1,11 @@
 """Real-Pod: 51 podcast topics in 17 categories, with a published human episode for each. PodEval, section 3.
 
-The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: systems
-speak them on the voice track, all in the same reference voices, and they are the zero point of the scale on which a
-judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
-listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and `long_zh`.
-The track `podcast` is for finished podcasts, which the paper compares: one recording for each topic, with its own
-words. This track has neither a script nor an error ceiling; it ranks only systems that pass `podcast_checks`.
+The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic. On the
+voice track, all systems speak these scripts in the same reference voices. A judge compares written scripts on a scale
+whose zero point is podeval's script. The split `spontaneous` contains shows on the same topics in spontaneous speech,
+for listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and
+`long_zh`. The track `podcast` is for finished podcasts, which the paper compares: one recording for each topic, with
+its own words. This track has neither a script nor an error ceiling; it ranks only systems that pass `podcast_checks`.
 Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all systems.
 """
 
@@ -355,7 +355,7 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            # Hard lines have their own accepted readings, which WER supports and these metrics do not.
+            # Hard lines have their own accepted readings, which WER supports but these metrics do not.
             splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
         *PODCAST_DIMENSIONS,

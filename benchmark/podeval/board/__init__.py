@@ -1,4 +1,6 @@
-"""The leaderboard as plain data: views, tables, plots, comparisons and reports. No page or command is imported."""
+"""The leaderboard as plain data: views, tables, plots, comparisons and reports. The package imports no page and no
+command.
+"""
 
 __all__ = [
     "board_json",

@@ -335,7 +335,7 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """Describe the draws behind the ranks, and how many columns may have false ranks; empty if there are no ranks."""
+    """Describe the draws behind the ranks, and the number of columns that may have false ranks; empty without ranks."""
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]

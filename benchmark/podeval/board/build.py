@@ -224,7 +224,9 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """Return the dimension of a figure for which we have no metric: from the benchmark's composite, or the paper."""
+    """Return the dimension of a figure for which we have no metric, as the benchmark's composite or the paper states
+    it.
+    """
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
             return f"{composite.track}.{composite.name}"

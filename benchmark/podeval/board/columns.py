@@ -126,7 +126,7 @@ def get_column(metric: str, key: str, dimension: str) -> Column:
 
 
 def _reliability_column(name: str, dimension: str) -> Column:
-    """Return the column for a figure over seeds; the column with the share of catastrophic outputs comes first."""
+    """Return the column for a figure over several seeds; the share of catastrophic outputs comes first."""
     key = reliability.declare(name) or Key(name, "informative", title=name.replace("_", " "))
     order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
     facts = (key.better, key.unit, key.ideal, order, key.bounds, key.percent)
@@ -219,7 +219,7 @@ def choose_decimals(values: Iterable[float | None]) -> int:
 
 
 def format_value(value: float | None, low: float | None, high: float | None, places: int) -> str:
-    """Format `3.52 ±0.08` if the printed interval is symmetric, otherwise `3.52 [3.40, 3.71]`, or only the value."""
+    """Format `3.52 ±0.08`, or `3.52 [3.40, 3.71]` if the interval is not symmetric as printed, or only the value."""
     if value is None:
         return MISSING
     return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))

@@ -241,7 +241,7 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
 def list_scores(
     results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
 ) -> list[ShownValue]:
-    """Return an item's values in one of the site's languages, in metric order; `words` has the texts for reasons."""
+    """Return an item's values in one of the site's languages, in metric order; `words` holds the texts for reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]

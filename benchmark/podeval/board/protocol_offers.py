@@ -55,7 +55,7 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
     for metric, by_protocol in sorted(contents.items()):
         models = list_differing_models(by_protocol.values())
         for protocol, content in by_protocol.items():
-            # A composite belongs to a preset, or is usual, only if the same is true of all its parts.
+            # A composite belongs to a preset, or counts as usual, only if the same is true of all its parts.
             if parts := [part for part in (content.get("models") or {}).values() if isinstance(part, str)]:
                 names[protocol] = tuple(n for n in PRESETS if all(n in names.get(part, ()) for part in parts))
                 usual |= {protocol} if usual.issuperset(parts) else set()

@@ -74,11 +74,14 @@ CELL = (
 PROFILES = (*reversed(MEASURING), *(name for name in NAMED_PROFILES if name not in MEASURING))
 """Profiles in the order of the board: the papers' models, ours, and the figures that papers print."""
 BOARD_VALUES, SHEETS, RECENT, CORRECTED = 400, 24, 24, 4
-"""Cache sizes: values derived from a board, sheets of a board, listings of a sheet, and corrected sheets of a sheet."""
+"""Cache sizes for values derived from a board, sheets of a board, listings of a sheet, and corrected sheets of a
+sheet."""
 
 
 def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
-    """Return a board's table, possibly an earlier version's, with all columns of `BoardRow` and text as categories."""
+    """Return a board's table, possibly written by an earlier version, with all columns of `BoardRow` and text as
+    categories.
+    """
     columns = {name: board.get(name, "") for name in TEXTS}
     texts = {name: pd.Series(column, board.index).astype("category") for name, column in columns.items()}
     numbers = {name: board[name].astype("float64") if name in board else np.nan for name in NUMBERS}

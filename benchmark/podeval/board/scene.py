@@ -18,7 +18,7 @@ Point = tuple[Key, Row, float]
 
 @dataclass(frozen=True)
 class PictureSize:
-    """Sizes in a picture, in its units: the width, the height of a plot area with two axes, the text, and the radar."""
+    """Sizes in a picture's own units: the width, the height of a plot area with two axes, the text, and the radar."""
 
     width: int
     field: int
@@ -125,7 +125,7 @@ MOST_SERIES = 6
 """Maximum number of systems on a radar."""
 ERROR_RATES = ("wer", "cer", "wer_raw", "cer_raw", "cpwer", "cpcer")
 FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
-"""Distance from the ideal range that the centre of a radar stands for, by unit."""
+"""Distance from the ideal range at the centre of a radar, by unit."""
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ cluster of each item."""
 
 
 def _rank_columns(columns: Sequence[_Column]) -> None:
-    """Enter into the standings the ranks, corrected over these columns together, or the reasons for missing ranks."""
+    """Fill in the ranks of the standings, corrected over these columns together, or the reasons for missing ranks."""
     ranked = [column for column in columns if column[1]]
     for (standings, field, *_), verdicts in zip(ranked, compare_columns([c[1:] for c in ranked]), strict=True):
         for index, system in enumerate(sorted(field)):

@@ -64,7 +64,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
     """Remove a submission from the leaderboard and permanently delete its outputs, which are refused from then on.
 
     Copies that podeval made elsewhere are also deleted; a list shows the copies that you must delete yourself, and
-    repeating the command shows it again.
+    repeating the command shows this list again.
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
@@ -114,7 +114,7 @@ def backup(
 
     location = resolve_database(database, runs)
     made = make_backup(target, location, runs, with_secret=with_secret)
-    # Even if this cannot be recorded, for example because the disk is full, the backup exists.
+    # The backup exists even if it cannot be recorded, for example because the disk is full.
     with contextlib.suppress(PodevalError), Database(location, migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     size = sum(file.bytes for file in made.files.values()) / 1e6

@@ -43,7 +43,7 @@ fi
 
 
 def use_scripts_that_complete_everything() -> None:
-    """Replace Typer's completion scripts for bash and zsh with scripts that complete more.
+    """Replace Typer's completion scripts for bash and zsh with scripts that cover two more cases.
 
     Bash ends a word at `=`, and Typer's script asks only for the part after it; this script asks for the whole word,
     and removes the part before `=` from the answers. Zsh loads the script at the first press of the tab key. Typer's

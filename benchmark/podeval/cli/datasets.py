@@ -232,7 +232,7 @@ def verify(
     fails.
 
     A dataset's name means the folder of that name in the current directory. With --on-hub, the command reads the Hub's
-    own leaderboard for the dataset, and the exit code is 1 if that does not show a row from podeval.
+    own leaderboard for the dataset, and the exit code is 1 if this leaderboard does not show a row from podeval.
 
     Example: podeval data verify ./lfs_bench
     """
@@ -302,7 +302,7 @@ def fetch(
     their producers: use them for your own evaluation only, and do not redistribute them.
 
     With `ratings`, the command fetches a public corpus of human ratings for `podeval report agreement`, or lists the
-    available ones.
+    available corpora.
 
     Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
 

@@ -148,13 +148,13 @@ def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
 
 
 def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Run a baseline and a control for rhythm on a longer dialogue for turn-taking; return whether both were scored."""
+    """Measure turn-taking of a baseline and a rhythm control on a longer dialogue; return whether both were scored."""
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(numbers, longer, ("turn_taking",), RHYTHM_SYSTEMS)
 
 
 def _show_podcasts(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Evaluate two finished podcasts with their own words, one of them with music, with the guard metrics and sound
+    """Evaluate two finished podcasts with their own words, one of which has music, by the guard metrics and the sound
     metrics.
 
     Without music, values for speech over music are not counted as missing.

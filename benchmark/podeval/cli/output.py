@@ -94,7 +94,7 @@ def configure_logging() -> None:
 
 
 def _make_plain(value: Any) -> Any:
-    """Convert values that JSON cannot represent; unknown ones become text."""
+    """Convert values that JSON cannot represent; values of unknown types become text."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "__dataclass_fields__"):

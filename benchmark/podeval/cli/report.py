@@ -252,8 +252,8 @@ def audit(
     one judge in two folders (to show drift), are compared on the questions that both answered.
 
     With --probe, ask a judge one question about a text and one about a recording, and print the working features and
-    their price; with --cases or scripts too, test whether ties, padding, injected instructions and the name of its own
-    model mislead it; with --benchmark, whether it distinguishes good anchors from bad ones.
+    their price. With --cases or scripts as well, test whether ties, padding, injected instructions and the name of its
+    own model mislead it. With --benchmark, test whether it distinguishes good anchors from bad ones.
 
     Example: podeval report judge records/
 

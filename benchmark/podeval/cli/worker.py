@@ -178,7 +178,7 @@ def _work_once(worker: "Worker") -> bool:
 
 @contextmanager
 def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether to stop; the first signal lets the worker finish, the second ends it."""
+    """Yield a function that returns whether to stop; a first signal lets the worker finish, and a second ends it."""
     stops: list[int] = []
 
     def stop(number: int, frame: object) -> None:

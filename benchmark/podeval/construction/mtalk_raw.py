@@ -3,9 +3,9 @@ select.
 
 A language model that sees only the user's last turn says whether that turn can be answered alone. A language model then
 reads the whole dialogue and names every capability of the taxonomy that it requires, and a smaller model names the main
-one (appendix B.1, scripts 2 and 3). If the main capability is not the ordered one, people decide. The folder contains
-`orders.jsonl`, `raw.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv` for people's
-decisions, and then `dialogues.jsonl` for the later steps.
+one (appendix B.1, scripts 2 and 3). If the main capability differs from the ordered one, people decide between the two.
+The folder contains `orders.jsonl`, `raw.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv`
+for people's decisions, and then `dialogues.jsonl` for the later steps.
 """
 
 from collections import Counter
@@ -184,7 +184,7 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> None:
 def select(workshop: Workshop, accept_all: bool) -> None:
     """Read the review of the candidates; later steps use the accepted dialogues.
 
-    A candidate whose inferred capability is not the ordered one waits until a person has decided between them.
+    A candidate whose inferred capability differs from the ordered one waits until a person has decided between the two.
     """
     candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")
     # A dialogue's number is its position among its scenario's orders; orders are only ever added.

@@ -2,9 +2,9 @@
 
 In each round, a person listens to every due recording and accepts it or refuses it because of the words, the expression
 or the sound. A refused recording is made again for the next round; after three refusals, the turn and its dialogue are
-removed. A verdict applies only to the recording that was played (paper, section 4.2). For each tag, `sounds.csv` names
-a file, whether it plays throughout the turn (`background`), plays once at the position of the tag (`event`) or is not
-mixed (`none`, for tags about words or tone), and the ratio of speech to sound (appendix B.3).
+removed. A verdict applies only to the recording that was played (paper, section 4.2). For each tag, `sounds.csv` states
+a file, the way to mix it, and the ratio of speech to sound (appendix B.3). The file plays throughout the turn
+(`background`), plays once at the position of the tag (`event`), or is not mixed (`none`, for tags about words or tone).
 """
 
 from collections import Counter

@@ -1,9 +1,9 @@
 """Read the source documents of a PodBench dataset, cluster them by topic, and write a request for each cluster.
 
 In the paper, a language model writes a query for each document, and documents are clustered by the embedding of that
-query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is the profile's, so queries are requested in
-English. The paper does not state its clustering method; here, clusters within a language are merged while the mean
-cosine between two is high enough (average linkage), up to a maximum number of documents.
+query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is the profile's encoder for English sentences, so
+queries are requested in English. The paper does not state its clustering method; here, clusters within a language are
+merged while the mean cosine between two is high enough (average linkage), up to a maximum number of documents.
 
 For every cluster, the number and choice of dimensions in a request are drawn at random, so requests differ in
 difficulty; a language model writes a request with exactly these dimensions. A judge then reads the documents and the
@@ -36,7 +36,7 @@ MOST_DOCUMENTS = 10
 """Maximum number of documents for one request, as in the paper (table 3)."""
 
 _SHOWN_FOR_QUERY = 24_000
-"""Number of characters of a document that a model is shown when it writes the query."""
+"""Number of characters of a document that are shown to the model that writes the query."""
 
 
 class Document(StagedRow):
@@ -195,7 +195,7 @@ DIMENSIONS: Mapping[str, str] = {
 """The paper's eight dimensions, by their names in `facts.json`."""
 
 _SHOWN = 60_000
-"""Number of characters of the materials that a model is shown."""
+"""Number of characters of the materials that are shown to a model."""
 
 
 class Requirement(BaseModel):

@@ -210,7 +210,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
             if loaded.features is not None and dict(loaded.features) != dict(table.features):
                 yield f"{config}/{split}: the columns differ from those of the builder"
                 continue
-            # Check the rules and the number of rows, which are read back as the builder wrote them.
+            # Read the rows back as the builder wrote them, and check the rules and the number of rows.
             count = 0
 
             def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:

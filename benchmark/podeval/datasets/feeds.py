@@ -35,8 +35,8 @@ _LOOKUP_BYTES, _LOOKUP_VALUES = 16 << 20, 1_000_000
 FEED_BYTES = 16 << 20
 """Maximum size of a feed in bytes."""
 _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
-"""Maximum size in bytes of a feed that feedparser reads, and maximum number of `<` and `=` in it; each takes up to two
-kilobytes."""
+"""Maximum size in bytes of a feed that feedparser reads, and maximum number of `<` and `=` in it; each of these takes
+up to two kilobytes of memory."""
 _DEEPEST = 64
 """Maximum nesting depth of a feed's elements."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
@@ -232,7 +232,7 @@ class _ItemBuilder(TreeBuilder):
             enclosure = element.find("enclosure")
             texts = (element.findtext(name, "").strip() for name in _FACTS[:3])
             self.items.append(Enclosure("" if enclosure is None else enclosure.get("url", "").strip(), "feed", *texts))
-        # Keep the first of each fact until its item ends; drop everything else.
+        # Keep the first occurrence of each fact until its item ends; drop everything else.
         for parent in self._open[-1:]:
             if not (parent.tag == "item" and tag in _FACTS and parent.find(tag) is element):
                 parent.remove(element)

@@ -124,7 +124,7 @@ def fetch_episodes(
         for number, (topic, episode) in enumerate(episodes.items()):
             progress.report("episodes", number, len(episodes))
             attempt = before.get(topic)
-            # Fetch the episode again if its file is no longer there with its recorded size.
+            # Fetch the episode again if its file is missing or no longer has its recorded size.
             path = into / Path(attempt.file).name if attempt and attempt.file else None
             if attempt is None or path is None or not path.is_file() or path.stat().st_size != attempt.bytes:
                 attempt = _fetch(topic, episode, into, web, most_bytes)
@@ -189,7 +189,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
         last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
         status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
         result = replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
-    # Keep only an unfinished download that the next call can resume.
+    # Keep an unfinished download only if the next call can resume it.
     if result.status != "unreachable":
         for leftover in scratch.iterdir():
             leftover.unlink()

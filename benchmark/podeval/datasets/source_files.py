@@ -18,7 +18,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """The local files of a source: `files` maps names to SHA-256; `pinned` is whether they match the record."""
+    """The local files of a source: `files` maps names to SHA-256; `pinned` states whether they match the record."""
 
     source: str
     folder: Path

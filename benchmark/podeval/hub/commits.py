@@ -1,4 +1,4 @@
-"""Adds files to a dataset repo with compare-and-swap commits, so that files are never changed, lost or duplicated.
+"""Add files to a dataset repo with compare-and-swap commits, so that files are never changed, lost or duplicated.
 
 Only content that was taken down is deleted, together with its history.
 
@@ -31,8 +31,8 @@ HUB_PARQUET: Final[dict[str, Any]] = {
     "use_content_defined_chunking": True,
     "write_page_index": True,
 }
-"""Options of `pyarrow.parquet`: adding or removing a row changes few chunks, so a push sends only those; and the viewer
-reads only the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
+"""Options of `pyarrow.parquet` with which adding or removing a row changes few chunks, so a push sends only these
+chunks, and the viewer reads only the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
 
 
 _MET_ANOTHER = (409, 412)
@@ -197,7 +197,7 @@ def push_folder(
     return str(done.commit_url)
 
 
-# A folder of a storage bucket on the Hub: lists, downloads and deletes its files, and retries the calls.
+# A folder of a storage bucket on the Hub: the code below lists, downloads and deletes its files, and retries the calls.
 
 
 class BucketFolder:

@@ -1,4 +1,4 @@
-"""Retries calls to the Hub during rate limits and outages, without doing anything twice.
+"""Retry calls to the Hub during rate limits and outages, without doing anything twice.
 
 tenacity repeats the calls; this module decides which errors are temporary and how long to wait.
 """

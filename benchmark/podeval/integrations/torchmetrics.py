@@ -31,10 +31,10 @@ class PodevalMetric(Metric):  # type: ignore[misc]
     def __init__(self, metric: str, *, metric_options: dict[str, Any] | None = None, **choices: Any) -> None:
         super().__init__(**metric_options or {})
         self.declared, self.choices = catalogue.get(metric), choices
-        # torchmetrics does not allow a metric to set this.
+        # torchmetrics does not allow a metric to set this attribute.
         self.__dict__["higher_is_better"] = {"higher": True, "lower": False}.get(self.declared.headline.better)
         self.reasons: list[str] = []
-        # For each key, the sums of weighted values and of weights, followed by the unscored items by cause.
+        # For each key, the sums of weighted values and of weights, followed by the numbers of unscored items by cause.
         totals = torch.zeros(2 * len(self.declared.keys) + 2, dtype=torch.float64)
         self.add_state("totals", totals, dist_reduce_fx="sum")
 

@@ -6,7 +6,7 @@ A folder contains `records.jsonl`. Each line has a `kind`: `judge` (the judge th
 header.
 
 An exchange is looked up by its key: prompt, inputs, judge and seed. Records store the judge's words, not their
-interpretation; they are parsed again each time, with the current parser.
+interpretation; the words are parsed again each time, with the current parser.
 """
 
 import fcntl
@@ -110,7 +110,7 @@ class Records:
         return list(self._judges.values())
 
     def form(self, judge: str) -> str | None:
-        """Return the form in which this judge was last asked for a schema, or None."""
+        """Return the form in which the schema was last sent to this judge, or None."""
         return self._forms.get(judge)
 
     def unsent(self, judge: str) -> tuple[str, ...]:

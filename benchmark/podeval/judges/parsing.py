@@ -1,4 +1,4 @@
-"""Parses a judge's answer, tolerating errors of form but not of content.
+"""Parse a judge's answer, tolerating errors of form but not of content.
 
 Tolerated: reasoning before the answer, code fences, surrounding prose, trailing commas, comments, full-width colons and
 commas, keys in another case or spelling, keys that are (Chinese) aliases of the answer's fields, `36/45` where a number
@@ -300,7 +300,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 _BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)
-"""Strings, whose braces do not count, and braces."""
+"""Pattern for strings, whose braces do not count, and for braces."""
 
 
 def _find_closing(text: str, start: int) -> int | None:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
 
 Conversation = Generator[Sequence[JudgeRequest], Sequence[UsableAnswer], T]
-"""Yields requests, receives their answers, and returns its result."""
+"""A generator that yields requests, receives their answers, and returns its result."""
 
 
 class Asked(Protocol):
@@ -61,7 +61,7 @@ class _Held(Generic[T]):
         self._step(partial(next, conversation))
 
     def hear(self, answers: Sequence[UsableAnswer | Unanswered]) -> None:
-        """Continue with the answers to its requests."""
+        """Continue the conversation with the answers to its requests."""
         missing = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
         if missing:
             several = f" ({len(missing)} of {len(answers)} requests without an answer)" if len(answers) > 1 else ""

@@ -245,7 +245,7 @@ class Design(FactSheet):
     @property
     def digest(self) -> str:
         """SHA-256 of the document and the questions; answers are pooled only across designs with the same digest."""
-        # How listeners return to their panel does not affect the answers, so it is left out. Fields that were added
+        # The way back to the listeners' panel does not affect the answers, so it is left out. Fields that were added
         # later are left out if unset, so that the digests of older designs stay the same.
         plain = {"questions": (), "demographics": (), "trials": 1, "headphone_check": None, "each": None}
         later = {name for name, value in plain.items() if getattr(self, name) == value}

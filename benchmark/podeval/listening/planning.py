@@ -63,7 +63,8 @@ class StoppingVerdict:
         mean: mean of the listeners' differences, first minus second.
         interval: interval that is valid at every check; None if there are too few listeners.
         better: the system that has been shown to be better, so that the test may stop; "" if neither has.
-        expected: total number of listeners needed for a decision if later listeners mark like these; None if unknown.
+        expected: total number of listeners needed for a decision if later listeners give similar marks; None if
+            unknown.
     """
 
     first: str

@@ -82,8 +82,8 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
 
     The interval is Wilson's with the effective number of trials, because the trials of one listener depend on each
     other; with a single listener it is the exact interval (Clopper and Pearson). The p-value is that of the exact
-    binomial test. The test does not have to distinguish between listeners: because X is drawn at random, anyone who
-    hears no difference is correct with probability one half in each trial, regardless of their habits.
+    binomial test. The test can ignore differences between listeners: because X is drawn at random, anyone who hears no
+    difference is correct with probability one half in each trial, regardless of their habits.
 
     Raises:
         BadInput: there are no trials.

@@ -233,7 +233,8 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and apply the effect of failing it; only the first answers count.
+    """Record the answers to the headphone check, and apply the consequence if it is failed; only the first answers
+    count.
 
     Raises:
         BadInput: the data is not a valid answer to the check.
@@ -265,7 +266,7 @@ def record_check(
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """Return the next free place; once all planned places are taken, one with the pages of an unfinished place."""
+    """Return the next free place; once all planned places are taken, a place with the pages of an unfinished one."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id

@@ -126,7 +126,7 @@ def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ..
                 try:
                     items = entry.items(data)
                 except BadInput:
-                    # Its items are built on the worker's machine.
+                    # The items of this split are built on the worker's machine.
                     continue
                 if items and all(item.script is not None for item in items):
                     spoken.append((entry, items))
@@ -279,7 +279,7 @@ def make_preview(desk: SubmissionService, document: Submission, parameters: int)
         try:
             count = len(entry.items(desk.gate.data))
         except BadInput:
-            # Its items are built on the worker's machine.
+            # The items of this split are built on the worker's machine.
             count = None
         runs.append(
             {

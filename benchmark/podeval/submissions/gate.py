@@ -240,7 +240,8 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
         yield write_refusal("licence", "card-without-licence", repo=repo.repo)
         return
     licence_name = repo.card.get("license_name")
-    # Text only: a YAML list of lists of the same lists is short in the file but huge when it is converted to text.
+    # Accept only text: a YAML list of lists of the same lists is short in the file but huge when it is converted to
+    # text.
     licence_name = licence_name if isinstance(licence_name, str) else ""
     names = {stated.casefold(), licence_name.casefold()}
     if (

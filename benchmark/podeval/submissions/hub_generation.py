@@ -47,7 +47,7 @@ class FetchedResults:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Reasons why items could not be generated, where the fault is ours."""
+        """Reasons, for which we are at fault, why items could not be generated."""
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 """Records on the Hub: a public record from which a new server can start, and results proposed to models' own repos.
 
-`requests/<id>/<step>-<state>.json` contains a state change, with the submission as it was at that time; results contain
-a run's folder without its audio. Both are append-only (`hub.commits`), except that the results of taken-down
-submissions are deleted, including from the repo's history.
+`requests/<id>/<step>-<state>.json` contains a state change, with the submission as it was at that time; the results
+contain the folders of runs without their audio. Both are append-only (`hub.commits`), except that the results of
+taken-down submissions are deleted, including from the repo's history.
 
 If the submitter requested it, results are proposed to the model's repo in pull requests, one for each form. A proposal
 is stored with the publication and opened afterwards; if a worker is killed in between, or the Hub is down, it waits for
@@ -46,7 +46,7 @@ FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 """Address of the board, unless `PODEVAL_BOARD_URL` gives another one."""
 _APART = timedelta(minutes=10)
-"""Time between two attempts at a proposal, during which a single worker holds it."""
+"""Time between two attempts at a proposal, during which only one worker may attempt it."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class HubRecord:
     def push_results(self, board: Path) -> int:
         """Send every finished run of the board that is not on the Hub; return the number of runs sent.
 
-        A run is sent under its submission's id, so a later submission of the same system is separate. Results of
-        taken-down submissions are deleted first.
+        A run is sent under its submission's id, so the runs of a later submission of the same system are stored
+        separately. Results of taken-down submissions are deleted first.
         """
         self.delete_taken_down()
         sent, (_, paths) = 0, self.results.files()
@@ -225,7 +225,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     for record in records:
         change = {**record["change"], "at": datetime.fromisoformat(record["change"]["at"])}
         session.add(SubmissionHistory(submission=row.id, step=record["step"], **change))
-    # The worker that held it is on another machine.
+    # The worker that held the submission is on another machine.
     if state in LEASED:
         row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
         row.state_at = now

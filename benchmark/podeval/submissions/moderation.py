@@ -157,7 +157,7 @@ def take_down(
 
 
 def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> None:
-    """Carry out a decision; it may come from a board that is being replaced by a restore."""
+    """Carry out a decision, which may come from a board that is being replaced by a restore."""
     try:
         row = queue.get(decision.submission)
     except BadInput:

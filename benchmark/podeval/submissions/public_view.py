@@ -163,7 +163,7 @@ class SubmissionLog:
         self._database = database
 
     def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
-        """Write a line, unless there are too many already.
+        """Write a line, unless there are too many lines already.
 
         Args:
             submission: the submission in progress.

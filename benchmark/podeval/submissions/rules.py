@@ -36,7 +36,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """One broken rule: `message` states the fault and the remedy, `field` is its place in the document."""
+    """One broken rule: `message` states the fault and the remedy, and `field` is the fault's place in the document."""
 
     rule: str
     message: str

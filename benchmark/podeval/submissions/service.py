@@ -126,7 +126,7 @@ class SubmissionService:
         profile: str = "embedded",
         priority: int = 0,
     ) -> SubmissionRow:
-        """Accept a submission, which is then queued, or received if the Hub is down.
+        """Accept a submission; its state is then `queued`, or `received` if the Hub is down.
 
         Submissions of higher priority are processed first; the models of the profile measure the outputs. The
         document's folder is needed if it names files next to it.
@@ -228,7 +228,8 @@ class SubmissionService:
             except HubUnavailable:
                 break
             except Exception:
-                # An error of any kind does not delay other submissions; this one is checked again next time.
+                # An error of any kind does not delay other submissions; the failed submission is checked again next
+                # time.
                 _LOG.exception("%s could not be checked", row.id)
                 continue
             done.append(self.queue.get(row.id))

@@ -2,10 +2,10 @@
 
 Items drawn at random are generated in the sandbox with several seeds, and both sets of outputs are measured in the same
 way. If the supplied outputs are another draw from the same model, their figures differ from the generated ones only as
-much as those differ from each other: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)),
-where d is an item's supplied figure minus the mean of its generated ones, and s is the standard deviation between
-seeds, pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979);
-below `store.spot_checks.LEVEL`, the outputs are considered different.
+much as the generated ones differ from each other. For a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 +
+1/k) / n)), where d is an item's supplied figure minus the mean of its generated ones, and s is the standard deviation
+between seeds, pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm,
+1979); below `store.spot_checks.LEVEL`, the outputs are considered different.
 """
 
 import math
@@ -70,7 +70,7 @@ class SpotCheck:
         Return a report for each of its runs; each report is also stored in the run's folder.
 
         Raises:
-            BadInput: it is not a published submission of outputs, or does not name a model for them.
+            BadInput: the submission is not published, does not consist of outputs, or does not name a model for them.
             SubmissionRefused: the named model does not pass the gate.
             Unusable: the model cannot be run.
             OursFailed: an item could not be generated because this machine lacks memory or a library.
@@ -82,7 +82,7 @@ class SpotCheck:
         folder = self.work / f"{SPOT_CHECK}{row.id}"
         folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder):
-            # The time of the last use; workers remove it a week later.
+            # Record the time of the last use; workers remove the folder a week later.
             os.utime(folder)
             files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
             reports = []

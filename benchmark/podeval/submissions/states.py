@@ -181,7 +181,7 @@ def _measure_pace(session: Session) -> tuple[list[float], int]:
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse a submission that already exists or was taken down, and a system id that is in use or someone else's.
+    """Refuse a submission that already exists or was taken down, and a system id that is in use or belongs to others.
 
     Raises:
         SubmissionRefused: the rule `duplicate` is broken.

@@ -179,7 +179,7 @@ class Worker(Workplace):
         self.fault = fault
         self.rests[EVERYTHING if fault.everything else claim.id] = time.monotonic() + REST_SECONDS
         reason = write_sentence("ours-waits", why=str(fault))
-        # Another worker, on a machine without the fault, may take it at once.
+        # Another worker, on a machine without the fault, may take the submission at once.
         self.queue.give_back(claim, reason, failed=False)
         self.log(f"{claim.id}: {reason}")
 
@@ -227,7 +227,7 @@ class Worker(Workplace):
             except BadInput as error:
                 if recognise_machine_fault(error) is not None:
                     raise
-                # Its last worker was presumed dead, but still has the folder locked.
+                # The submission's last worker was presumed dead, but still has the folder locked.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
             self._publish(claim, row, document, SubmissionRuns(row, document, pulse, self).make(), pulse)

@@ -177,7 +177,7 @@ class ChapterPage:
         return [self._tabulate(headlines)] if headlines else [page.Text(self.texts["report"]["no_figures"])]
 
     def list_details(self) -> list[tuple[str, list[page.Part]]]:
-        """List all other parts under their titles."""
+        """List all other parts of the chapter under their titles."""
         words, chapter = self.texts["report"], self.chapter
         protocols = [(get_title(metric), content) for metric, content in chapter.contents.items()]
         dimensions = list(dict.fromkeys(figure.column.dimension for figure in chapter.figures))
