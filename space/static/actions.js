@@ -1,5 +1,5 @@
-// What a person decides by a form, often of one button, sent; and what goes on by itself, looked at again.
-// Without this script a form of the method "dialog" does nothing, so no reason comes into an address.
+// Send decisions that a person makes with a form, often of a single button, and refresh the part that changes.
+// Without this script, a form with the method "dialog" does nothing, so no reason appears in an address.
 import { byId, write } from "./page.js";
 import { post } from "./server.js";
 
@@ -21,7 +21,7 @@ addEventListener("submit", async (event) => {
   }
 });
 
-// The part of the page that changes, as it is by now, every 15 s; no answer this time, perhaps one the next.
+// Refresh the part of the page that changes every 15 s; if there is no answer, the next attempt may get one.
 setInterval(async () => {
   const live = document.querySelector("#live[data-open]");
   const answer = live && await fetch(location.href, { cache: "no-store" }).catch(() => null);

@@ -1,20 +1,20 @@
-// The arena: a battle is shown, heard, judged once, and only then told. What must survive a reload is kept in this tab.
+// The arena: show a battle, play it, take one vote, then reveal the systems. This tab stores data that survives a reload.
 import { byId, fill, keepField, make, onKey, remember, write } from "./page.js";
 import { Deck } from "./player.js";
 import { Refusal, get, insist, post } from "./server.js";
 
 const SIDES = ["a", "b"];
-const OVER = ["forged", "foreign", "replayed", "expired", "unknown"]; // refusals after which a pair is no longer judged
-const AGAIN = ["not heard", "not fetched", "too soon", "no comment", "invalid"]; // those that its voter can mend
+const OVER = ["forged", "foreign", "replayed", "expired", "unknown"]; // refusals that end the battle
+const AGAIN = ["not heard", "not fetched", "too soon", "no comment", "invalid"]; // refusals that the voter can resolve
 const OPUS = new Audio().canPlayType('audio/ogg; codecs="opus"') ? "?form=opus" : "";
 
-/** Begin in the element of the component, by what the site offers this person. */
+/** Start in the element of the component, with the content that the site offers this person. */
 export async function start(element) {
   const root = element.querySelector(".podeval-part");
   const offer = await insist(() => get("/arena/offer"));
   const { texts } = offer;
   const votes = [...root.querySelectorAll(".vote")];
-  // A browser that keeps nothing loses what was heard at a reload, no vote that was acknowledged.
+  // A browser without storage loses the heard parts at a reload, but no acknowledged vote.
   let kept = remember("sessionStorage", "podeval.arena") ?? {};
   let battle = null;
   let busy = false;
@@ -43,7 +43,7 @@ export async function start(element) {
     if (state !== "battle") deck.stop();
   }
 
-  /** Wait for an answer, in which time nothing else is done. */
+  /** Wait for an answer, and do nothing else in the meantime. */
   async function during(asking) {
     busy = true;
     judgeable();
@@ -97,7 +97,7 @@ export async function start(element) {
     });
     byId("question").lang = language;
     byId("asked").lang = view.language;
-    // On a phone a long task would push the players out of sight; its summary stays.
+    // On a phone, a long task would push the players out of sight, so only its summary is shown.
     byId("task").open = Boolean(instructions) && innerWidth >= 600;
     byId("turns").replaceChildren(...view.turns.map(showTurn));
     Object.assign(byId("comment"), { value: kept.comment ?? "", required: view.comment_required });
@@ -133,14 +133,14 @@ export async function start(element) {
     const comment = byId("comment").value;
     deck.stop();
     keep();
-    // A page that is not served over HTTPS has no `randomUUID`.
+    // `randomUUID` is missing on a page that is not served over HTTPS.
     const id = crypto.getRandomValues(new Uint32Array(4)).join("-");
     const played = { played_a: a.stretches, played_b: b.stretches, seconds_a: a.seconds, seconds_b: b.seconds };
     save({ pending: { id, token: battle.token, outcome, preference, comment, ...played } });
     deliver(kept.pending);
   }
 
-  /** Send a ballot until the server answers; the same ballot again is the same vote. */
+  /** Send a ballot until the server answers; sending the same ballot again does not create another vote. */
   async function deliver(ballot, again = battle !== null) {
     if (busy) return;
     show("sending", "", texts.sending);
@@ -153,7 +153,7 @@ export async function start(element) {
       reveal(kept.done);
     } catch (error) {
       if (!again || error.reason !== "not fetched") return refuse(error);
-      // The site lost count, as where it ended at once: the sounds are fetched past the browser's cache.
+      // The site lost its counts, for example in a crash, so fetch the sounds again without the browser's cache.
       const fetchAgain = async ({ sound }) => (await fetch(sound.src, { cache: "reload" })).arrayBuffer();
       await Promise.allSettled([a, b].map(fetchAgain));
       deliver(ballot, false);
@@ -161,7 +161,7 @@ export async function start(element) {
   }
 
   function refuse(refusal) {
-    // A vote is kept in this tab while it may still be taken: after signing in, or when the arena opens again.
+    // Keep a vote in this tab while it may still be accepted: after signing in, or when the arena opens again.
     if (!["not signed in", "closed"].includes(refusal.reason)) save({ pending: null });
     if (!AGAIN.includes(refusal.reason)) return stick(refusal);
     if (!battle) return begin();
@@ -170,7 +170,7 @@ export async function start(element) {
     write({ "arena-problem": sayRefusal(refusal) });
   }
 
-  /** Nothing can be judged now: why, and what to do about it. */
+  /** Explain why nothing can be judged now, and what to do about it. */
   function stick(error) {
     battle = null;
     const reason = error.reason || "offline";
@@ -209,7 +209,7 @@ export async function start(element) {
     }
   }
 
-  /** Say of a side whose recording it is, if that is known, and let it be heard, whole where it was an excerpt. */
+  /** Name the system of a side, if it is known, and offer its recording, in full if an excerpt was played. */
   function name(track, system) {
     const [named, whole] = [".named", ".whole"].map((part) => track.root.querySelector(part));
     named.hidden = !system;
@@ -247,13 +247,13 @@ export async function start(element) {
   keepField(byId("speed"), "podeval.speed", (speed) => {
     for (const { sound } of [a, b]) sound.defaultPlaybackRate = sound.playbackRate = Number(speed) || 1;
   });
-  // The second half of a double click on a vote is no wish for the next pair.
+  // The second click of a double click on a vote does not request the next pair.
   byId("next").addEventListener("click", ({ detail }) => { if (detail < 2) next(); });
   byId("comment").addEventListener("input", keep);
   for (const button of votes) button.addEventListener("click", () => vote(button.dataset));
-  // What was asked is not heard over an answer to it.
+  // Stop the answers while the user's turn plays.
   byId("asked").addEventListener("play", () => deck.stop(), true);
-  // What plays in a tab that is left stops.
+  // Stop playing when the reader leaves the tab.
   document.addEventListener("podeval:tab", () => deck.stop());
   begin();
 }

@@ -1,11 +1,11 @@
-// The leaderboard, drawn from one JSON document: that of the page at first, then of /board.json.
-// Every choice is an address. What needs no other numbers (sort, filters, columns, pins) is done here, at once.
+// The leaderboard, drawn from one JSON document: first the one in the page, then those from /board.json.
+// Every choice has an address. Choices that need no new numbers (sort, filters, columns, pins) are applied here at once.
 import { byId, fill, make } from "./page.js";
 import { get, insist } from "./server.js";
 
 const FILTERS = ["openness", "size", "licence", "language", "provenance", "spoken"];
 const NO_CHOICE = Object.fromEntries(["q", "controls", "protocols", ...FILTERS].map((name) => [name, ""]));
-const OF_TABLE = ["rows", "column_page", "columns", "dimension"]; // choices that no picture depends on
+const OF_TABLE = ["rows", "column_page", "columns", "dimension"]; // choices that do not affect a picture
 const LOCAL = [...FILTERS, ...OF_TABLE.slice(0, 3), "controls", "q", "pins", "sort", "plot", "of"];
 const MOST_ROWS = 100;
 const COLUMNS = 8;
@@ -21,7 +21,7 @@ const place = (query) => only(query, (name) => !LOCAL.includes(name) && !(data?.
 const picture = (query, small = narrow.matches) =>
   only(query, (name) => !OF_TABLE.includes(name)) + (small ? "&width=narrow" : "");
 
-/** The address of the view with some choices changed. */
+/** Return the address of the view with some choices changed. */
 function to(changed) {
   const next = new URLSearchParams(view);
   for (const [name, value] of Object.entries(changed)) value ? next.set(name, value) : next.delete(name);
@@ -66,7 +66,7 @@ function passes(row, pins) {
   return pins.includes(row.id) || (!isHidden && isFound && FILTERS.every(fits));
 }
 
-/** Which rows and columns are shown, in which order. */
+/** Choose the rows and columns to show, and their order. */
 function arrange() {
   const columns = findColumns();
   const wish = view.get("sort") ?? "";
@@ -77,7 +77,7 @@ function arrange() {
   const weigh = (row) => {
     const cell = find(row, sorting);
     const isValued = cell?.value !== undefined;
-    // How bad it is: of what is best in a range, how far it is from there.
+    // The badness of a value; for a figure with an ideal range, its distance from that range.
     const badness = isValued && (cell.off ?? (sorting.better === "lower" ? cell.value : -cell.value));
     const isBehind = Boolean(sorting) && (!isValued || Boolean(cell.behind));
     const pin = pins.includes(row.id) ? pins.indexOf(row.id) : pins.length;
@@ -92,7 +92,7 @@ function arrange() {
   const kept = valued.filter((row) => passes(row, pins));
   const groups = ["measured", "folded", "reported"].map((group) => {
     const rows = kept.filter((row) => row.group === group);
-    // A paper's rows are in the paper's order unless somebody asks for another.
+    // A paper's rows keep the paper's order unless the reader chooses another.
     return [group, group === "reported" && !wish && !pins.length ? rows : order(rows)];
   });
   const ranked = kept.some(({ group }) => group !== "reported");
@@ -101,7 +101,7 @@ function arrange() {
 
 function drawHead(column, { sorting, sign }) {
   const isHere = column === sorting && (view.has("sort") || data.rows.some(({ group }) => group !== "reported"));
-  // The best are first at the first click: of what is better lower, the smallest.
+  // The first click puts the best values first: the smallest ones if lower is better.
   const rises = (column.better === "lower") === (sign > 0);
   const sort = isHere && sign > 0 ? `-${column.id}` : column.id;
   const about = { class: "info", "data-column": column.id, "aria-label": fill(texts.about_column, [column.title]) };
@@ -224,7 +224,7 @@ function drawFields() {
 const drawNothing = (title, sentences) =>
   make("div", { class: "card", id: "nothing" }, make("h2", {}, title), sentences.map((text) => p(text)));
 
-/** The places and the form: what stays until other numbers come. */
+/** Draw the places and the form, which stay until other numbers arrive. */
 function drawFrame() {
   root.querySelector(".places").hidden = Boolean(data.nothing);
   if (data.nothing) {
@@ -262,7 +262,7 @@ function drawMore() {
   ];
 }
 
-/** Do something that draws anew: what had the focus has it again, what was open stays open. */
+/** Redraw, restoring the focus and keeping open sections open. */
 function keeping(draw) {
   const focused = document.activeElement?.id;
   const open = [...root.querySelectorAll("details[open]")].map(({ id }) => id);
@@ -271,7 +271,7 @@ function keeping(draw) {
   if (focused && document.activeElement === document.body) byId(focused)?.focus({ preventScroll: true });
 }
 
-/** Draw all anew (`whole`), or what follows from a choice. */
+/** Redraw everything (`whole`), or only the parts that depend on a choice. */
 function draw(whole = false) {
   if (whole) drawFrame();
   if (data.nothing) return;
@@ -301,7 +301,7 @@ function draw(whole = false) {
   ].flat().filter(Boolean));
 }
 
-/** Show a small window at a button; a sample in it stops when it closes. */
+/** Show a small window next to a button; a sample in it stops when the window closes. */
 function tell(source, ...content) {
   byId("told").replaceChildren(...content.flat().filter(Boolean));
   byId("told").showPopover({ source });
@@ -315,7 +315,7 @@ function explain(source, { title, about: [sentences, facts, card] }) {
 
 const ask = (query, signal) => get(`/board.json?${query}`, { cache: "default", signal });
 
-/** Go to another view: at once where the numbers are here, else later. */
+/** Go to another view: at once if its numbers are here, otherwise when they arrive. */
 async function go(next, signal) {
   const isFresh = place(next) !== loaded;
   const problem = byId("board-problem");
@@ -340,7 +340,7 @@ async function go(next, signal) {
   }
 }
 
-/** Draw the picture of the view, if another is shown; a phone has one of its own. */
+/** Draw the picture of the view unless it is already shown; phones get a separate picture. */
 async function redraw(signal) {
   const wanted = picture(view);
   if (data.still || data.nothing || wanted === pictured) return;
@@ -375,13 +375,13 @@ function press({ target }) {
 function change({ target: { name, form } }) {
   if (!form) return;
   const changed = { [name]: new FormData(form).getAll(name).join(",") };
-  // Columns chosen before were of other figures.
+  // The columns chosen earlier were for other figures.
   if (name === "profile") Object.assign(changed, { columns: "", sort: "", of: "" });
   const history = name === "q" ? "replace" : "push";
   window.navigation ? navigation.navigate(to(changed), { history }) : location.assign(to(changed));
 }
 
-/** Stay on the page where a link, Back or a choice leads to another view; an older browser opens its address. */
+/** Stay on the page if a link, Back or a choice leads to another view; older browsers open the address. */
 function navigate(event) {
   const { pathname, searchParams } = new URL(event.destination.url);
   const isBoard = data?.still ? pathname === location.pathname : ["/", "/leaderboard"].includes(pathname);
@@ -399,7 +399,7 @@ function begin(element) {
   byId("told").addEventListener("toggle", ({ newState, target }) => newState === "closed" && target.replaceChildren());
 }
 
-/** Take the leaderboard that the page came with into its tab; without one, ask for it. */
+/** Move the leaderboard that came with the page into its tab; request it if there is none. */
 export function start(element) {
   const part = element.querySelector(".podeval-part");
   if (root) keeping(() => part.replaceChildren(root));

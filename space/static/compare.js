@@ -1,4 +1,4 @@
-// One recording, or two at the same place of which one is heard, and the words that follow it.
+// One recording, or two at the same position, one of which is audible, with a transcript that follows the sound.
 import { byId, fill, onKey, write } from "./page.js";
 import { Deck } from "./player.js";
 
@@ -11,13 +11,13 @@ const deck = new Deck(texts, {
     root.dataset.heard = key;
     write({ said: sides.length > 1 ? fill(texts.hearing, { side: key.toUpperCase(), title: card.ariaLabel }) : "" });
   },
-  // The line that is said, or was last, is marked; a long transcript shows the lines around it.
+  // Mark the current or last spoken line; a long transcript shows the lines around it.
   changed({ root: card, sound }) {
     const turns = [...card.querySelectorAll(".turn")];
     const said = turns.findLastIndex(({ dataset }) => Number(dataset.start) <= sound.currentTime + 0.05);
     turns.forEach((turn, number) => { turn.ariaCurrent = number === said ? "true" : null; });
   },
-  // Where one is over, the other one goes on from there, once it is asked to.
+  // If one recording ends, the other can continue from that position.
   ended({ length }) {
     for (const other of deck.tracks.values()) if (other.sound.currentTime < length) other.seek(length);
   },

@@ -1,4 +1,4 @@
-// Gradio speaks the language of the browser; here it speaks that of the page, which it writes as its own locale.
+// Gradio uses the browser's language; make it use the language of the page, under the name of Gradio's own locale.
 Object.defineProperty(navigator, "language", {
   get: () => (document.documentElement.lang.startsWith("zh") ? "zh-CN" : "en"),
 });

@@ -1,5 +1,5 @@
-// A page of a listening test. The server shows where a listener stands; it has an answer on its disk before it shows
-// the next page, and until then this tab keeps it, so that a reload loses nothing.
+// A page of a listening test. The server stores an answer on disk before it shows the next page; until then, this tab
+// keeps the answer, so a reload loses nothing.
 import * as forms from "./listening_forms.js";
 import { byId, fill, keepField, onKey, remember, write } from "./page.js";
 import { Deck } from "./player.js";
@@ -13,7 +13,7 @@ const draft = shown && memory(`page ${shown.number}`);
 const deck = new Deck(texts, { together: Boolean(byId("repeat")), step: 2, changed: keep });
 const on = (id, kind, act) => byId(id)?.addEventListener(kind, act);
 
-/** Send by a button, until there is an answer, which says how the listener stands now; then act on it. */
+/** Send until the server answers with the listener's progress, then act on the answer; disable the button meanwhile. */
 async function send(button, address, content, act = () => location.reload()) {
   button.disabled = true;
   write({ problem: "", saving: texts.saving });
@@ -26,7 +26,7 @@ async function send(button, address, content, act = () => location.reload()) {
   }
 }
 
-/** Seconds on this page, those before a reload among them. */
+/** Return the seconds spent on this page, including those before a reload. */
 const spend = () => (draft?.seconds ?? 0) + (performance.now() - begun) / 1000;
 const listHeard = (describe) => Object.fromEntries([...deck.tracks].map(([key, track]) => [key, describe(track)]));
 
@@ -53,7 +53,7 @@ on("agree", "submit", (event) => {
 });
 on("answers", "input", () => { write({ problem: "" }); keep(); });
 on("next", "click", (event) => {
-  // As far as the test asks, or at all.
+  // Each sound must be heard as far as the test requires, or at least begun.
   const unheard = [...deck.tracks.values()].filter(({ key, share }) =>
     key !== "prompt" && (key === "reference" || !shown.heard ? share <= 0 : share < shown.heard));
   if (!unheard.length) return;
@@ -76,13 +76,13 @@ on("answers", "submit", (event) => {
 on("finish", "click", ({ target }) => send(target, `/listen/sessions/${session}/finish`, {}));
 onKey((key, place) => {
   const letter = key === "r" && deck.tracks.has("reference") ? "reference" : key.toUpperCase();
-  // A recording that plays goes on.
+  // A recording that is already playing continues.
   if (!deck.tracks.has(letter)) return deck.press(key, place);
   if (!deck.tracks.get(letter).playing) deck.play(letter);
   return true;
 });
 if (shown) open();
-// To the panel that sent them, by itself after some seconds, once; the link to stay loads this page again.
+// Return listeners to their panel once, automatically after some seconds; the link for staying reloads this page.
 if (back && !memory("returned")) {
   memory("returned", true);
   write({ countdown: fill(texts.returning, back) });

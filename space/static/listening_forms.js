@@ -1,11 +1,11 @@
-// What a page of a listening test asks, as the server wrote it, and what was answered.
+// The questions of a listening test's page, as written by the server, and the listener's answers.
 import { fill } from "./page.js";
 
 const fields = (form) => [...form.querySelectorAll("[data-asked] :is(input, textarea)")];
 const about = (field) => field.closest("[data-asked]").dataset;
 const partOf = ({ localName }) => (localName === "textarea" ? "reason" : "mark");
 
-/** Show the mark of a slider from 0 to 100 in named bands; it has none until the listener sets one. */
+/** Show the mark of a slider from 0 to 100 in named bands; there is no mark until the listener sets one. */
 function show(slider, texts, set) {
   const question = slider.closest("[data-asked]");
   const bands = [...question.querySelectorAll(".bands span")];
@@ -17,7 +17,7 @@ function show(slider, texts, set) {
   bands.forEach((each, number) => each.classList.toggle("in", number === place));
 }
 
-/** Let the sliders of a form be set, and fill in what was answered before. */
+/** Enable the sliders of a form, and fill in earlier answers. */
 export function begin(form, texts, answer = {}) {
   for (const field of fields(form)) {
     const given = answer[about(field).asked];
@@ -27,14 +27,14 @@ export function begin(form, texts, answer = {}) {
     if (field.type !== "range") continue;
     show(field, texts, value !== undefined);
     field.addEventListener("input", () => show(field, texts, true));
-    // A mark of 50 is set without moving the thumb, by a click on it or by Enter.
+    // A click on the thumb, or Enter, sets a mark of 50 without moving it.
     const set = () => field.dispatchEvent(new Event("input", { bubbles: true }));
     field.addEventListener("pointerup", set);
     field.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); set(); } });
   }
 }
 
-/** What was answered, as the server takes it: a mark, words, or both where a question has two parts. */
+/** Return the answers in the server's form: a mark, words, or both if a question has two parts. */
 export function read(form) {
   const answer = {};
   const isSet = ({ type, checked, value, validity }) => (type === "radio" ? checked : value.trim() && validity.valid);

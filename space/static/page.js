@@ -1,12 +1,12 @@
-// What the scripts of all pages share: elements, sentences, keys, and what a browser remembers.
+// Functions that the scripts of all pages share: elements, sentences, keys, and values stored in the browser.
 
 export const byId = (id) => document.getElementById(id);
 
-// A number and its unit are one word, at whose space no line ends; website.py has the same for what the server writes.
+// No line breaks between a number and its unit; website.py does the same for text that the server writes.
 const BEFORE_UNIT = /(?<=\d) (?=(?:%|pp|s|min|h|MB|dB(?:TP)?|LUF?S?|(?:vote|minute)s?|[秒票]|分钟)(?![A-Za-z]))/g;
 const joinUnits = (text) => text.replace(BEFORE_UNIT, "\u00a0");
 
-/** An element with attributes and children; what others wrote is only ever text. */
+/** Make an element with attributes and children; strings from others are always inserted as text. */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -22,19 +22,19 @@ export function write(sentences) {
   for (const [id, sentence] of Object.entries(sentences)) byId(id).textContent = joinUnits(sentence);
 }
 
-/** A sentence with its places filled, by name or in order. */
+/** Return a sentence with its placeholders filled in, by name or in order. */
 export function fill(sentence, values) {
   let next = 0;
   return joinUnits(sentence.replace(/\{(\w*)\}/g, (_, name) => values[name || next++]));
 }
 
-/** Seconds as 0:05, 12:34 or 1:02:03. */
+/** Format seconds as 0:05, 12:34 or 1:02:03. */
 export function clock(seconds) {
   const whole = new Date(1000 * Math.max(0, Math.round(seconds)));
   return whole.toISOString().slice(11, 19).replace(/^(00:)?0?/, "");
 }
 
-/** What this tab or browser remembers under a name, after a value was set; null where it keeps nothing. */
+/** Store a value under a name if one is given, and return the stored value; null without storage. */
 export function remember(storage, name, value) {
   try {
     if (value !== undefined) window[storage].setItem(name, JSON.stringify(value));
@@ -44,7 +44,7 @@ export function remember(storage, name, value) {
   }
 }
 
-/** Have this browser remember the value of a field, and `act` on it, now and after each change. */
+/** Store the value of a field in this browser, and `act` on the value now and after each change. */
 export function keepField(field, name, act = () => {}) {
   const property = field.type === "checkbox" ? "checked" : "value";
   const take = (value) => { act(field[property] = remember("localStorage", name, value) ?? field[property]); };
@@ -54,11 +54,11 @@ export function keepField(field, name, act = () => {}) {
 
 const OTHERS = "textarea, select, audio, input:not([type=range], [type=radio], [type=checkbox])";
 const PRESSED = "button, a, summary, input:not([type=range])";
-const CHOSEN = "[aria-selected=true], [aria-current]"; // what leads to this very page has nothing to do for a key
+const CHOSEN = "[aria-selected=true], [aria-current]"; // links to the current page do not respond to keys
 
 /**
- * Have `act` called with each key that is for the page: pressed alone, not typed into a field, not for a button in
- * focus, and not while the box of the shortcuts is empty. A key for which it returns true is done with.
+ * Call `act` with each key meant for the page: pressed alone, not typed into a field, not meant for a focused button,
+ * and only while the checkbox for shortcuts is ticked. A key for which `act` returns true is not processed further.
  */
 export function onKey(act) {
   const box = byId("shortcuts-on");

@@ -1,9 +1,9 @@
-// Recordings on a page, each with its sound, its picture, and what of it was heard. One plays at a time.
+// Recordings on a page, each with its sound, its picture, and its heard parts. One plays at a time.
 import { clock, fill } from "./page.js";
 
-const END = 0.25; // s: Chromium waits for ever after a seek to less before the end of FLAC
+const END = 0.25; // s: Chromium hangs after a seek to less than this before the end of a FLAC file
 
-/** Stretches in order, those that touch as one. */
+/** Sort stretches, and join those that touch. */
 function merge(stretches) {
   const merged = [];
   for (const [begin, end] of stretches.filter(([b, e]) => e > b).sort(([one], [other]) => one - other)) {
@@ -15,7 +15,7 @@ function merge(stretches) {
 }
 
 class Player {
-  /** In an element as the macro `player` of sounds.html writes it; what concerns the others is left to the deck. */
+  /** Use an element written by the macro `player` of sounds.html; the deck coordinates the players. */
   constructor(deck, key, root) {
     const part = (selector) => root.querySelector(selector);
     Object.assign(this, { deck, key, root, sound: part("audio") ?? new Audio(), button: part(".play") });
@@ -32,7 +32,7 @@ class Player {
     this.wait();
   }
 
-  /** Nothing to play yet, and it is coming: a flat line would deny that. */
+  /** Show that a sound is still loading; a flat line would look like silence. */
   wait() {
     this.sound.pause();
     this.sound.removeAttribute("src");
@@ -43,8 +43,8 @@ class Player {
   }
 
   /**
-   * Take a sound: its address and that of its picture, its length as far as it is known, and what was heard of it
-   * before: stretches, a share of which nothing closer is known, and the seconds for which it played.
+   * Load a sound: its address, the address of its picture, its length if known, and what was heard of the sound
+   * earlier: stretches, a share without known positions, and the seconds for which it played.
    */
   async take(audio, peaks, length, { stretches = [], share = 0, seconds = 0 } = {}) {
     this.wait();
@@ -53,7 +53,7 @@ class Player {
     this.sound.src = audio;
     this.button.disabled = false;
     this.show();
-    // Without its picture a sound can still be played.
+    // A sound can be played even without its picture.
     await Object.assign(new Image(), { src: peaks }).decode().catch(() => {});
     if (this.audio !== audio) return;
     this.wave.style.setProperty("--bars", `url("${peaks}")`);
@@ -68,19 +68,19 @@ class Player {
     return this.stated || (Number.isFinite(this.sound.duration) ? this.sound.duration : 0);
   }
 
-  /** How long it was playing. */
+  /** The seconds for which it has played. */
   get seconds() {
     return this.secondsBefore + (this.since === null ? 0 : (performance.now() - this.since) / 1000);
   }
 
-  /** Stretches that were played. */
+  /** The stretches that were played. */
   get stretches() {
     const { length, sound: { played } } = this;
     const now = Array.from({ length: played.length }, (_, place) => [played.start(place), played.end(place)]);
     return merge([...this.before, ...now].map(([begin, end]) => [begin, end > length - 0.1 ? length : end]));
   }
 
-  /** Seconds of it that were played at least once. */
+  /** The number of its seconds that were played at least once. */
   get heardSeconds() {
     return this.stretches.reduce((sum, [begin, end]) => sum + end - begin, 0);
   }
@@ -89,17 +89,17 @@ class Player {
     return Math.min(1, Math.max(this.floor, this.length ? this.heardSeconds / this.length : 0));
   }
 
-  /** Play it from where it is, or from a place; from the beginning where that is its end. */
+  /** Play from the current position or a given one; at the end, play from the beginning. */
   play(at = this.sound.ended ? 0 : undefined) {
     if (!this.audio) return;
     if (this.sound.error) {
-      // What broke off is loaded again, at its place, without forgetting what was heard.
+      // Reload a sound that broke off at its position, keeping its heard parts.
       at ??= this.sound.currentTime;
       this.before = this.stretches;
       this.sound.load();
     }
     if (at !== undefined) this.sound.currentTime = at < this.length - END ? at : 0;
-    // A pause that came first is no fault; neither is a browser that wants a key pressed for each sound.
+    // An earlier pause is not an error; neither is a browser that requires a key press for each sound.
     this.sound.play().catch(() => {});
   }
 
@@ -117,7 +117,7 @@ class Player {
     this.button.querySelector(".verb").textContent = this.playing ? texts.pause : texts.play;
     this.root.querySelector(".time").textContent = time;
     Object.assign(this.bar, { max: length, value: at, ariaValueText: time });
-    // What was heard has the colour of its side.
+    // The heard parts have the colour of their side.
     const percent = (second) => `${(100 * second) / (length || 1)}%`;
     const heard = stretches.map(([from, to]) => `var(--quiet) 0 ${percent(from)}, var(--own) 0 ${percent(to)}`);
     this.wave.style.setProperty("--heard", [...heard, "var(--quiet) 0 100%"].join(", "));
@@ -129,13 +129,13 @@ class Player {
   }
 }
 
-/** The recordings of one page, of which one plays at a time. */
+/** The recordings of one page; only one plays at a time. */
 export class Deck {
   tracks = new Map();
   current = null;
-  together = false; // whether all are kept at one place
+  together = false; // whether all recordings are kept at the same position
   step = 5; // seconds that an arrow key moves
-  started() {} // these are called with a player, the last one when something more was heard
+  started() {} // these are called with a player, `changed` whenever more of it was heard
   ended() {}
   changed() {}
 
@@ -160,7 +160,7 @@ export class Deck {
     return next.play(keeps ? currentTime : undefined);
   }
 
-  /** Pause all, or all but the one that sounds by now: between two there is no gap. */
+  /** Pause all, or all except the one that is already playing, so there is no gap between two. */
   stop(sounding) {
     for (const track of this.tracks.values()) if (track !== sounding) track.sound.pause();
   }
@@ -174,7 +174,7 @@ export class Deck {
     for (const each of this.together ? this.tracks.values() : [track]) each.seek(seconds);
   }
 
-  /** Do what a key asks: the space bar plays and pauses, arrows move, a recording's own letter plays it. */
+  /** Handle a key: the space bar plays and pauses, arrows move, and a recording's letter plays that recording. */
   press(key, place) {
     const first = this.current ?? this.tracks.values().next().value;
     const track = this.tracks.get(place.closest("[data-key]")?.dataset.key) ?? first;

@@ -1,8 +1,8 @@
-// What a page asks of the server, and how an answer that is none is told from a refusal.
+// Requests to the server; a missing answer is distinguished from a refusal.
 
 /**
- * The server says no, why in a word and in a sentence, and perhaps when to ask again; or nothing, not even a status,
- * and nobody knows whether what was sent arrived.
+ * The server refused, giving the reason as a word and a sentence and perhaps the time to wait; or it did not answer at
+ * all (no status), so it is unknown whether the request arrived.
  */
 export class Refusal extends Error {
   constructor(status = 0, { reason = "", sentence, error = "" } = {}, after = 0) {
@@ -15,7 +15,7 @@ const PATIENCE = 20_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 5_000;
 
-/** What the server answers to a question with the options of `fetch`. */
+/** Return the server's answer to a request with the options of `fetch`. */
 export async function get(address, options) {
   let answer, content;
   try {
@@ -24,7 +24,7 @@ export async function get(address, options) {
   } catch (error) {
     throw error.name === "AbortError" ? error : new Refusal();
   }
-  if (answer.ok || content?.nothing) return content; // a board that says why there is nothing on it
+  if (answer.ok || content?.nothing) return content; // a board that states why it is empty
   if (typeof content?.error !== "string") throw new Refusal();
   throw new Refusal(answer.status, content, Number(answer.headers.get("Retry-After")) || 0);
 }
@@ -34,7 +34,7 @@ export function post(address, content) {
   return get(address, { method: "POST", headers, body: JSON.stringify(content) });
 }
 
-/** Ask until there is an answer; what is waited for is said, "" at the end. A refusal is thrown. */
+/** Repeat a request until there is an answer; report the reason for waiting, "" at the end. A refusal is thrown. */
 export async function insist(ask, say = () => {}) {
   for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
     try {

@@ -1,4 +1,4 @@
-// The page of the tabs: the header shows a tab without loading anew, and what Gradio shows is in the page's language.
+// The page of the tabs: the header switches tabs without reloading, and Gradio's own texts are in the page's language.
 import { byId } from "./page.js";
 
 const TABS = ["leaderboard", "arena", "score", "submit"];
@@ -8,7 +8,7 @@ const find = (path) => TABS.find((name) => path === `/${name}`) ?? { "/": TABS[0
 let shown = find(location.pathname) ?? TABS[0];
 let isAtQueue = false;
 
-/** Show a tab; the others are told, so that what plays there stops. */
+/** Show a tab, and notify the others so that sounds playing there stop. */
 function show(name) {
   byId(`tab-${name}-button`).click();
   for (const each of TABS) entry(each).removeAttribute("aria-current");
@@ -18,17 +18,17 @@ function show(name) {
   document.dispatchEvent(new CustomEvent("podeval:tab", { detail: name }));
 }
 
-// Until Gradio is there, and in an older browser, the link is a link.
+// Until Gradio is ready, and in older browsers, the link works as an ordinary link.
 window.navigation?.addEventListener("navigate", (event) => {
   const { pathname, search } = new URL(event.destination.url);
   const name = find(pathname);
-  // What the address of a tab asks besides, such as a metric, is for the server.
+  // The server handles parameters in the address of a tab, such as a metric.
   const asks = search && event.navigationType === "push" && name !== TABS[0];
   if (!name || name === shown || asks || !event.canIntercept || !byId(`tab-${name}-button`)) return;
   event.intercept({ handler: async () => show(name), focusReset: "manual" });
 });
 
-// The time of a defect plays from there; Gradio's own player keeps its sound in a shadow root.
+// A click on the time of a defect plays from there; Gradio's player keeps its audio element in a shadow root.
 addEventListener("click", (event) => {
   const at = event.target.closest?.(".scores [data-t]");
   const inside = (part) => part.shadowRoot?.querySelector("audio");
@@ -39,14 +39,14 @@ addEventListener("click", (event) => {
 
 const problem = () => document.querySelector(`#${shown}-problem [role], #${shown}-recordings [role]`);
 
-// What Gradio has in English alone, by its beginning, and what is said in its place.
+// The beginnings of texts that Gradio has only in English, with the texts that replace them.
 const words = JSON.parse(byId("gradio-words")?.textContent ?? "[]");
 
-/** Say in our words what a toast says, and what is wrong with an upload also here, where it stays. */
+/** Replace the text of a toast with ours; also show the fault of an upload here, where it stays visible. */
 function translate(toast) {
   const large = /^File\(s\) exceed|HTTP 413/.test(toast.textContent) && window.gradio_config.too_large?.[shown];
   const own = large || words.find(([begins]) => toast.textContent.trim().startsWith(begins))?.[1];
-  // The very node, which Gradio may write to again.
+  // Change this node itself, because Gradio may write to it again.
   const node = [...toast.childNodes].find((each) => each.nodeType === 3 && each.data.trim()) ?? toast;
   if (own && node.textContent !== own) node.textContent = own;
 }
