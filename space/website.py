@@ -164,9 +164,7 @@ class Site:
         return answer
 
     def render_text(self, request: Request, template: str, **values: Any) -> str:
-        """Render a template, which can also use the values that `context` names, such as `t` (texts) and `say`
-        (translates).
-        """
+        """Render a template, which can also use the names in `context`, such as `t` (texts) and `say` (translates)."""
         language, person, closed = self.language(request), self.person(request), self.services.closed
         context = {
             "t": self.texts[language],

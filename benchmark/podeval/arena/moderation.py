@@ -150,7 +150,7 @@ class Pool:
     Attributes:
         systems: the id and title of each system, whether it is in the pool, and the number of items for which it has a
             recording.
-        dimensions: for each dimension by name, whether it is open, and its number of counted votes.
+        dimensions: whether each dimension is open, and its number of counted votes, by the dimension's name.
         goal: target number of counted votes for each dimension; None if not set.
     """
 

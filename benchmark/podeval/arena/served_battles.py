@@ -81,7 +81,7 @@ class AudioTokens:
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
         """Cached rows of `_SOUNDS_OF_BATTLE`, by battle."""
         self._fetched: dict[str, list[float]] = {}
-        """For each battle, the shares of both sides that were sent but are not saved yet."""
+        """Shares of both sides, by battle, that were sent but are not saved yet."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
         """Make the opaque name of a sound for a person who is allowed to hear it.
