@@ -181,7 +181,7 @@ class VisitorPlaces:
         self._streams = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_STREAMS)
 
     def check_reading(self, part: str, address: str) -> None:
-        """Check the rate of an address's reads, not counting the files of Gradio's page, which has about a hundred.
+        """Check the rate of an address's reads, not counting the roughly one hundred files of Gradio's page.
 
         Raises:
             Refused: the address has exceeded its rate limit.

@@ -69,7 +69,7 @@ class SecurityHeaders:
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
-        """Send a message; the first message of a response gets the headers that every response has."""
+        """Send a message, adding the security headers to the first message of a response."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)

@@ -232,7 +232,7 @@ class Services:
 
     @cached_property
     def probe(self) -> WriteProbe:
-        """The check of whether the database accepts writes."""
+        """The probe that checks whether the database accepts writes."""
         return WriteProbe(self.database)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:

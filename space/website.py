@@ -1,7 +1,7 @@
 """The services for every page of the site: a common look, sign-in, language and rate limit.
 
-The site's own pages are templates whose scripts are separate files; they load nothing from other hosts and contain no
-code. Every change is a POST of JSON with the header `X-Podeval`, which other sites cannot send.
+The site's own pages are templates whose scripts are separate files; the pages load nothing from other hosts and contain
+no inline code. Every change is a POST of JSON with the header `X-Podeval`, which other sites cannot send.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ _JUDGED = (
     .where(Vote.outcome != "skip")
     .order_by(Vote.number)
 )
-"""The query for votes, which are rated unless they are excluded or their battle repeats another."""
+"""The query for all judgements; they are rated unless their vote is excluded or their battle repeats another one."""
 
 POOLED = "pooled"
 """The name of the rating from the votes on all dimensions together."""

@@ -196,7 +196,7 @@ class Arena:
         return self.database.write(lambda session: self._view(session, reopen(session)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
-        """Show a token's open battle to the same voter again, for example after the page has been reloaded.
+        """Show the open battle of a token to its voter again, for example after the page has been reloaded.
 
         Raises:
             ArenaRefused: the token is not from this arena or not for this voter, or the battle was judged or has

@@ -138,7 +138,7 @@ class ReviewPlan:
     signals: dict[str, list[tuple[str, float, str]]]
 
     def divide(self) -> Iterator["ReviewPlan"]:
-        """Yield parts that are quick to write; each vote is in exactly one part."""
+        """Yield parts of the plan that are quick to write; each vote is in exactly one part."""
         votes = [*{*self.signals, *self.standings}]
         for start in range(0, len(votes), AT_ONCE):
             part = votes[start : start + AT_ONCE]

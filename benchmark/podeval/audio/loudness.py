@@ -408,7 +408,7 @@ class _InRows(NamedTuple):
 @lru_cache(maxsize=16)
 def _make_row_filter(rate: int) -> _InRows:
     sections = design_k_weighting(rate)
-    # The response of the filter to each sample of a row, and to each part of the state, separately.
+    # Compute the filter's response to each sample of a row, and to each part of the state, separately.
     alone = np.eye(_ROW + 4)
     response, states = filter_sections(sections, alone[:, :_ROW], _by_section(alone[:, _ROW:]))
     after, row = np.split(_by_row(states), [_ROW])

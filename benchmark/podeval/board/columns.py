@@ -134,7 +134,7 @@ def _reliability_column(name: str, dimension: str) -> Column:
 
 
 def order_columns(columns: Iterable[Column]) -> list[Column]:
-    """Sort columns into the order of the board: by dimension, then by metric, with its headline key first."""
+    """Sort columns into the order of the board: by dimension, then by metric, and the metric's headline key first."""
     return sorted(columns, key=lambda c: (*rank_dimension(c.dimension), c.order, c.metric, c.key))
 
 
@@ -219,7 +219,7 @@ def choose_decimals(values: Iterable[float | None]) -> int:
 
 
 def format_value(value: float | None, low: float | None, high: float | None, places: int) -> str:
-    """Format `3.52 ±0.08`, or `3.52 [3.40, 3.71]` if the interval is not symmetric as printed, or only the value."""
+    """Format a value as `3.52 ±0.08`, as `3.52 [3.40, 3.71]` if the interval is asymmetric, or without an interval."""
     if value is None:
         return MISSING
     return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))

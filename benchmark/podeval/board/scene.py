@@ -117,7 +117,7 @@ class Scene:
 # positions.
 #
 # The ends are the bounds of the metric's own scale and never depend on the displayed systems. The axis of an error rate
-# ends at 1, at which nothing is right; the axis of a figure with an ideal range ends far from that range.
+# ends at 1, where there are as many errors as words; the axis of a figure with an ideal range ends far from that range.
 
 FEWEST_AXES, MOST_AXES = 3, 12
 """Minimum and maximum number of axes of a radar."""

@@ -259,7 +259,7 @@ def place_orders(
         judging: the client for the language model that suggests topics.
 
     Returns:
-        The orders, and rows that wait because no topics were suggested for them.
+        The orders, and the rows that wait because no topics were suggested for their kind.
     """
     alive = Counter((order.kind, order.speakers) for order in before if order.id not in gone)
     missing = {

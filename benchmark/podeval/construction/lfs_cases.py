@@ -103,7 +103,7 @@ class Case(StagedRow):
     scene: str
     language: Literal["english", "chinese"]
     order: str = ""
-    """The order for which it was written; "" if it was not written for this dataset."""
+    """The order for which the case was written; "" if the case was not written for this dataset."""
 
     @property
     def text(self) -> str:
@@ -122,7 +122,7 @@ class Case(StagedRow):
 
     @property
     def part(self) -> str:
-        """The published file that it belongs to: mono, two or multi."""
+        """The published file that the case belongs to: mono, two or multi."""
         return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
 
 

@@ -252,7 +252,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         BadAudio: the recording or a sound cannot be read.
         CannotScore: the recording or a sound is silent.
     """
-    # Each sound is mixed at its own ratio to the speech alone.
+    # Each sound is mixed at its own ratio to the speech, regardless of the other sounds.
     speech = mixed = _read_mono(recording)
     for tag, share in locate_tags(text):
         sound = sounds.get(tag.casefold())

@@ -181,7 +181,7 @@ STANDARDS = {
     **dict.fromkeys(("timbre", "fidelity", "expressiveness"), "LFS-Bench"),
     "mushra": "ITU-R BS.1534 (MUSHRA): 0 to 100 in bands of 20",
 }
-"""Source of a scale, or of the marks in a kind of test."""
+"""Source of each scale, and of the marks in each kind of test."""
 
 
 def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:

@@ -228,7 +228,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
     Args:
         ended: the outcome of the program.
         folder: folder with the sandbox's output.
-        kills_before: `sandbox.count_memory_kills()` before it was started.
+        kills_before: `sandbox.count_memory_kills()` before the program was started.
 
     Raises:
         MachineFault: the disk is full for other reasons, or sandboxes no longer work on this machine.

@@ -95,7 +95,7 @@ class Ledger:
         self._change(row, job=job, stage="RUNNING")
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
-        """Settle a round at the running time that the Hub reports; `info` is None if no job was started."""
+        """Settle the cost of a round by the running time that the Hub reports; `info` is None if no job was started."""
         spent, stage, message = 0.0, "NEVER STARTED", ""
         if info is not None:
             spent, stage, message = compute_cost(row, info), get_stage(info), info.status.message or ""

@@ -48,7 +48,7 @@ REST_SECONDS = 600.0
 """
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
-"""Seconds between two checks for expired claims, and between two runs of every other chore."""
+"""Seconds between two checks for expired claims, and between two runs of each of the other chores."""
 
 EVERYTHING = "everything"
 """Key in `rests` for all submissions together, used if the machine cannot run any submission at the moment."""
