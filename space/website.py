@@ -267,7 +267,7 @@ class Site:
             raise TooMany(math.ceil(wait))
 
     def limit_measuring(self, request: Request) -> None:
-        """Let through the measurements that one address may make; the only user of a local board has no limit.
+        """Limit the number of measurements from one address; the only user of a local board has no limit.
 
         Raises:
             TooMany: there were more measurements.

@@ -38,7 +38,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
 
 
 def _measure_part(file: PartReader, container: Container, before: float) -> float:
-    """Return a part's stated duration, or the time between its first and last packet, given the duration of earlier
+    """Return a part's stated duration, or the time from its first to its last packet; `before` is that of earlier
     parts.
     """
     import av

@@ -225,7 +225,7 @@ class ShownValue:
 def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tuple[dict[str, Result], str]:
     """Return every metric's result on one item, and the path of the item's output ("" if there is none).
 
-    If a metric has results of several protocols, its name includes the protocol.
+    If a metric has results under several protocols, the name of each result includes the protocol.
     """
     rows = select_rows(items[items["item"] == item], where)
     rows = rows[rows["system"] == system]
