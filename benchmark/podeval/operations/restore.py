@@ -4,8 +4,8 @@ Existing data is not touched until everything is unpacked and the restored table
 are kept in a folder next to the runs, with a timestamp in its name; replaced rows of a server are not kept.
 
 A backup may come from a stranger. Names, links, devices and sizes are checked before anything is unpacked, and nothing
-is written outside the target folders. The database must have exactly the schema of its version, because its triggers
-and views would run when votes arrive; the tables of a server are always created by the migrations.
+is written outside the target folders. The database must have exactly the schema of its version, because any triggers
+and views in it would run when votes arrive; the tables of a server are always created by the migrations.
 """
 
 import filecmp

@@ -99,7 +99,7 @@ def _with_script(items: Iterable[Item]) -> Iterator[Item]:
 
 
 _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts that it writes itself"}
-"""Outputs that a system that reads scripts aloud cannot produce, by track."""
+"""By track, the outputs that a system cannot produce if it only reads scripts aloud."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Function that puts items' outputs into a run's folder and passes on each item whose output is in it."""

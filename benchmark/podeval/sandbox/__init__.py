@@ -222,7 +222,7 @@ class Running:
             )
 
     def _watch(self) -> None:
-        """Watch the sandbox until its end; if watching fails, stop it at once."""
+        """Watch the sandbox until it ends; if watching fails, stop the sandbox at once."""
         reader = threading.Thread(target=self._read, daemon=True)
         reader.start()
         try:

@@ -39,7 +39,7 @@ PAGES = 17
 DROPPED = {"7", "18", "20"}
 """The judges whom PodEval excluded under the rule in its Table 3."""
 CLIPS = {"real_pod": "HQ"}
-"""The set of public clips for a PodEval system, where the name of the set differs from the system's name."""
+"""The set of public clips for a PodEval system, if the name of the set differs from the system's name."""
 BUCKETS = {"0-2K": 139, "2K-4K": 360, "4K-8K": 153, "8K-16K": 134, "16K-21K": 13}
 """Numbers of PodBench samples by input length, as printed in its Table 3."""
 CRITERIA = {"semantic": 804, "paralinguistic": 792, "ambient": 795}
