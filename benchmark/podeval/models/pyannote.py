@@ -31,7 +31,7 @@ def import_pyannote_audio() -> Any:
     """
     os.environ.setdefault("PYANNOTE_METRICS_ENABLED", "false")
     with warnings.catch_warnings():
-        # It warns if it cannot decode files, but here it only receives samples.
+        # The library warns if it cannot decode files, but here it only receives samples.
         warnings.simplefilter("ignore")
         import pyannote.audio
     return pyannote.audio

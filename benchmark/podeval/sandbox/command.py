@@ -170,8 +170,7 @@ def build_environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """Return the options for a bare system: separate processes, no network, and no privilege except to change the user.
-    """
+    """Return the options for a bare system: separate processes, no network, and one privilege: to change the user."""
     scratch = [
         part
         for folder in SCRATCH

@@ -235,8 +235,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float:
-    """Return the jackknife variance of Fisher's z over clusters; NaN if z is undefined when some cluster is left out.
-    """
+    """Return the jackknife variance of Fisher's z over clusters; NaN if z is undefined without some cluster."""
     count = int(codes.max()) + 1
     z = _fisher([statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)])
     return (count - 1) / count * float(np.square(z - z.mean()).sum())

@@ -217,8 +217,7 @@ def _count_errors(reference: str, words: str, language: str, normaliser: str) ->
 
 
 def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[dict[str, str], ...], int]:
-    """Return the pairs whose order depends on the choice, and the number of pairs with figures under a common choice.
-    """
+    """Return the pairs whose order depends on the choice, and the number of pairs that could be compared."""
     flips, compared = [], 0
     for one, other in combinations(sorted(systems), 2):
         gaps = {name: value - systems[other][name] for name, value in systems[one].items() if name in systems[other]}
