@@ -2,8 +2,8 @@
 
 Kokoro was trained on Mandarin, but podeval's `kokoro` cannot convert Chinese characters to sounds, and espeak-ng's
 sounds lack the fourth tone. The study's 28 lines are therefore written here as they are read, with neutral tones and
-the changed tones of 一 and 不, and are converted to sounds in the notation of Kokoro's own converter (misaki). The voices
-are Japanese and have an accent.
+the changed tones of 一 and 不, and are converted to sounds in the notation of Kokoro's own converter (misaki). The
+voices are Japanese and have an accent.
 """
 
 import re
