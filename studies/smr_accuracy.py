@@ -7,9 +7,9 @@ music is synthesised by this script (chords, a pad, drums, all of these with a t
 kHz), and more is read from a folder, such as the tracks of Debian's asterisk-moh-opsound-wav (8 kHz; CC BY-SA 3.0),
 unpacked with `apt-get download` and `dpkg-deb -x` and never committed.
 
-Every speech is mixed with all the music, at each of the ratios in turn, which are set by loudness (ITU-R BS.1770-4)
-over the whole mix. The true value is SMR by its own definition, computed from the true stems: the mean over the
-segments that the metric found.
+Every speech is mixed with every piece of music, each mix at the next of the ratios, which are set by loudness (ITU-R
+BS.1770-4) over the whole mix. The true value is SMR by its own definition, computed from the true stems: the mean over
+the segments that the metric found.
 """
 
 import argparse
