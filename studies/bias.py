@@ -8,9 +8,9 @@
 
 The same sentences are spoken by 21 voices of four engines that ship with podeval (14 of espeak-ng, five of Kokoro,
 hibari, Piper), and each clip is changed in one way at a time. A partial effect is the mean difference between a changed
-clip and the unchanged clip of the same voice, with its 95 % interval over voices. Sexes and engines cannot be changed
-within a voice, so their interval is Welch's. Chinese is spoken by the voices of espeak-ng, which sound the same in both
-languages, and by the voices of Kokoro, which are Japanese and read pinyin (bias_chinese.py).
+clip and the unchanged clip of the same voice, with its 95 % interval over voices. The sex and the engine of a voice
+cannot be changed, so Welch's interval is used for their effects. Chinese is spoken by the voices of espeak-ng, which
+sound the same in both languages, and by the voices of Kokoro, which are Japanese and read pinyin (bias_chinese.py).
 
 Metrics that need two voices are given dialogues of 18 short turns by pairs of these voices. `pace` is given about a
 minute of one voice, and `smr` speech over music at a known ratio (bias_music.py). Metrics of texts do not depend on a
@@ -256,7 +256,7 @@ def measure(
     profile: str = "embedded",
     rate: int = RATE,
 ) -> dict[str, str]:
-    """Return the values of a clip by `metric.key`; empty where it has none.
+    """Return the values of a clip by `metric.key`; a missing value is empty.
 
     Args:
         samples: the clip.

@@ -66,7 +66,7 @@ def spell(text: str) -> str:
     """Return the sounds of one of the study's lines.
 
     Raises:
-        KeyError: the line is none of them.
+        KeyError: the line is not one of the study's.
     """
     return re.sub(r"([a-z]+[1-5]) ?", lambda syllable: _sound(syllable[1]), PINYIN[text])
 

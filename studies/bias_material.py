@@ -357,7 +357,7 @@ def turn_clips(changed: int) -> Iterator[StudyClip]:
 
 
 def texts() -> Iterator[tuple[str, str, str, Script]]:
-    """Yield the scripts of the study of texts: a topic, what was changed, the level, the script.
+    """Yield the scripts of the study of texts: the topic, the factor, the level and the script.
 
     The length levels are the first half and the first quarter of the same script; the Chinese script is one of the same
     category, not a translation.

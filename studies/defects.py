@@ -103,7 +103,7 @@ def hear(dialogue: Dialogue, cache: Path) -> dict[str, Any]:
 
 
 def hear_all(work: Path, wanted: list[dict[str, Any]]) -> None:
-    """Analyse the dialogues that were not analysed yet with the current thresholds."""
+    """Analyse the dialogues that have not been analysed with the current thresholds yet."""
     work.mkdir(parents=True, exist_ok=True)
     path = work / "heard.jsonl"
     keys = [each | {"thresholds": thresholds.digest_thresholds()} for each in wanted]

@@ -92,7 +92,7 @@ def read_outcome() -> dict[tuple[str, int], list[dict[str, str]]]:
 
 
 def run(work: Path, source: str, chapters: int) -> None:
-    """Check the chapters that were not checked yet."""
+    """Check the chapters that have not been checked yet."""
     os.environ["PODEVAL_CACHE"] = str(work / "cache")
     done = {(row["source"], row["number"]) for row in log.read(work / "proofed.jsonl")} | read_outcome().keys()
     for number in range(chapters):

@@ -65,7 +65,7 @@ METRICS = {
     "microphone_better": ("Microphone-based input better, %", "", ""),
     "microphone_better_count": ("Microphone-based input better, count", "", ""),
 }
-"""For each metric as named in the tables, the printed name, our module and our key."""
+"""The printed name, our module and our key of each metric, by its name in the tables."""
 
 VOICES = {
     "single-speaker": "single_speaker",

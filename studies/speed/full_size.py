@@ -79,7 +79,7 @@ def try_model(model: models.FullSize, device: str, most: float, place: Path) -> 
 
 
 def keep(line: dict[str, Any]) -> None:
-    """Add a line to the table, replacing the line of the same model on such a device."""
+    """Add a line to the table, replacing the line of the same model on the same kind of device."""
     lines = json.loads(TABLE.read_bytes()) if TABLE.exists() else []
     key = ("task", "type", "published", "device")
     rest = [old for old in lines if any(old[name] != line[name] for name in key)]

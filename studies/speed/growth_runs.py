@@ -34,7 +34,7 @@ class ManyItems(Benchmark):
     """Real-Pod with any number of items."""
 
     def items(self, split: str) -> tuple[Item, ...]:
-        """Return the made items, whatever the split."""
+        """Return the items that `prepare_run` made, whatever the split."""
         return _ITEMS
 
 

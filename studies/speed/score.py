@@ -3,11 +3,11 @@
     python studies/speed/score.py speech.wav [--text words.txt] [--seconds 600] [--threads 2] [--added]
 
 Our side is one call with an empty cache. The other side is the sum of all metrics, each measured separately from the
-file with an empty cache. With `--added`, the script also sums what the metrics add one after another on one shared
-`Recording`; only parallel work can be faster than this. The target is at most 1.1 times the first sum. The second call
-and the report are timed after the first call. Figures are processor and wall-clock seconds, with the models loaded and
-warm on both sides; the words are repeated like the speech. Each line is printed as soon as it is known, so a stopped
-measurement shows its results so far.
+file with an empty cache. With `--added`, the script also sums the times that the metrics add one after another on one
+shared `Recording`; only parallel work can be faster than this sum. The target is at most 1.1 times the first sum. The
+second call and the report are timed after the first call. Figures are processor and wall-clock seconds, with the models
+loaded and warm on both sides; the words are repeated like the speech. Each line is printed as soon as it is known, so a
+stopped measurement shows its results so far.
 """
 
 import argparse

@@ -58,9 +58,9 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 RUN = {"en": 3, "zh": 6}
 """Number of consecutive words (in Chinese, characters) by which a recording is located in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Minimum shares of a sentence's words. The first is of omitted words, for the verdict `missing`. The second is of
-repeated words, for `twice`, or of recognised words, for optional text to count as read. The third is of words
-recognised as written, for high confidence.
+"""Minimum shares of a sentence's words. `WHOLE` is for omitted words (verdict `missing`). `HALF` is for repeated words
+(verdict `twice`), and for recognised words of optional text, which then counts as read. `EQUAL` is for words recognised
+as written (high confidence).
 """
 MARGIN = 0.5
 """Seconds of the recording that an excerpt contains before and after its sentence."""
@@ -156,7 +156,7 @@ class BookProof:
 def proof_book(
     book: Book, name: str, files: Sequence[Path], *, profile: str = "embedded", part: bool = False, sound: bool = False
 ) -> BookProof:
-    """Proof the recordings of a book.
+    """Check the recordings of a book against its text.
 
     Args:
         book: the book.

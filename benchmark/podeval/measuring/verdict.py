@@ -98,7 +98,7 @@ class ReportWords:
         self._causes: Mapping[str, Any] = texts["board"]["causes"]
 
     def __getitem__(self, name: str) -> Any:
-        """Return a text, or a group of them."""
+        """Return a text, or a group of texts."""
         return self.texts[name]
 
     @property

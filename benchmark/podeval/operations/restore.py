@@ -248,7 +248,9 @@ def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
 
 
 def _move_in(unpacked: Path, file: Path | None, runs: Path) -> tuple[Path | None, Path | None]:
-    """Move the database, the runs and the secret into place; return the secret's path, and the folder `kept`."""
+    """Move the database, the runs and the secret into place; return the secret's path, and the folder with the replaced
+    files.
+    """
     kept = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     beside = file or runs / "podeval"
     secret, new_secret = beside.with_name(f"{beside.name}.secret"), unpacked / SECRET

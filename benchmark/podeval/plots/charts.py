@@ -343,9 +343,7 @@ class _Rays:
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """Return the position of a value on an axis; the worst value is slightly off-centre, so systems can be told
-        apart even there.
-        """
+        """Return the position of a value on an axis; the worst value is off-centre, where systems still differ."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle

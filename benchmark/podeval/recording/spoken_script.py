@@ -121,7 +121,7 @@ affect."""
 
 CERTAIN = 6
 """Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,
-regardless of what the second finds.
+regardless of the second recogniser's result.
 """
 
 PAUSE = 0.8

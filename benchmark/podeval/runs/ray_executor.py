@@ -244,7 +244,8 @@ def connect(address: str = "") -> Iterator[Any]:
 
     Raises:
         ModelMissing: Ray is not installed.
-        BadInput: no cluster answers at the address, or it asks for a token, or runs another version of Ray or Python.
+        BadInput: no cluster answers at the address, or the cluster asks for a token or runs another version of Ray or
+            Python.
         ClusterFailed: no cluster can be started on this machine.
     """
     # Turn off Ray's usage reports.

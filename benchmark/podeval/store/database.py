@@ -58,9 +58,7 @@ _POOL = {"pool_size": 16, "max_overflow": 32}
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
 _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
-"""PostgreSQL error codes: serialization failure, deadlock, lock not available, and a key that another writer has just
-used.
-"""
+"""PostgreSQL error codes: serialization failure, deadlock, lock not available, and a key that already exists."""
 
 _NO_TABLE = "42P01"
 

@@ -184,7 +184,9 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: what is played and how much must be heard; votes of the two are never rated together."""
+    """`excerpts` or `whole`: the material that is played, and how much of it must be heard; votes on the two are never
+    rated together.
+    """
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)

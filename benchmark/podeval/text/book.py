@@ -261,7 +261,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
 
 def _decode_page(content: bytes) -> str:
     """Decode a page as UTF-16 if it begins with the byte order mark of UTF-16. Otherwise, decode it in the encoding
-    that it states if that is a common one, or as UTF-8.
+    that it states if that is a common one; failing that, as UTF-8.
 
     Raises:
         LookupError: the page states an unknown encoding.

@@ -30,7 +30,7 @@ ERROR_RATES = ("wer.wer", "wer.cer")
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a run's figure depends on.
+    """A run's figure, and how it depends on the seed and on other choices.
 
     Attributes:
         value: the run's figure, with its interval over items.

@@ -44,7 +44,7 @@ from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
 
 MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
-"""Words for how a key's values are changed so that higher is better."""
+"""Words that describe how a key's values are changed so that higher is better."""
 
 
 @dataclass(frozen=True)
