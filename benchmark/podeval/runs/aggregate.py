@@ -94,7 +94,9 @@ def _summarise_set(
 def _summarise_parts(
     benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
 ) -> list[MetricSummary]:
-    """Summarise one metric for each group of parts of items; an item without a score is unscored in every group."""
+    """Summarise one metric over the parts of items, group by group; an item without a score is unscored in every
+    group.
+    """
     rows = []
     for breakdown in benchmark.breakdowns:
         for group in breakdown.groups if breakdown.within else ():

@@ -147,7 +147,9 @@ class ScriptAlignment:
 
 @dataclass(frozen=True)
 class _Extent:
-    """The extent of a recognised turn: its range of words, and how many characters are missing around them."""
+    """The extent of a recognised turn: its range of words, and the number of missing characters before and after
+    them.
+    """
 
     index: int
     start: float
