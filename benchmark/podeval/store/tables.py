@@ -93,8 +93,8 @@ class _Judgement:
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Who last decided whether the row counts: nobody (empty), `rules`, or a person by name; the rules do not overrule
-    a person.
+    """The last to decide whether the row counts: nobody (empty), `rules`, or a person by name; the rules do not
+    overrule a person.
     """
 
 
