@@ -101,7 +101,7 @@ def _with_script(items: Iterable[Item]) -> Iterator[Item]:
 
 
 _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts that it writes itself"}
-"""By track, the outputs that a system cannot produce if it only reads scripts aloud."""
+"""Outputs, by track, that are impossible for a system that only reads scripts aloud."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Function that puts items' outputs into a run's folder and passes on each item whose output is in it."""
