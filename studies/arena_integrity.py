@@ -1,12 +1,13 @@
-"""Does the public ranking stand when one vote in ten is bad? Honest, lazy, ring and bot voters, simulated.
+"""Simulate honest, lazy, ring and bot voters: does the public ranking hold if one vote in ten is bad?
 
     .venv/bin/python studies/arena_integrity.py [SEEDS]
 
-prints, for each kind of bad voter, Kendall's tau of the ranking by all votes and of the public ranking with the ranking
-by the honest votes alone, and how many good and bad votes are excluded, once for votes on excerpts and once for votes
-on whole recordings, which are never rated together and take their time. Everyone's voting times, comments and origins
-look alike except where said: the ring and half of the lazy voters sit out the audio. The ring skips battles without the
-system that it pushes, the third from the bottom.
+For each kind of bad voter, the script prints Kendall's tau between the ranking by the honest votes alone and two other
+rankings: that by all votes, and the public one. It also prints the shares of good and bad votes that are excluded. This
+is done once for votes on excerpts and once for votes on whole recordings, which take longer and are never rated
+together with the others. The voting times, comments and origins of all voters look alike, except that half of the lazy
+voters vote within 15 s, and that bots send the same comment with every vote, one second after the minimum duration. The
+ring waits for the audio to end; it skips battles without the system that it pushes, the third from the bottom.
 """
 
 import sys
@@ -23,7 +24,9 @@ from podeval.arena.vote_integrity import judge
 SYSTEMS = 10
 KINDS = ("lazy", "ring", "bot", "mixed")
 NEEDED = {"excerpts": 10.0, "whole": 540.0}
-"""The fewest seconds of a battle by its protocol: ten of each side at double speed; 90 % of two times ten minutes."""
+"""The minimum duration of a battle in seconds, by its protocol: ten seconds of each side at double speed, or 90 % of
+two times ten minutes at double speed.
+"""
 DAY = 86_400.0
 
 Numbers = NDArray[np.float64]
@@ -31,7 +34,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one simulated arena."""
+    """The outcome of one simulated arena."""
 
     tau_all: float
     tau_public: float
@@ -40,7 +43,7 @@ class Outcome:
 
 
 def simulate(kind: str, seed: int, votes: int = 6000, bad: float = 0.1, protocol: str = "excerpts") -> pd.DataFrame:
-    """Votes with the columns of `vote_integrity.COLUMNS`, and `honest`."""
+    """Return simulated votes with the columns of `vote_integrity.COLUMNS`, and `honest`."""
     chance = np.random.default_rng(seed)
     strength = chance.permutation(np.linspace(-1.2, 1.2, SYSTEMS))
     needed = NEEDED[protocol]
@@ -102,7 +105,9 @@ def _voters(
 
 
 def _with(system: int, pairs: NDArray[np.int_]) -> NDArray[np.int_]:
-    """The same pairs, one side replaced by the system where it takes no part: who pushes it skips the others."""
+    """Return the pairs with the system in place of one side wherever it is missing, because a voter who pushes it skips
+    other battles.
+    """
     other = ~(pairs == system).any(axis=1)
     pairs = pairs.copy()
     pairs[other, np.arange(other.sum()) % 2] = system
@@ -110,7 +115,9 @@ def _with(system: int, pairs: NDArray[np.int_]) -> NDArray[np.int_]:
 
 
 def _honest(gap: Numbers, chance: np.random.Generator) -> NDArray[np.object_]:
-    """By a Bradley-Terry choice; one in eight is a tie or both bad, more often where the two are close."""
+    """Draw honest outcomes from a Bradley–Terry model; one vote in eight is a tie or "both bad", more often if the two
+    systems are close.
+    """
     said = np.where(chance.random(gap.size) < 1 / (1 + np.exp(-gap)), "a", "b").astype(object)
     undecided = chance.random(gap.size) < 0.2 * np.exp(-np.abs(gap))
     said[undecided] = chance.choice(["tie", "both_bad"], int(undecided.sum()))
@@ -122,7 +129,7 @@ def _words(count: int, chance: np.random.Generator) -> NDArray[np.str_]:
 
 
 def ranking(votes: pd.DataFrame) -> Numbers:
-    """Rating of s0, s1, … by the votes that count."""
+    """Return the ratings of s0, s1, … according to the votes that count."""
     import evalica
 
     votes = votes[votes["counts"]]
@@ -132,7 +139,7 @@ def ranking(votes: pd.DataFrame) -> Numbers:
 
 
 def outcome_of(votes: pd.DataFrame) -> Outcome:
-    """How the rankings agree with the one by honest votes."""
+    """Compare the ranking by all votes and the public ranking with the ranking by the honest votes."""
     found = judge(votes)
     out = votes["vote"].isin(found.excluded)
     clean = ranking(votes[votes["honest"]])

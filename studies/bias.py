@@ -1,20 +1,20 @@
-"""What a metric favours besides quality: voices, sexes, rates, levels, codecs, rooms, languages, lengths.
+"""Measure what a metric favours besides quality: voices, sexes, rates, levels, codecs, rooms, languages, lengths.
 
     python studies/bias.py run WORK              makes the clips and scores them; a stopped run continues
-    python studies/bias.py run WORK --changed 21 all voices under every change, not the first six alone
+    python studies/bias.py run WORK --changed 21 all voices with every change, not only the first six
     python studies/bias.py run WORK --table minutes.csv --voices jf_alpha piper-joe   a share of the work
-    python studies/bias.py run WORK --profile reference   the metrics whose models no package brings
-    python studies/bias.py report WORK           writes docs/studies/bias.csv and a picture a metric
+    python studies/bias.py run WORK --profile reference   the metrics whose models are not in any package
+    python studies/bias.py report WORK           writes docs/studies/bias.csv and a picture for each metric
 
 The same sentences are spoken by 21 voices of four engines that ship with podeval (14 of espeak-ng, five of Kokoro,
-hibari, Piper), and each clip is changed in one way at a time. A partial effect is the mean difference of a changed
-clip from the same voice's plain one, with its 95 % interval over voices; sexes and engines differ between voices, so
-there the interval is Welch's. Chinese is spoken by the espeak voices, whose sound is the same in both languages, and by
-Kokoro's, which are Japanese and read pinyin (bias_chinese.py).
+hibari, Piper), and each clip is changed in one way at a time. A partial effect is the mean difference between a changed
+clip and the unchanged clip of the same voice, with its 95 % interval over voices. The sex and the engine of a voice
+cannot be changed, so Welch's interval is used for their effects. Chinese is spoken by the voices of espeak-ng, which
+sound the same in both languages, and by the voices of Kokoro, which are Japanese and read pinyin (bias_chinese.py).
 
-Metrics of two voices are given dialogues of 18 short turns by pairs of these voices, pace about a minute of one voice,
-SMR speech over music at a known ratio (bias_music.py). Metrics of texts have no voice: theirs are the scripts of
-Real-Pod, whole, halved and quartered, and Chinese ones of the same categories.
+Metrics that need two voices are given dialogues of 18 short turns by pairs of these voices. `pace` is given about a
+minute of one voice, and `smr` speech over music at a known ratio (bias_music.py). Metrics of texts do not depend on a
+voice: they are given the scripts of Real-Pod, whole, halved and quartered, and Chinese scripts of the same categories.
 """
 
 import argparse
@@ -92,21 +92,23 @@ OF_REFERENCE: Keys = {
     "nisqa_tts": ("nisqa_tts",),
     "pam": ("pam",),
 }
-"""Metrics whose models no package brings; they are scored where the reference profile is installed."""
+"""Metrics whose models are not in any package; they are scored on a machine with the reference profile."""
 OF_REFERENCE_MUSIC: Keys = {"casp": ("casp",)}
 PARAMETERS = {"timbre_consistency": {"speakers": 1}}
 
 
 @dataclass(frozen=True)
 class StudyTable:
-    """Metrics that are scored on the same clips; each table is filled by itself, so that what is whole stays."""
+    """Metrics that are scored on the same clips. Each table is filled separately, so a complete table is kept if the
+    study is interrupted.
+    """
 
     file: str
     metrics: Keys
     clips: Callable[[int], Iterator[StudyClip]] = clips
     profile: str = "embedded"
     bases: Mapping[Change, Change] = field(default_factory=dict)
-    """By change, what its clips are compared with where that is not the plain ones."""
+    """For each change, the change with whose clips its clips are compared, if these are not the unchanged clips."""
 
     @property
     def has_music(self) -> bool:
@@ -127,9 +129,9 @@ TABLES = (
     StudyTable("reference_music.csv", OF_REFERENCE_MUSIC, music_clips, profile="reference"),
 )
 TEXTS = {"texts.csv": OF_TEXTS, "meanings.csv": OF_MEANING}
-"""Metrics of texts, by file."""
+"""Metrics of texts, by the file of their table."""
 VERSIONS = "versions.json"
-"""By file of a table the versions of the metrics whose values it holds."""
+"""File with the versions of the metrics whose values each table contains."""
 
 
 def run(
@@ -139,10 +141,11 @@ def run(
     files: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> None:
-    """Score every clip that is not in its table yet, of the tables of these files or of all; or these voices' alone."""
+    """Score every clip that is not in its table yet, for these tables or all, and for these voices or all."""
     work.mkdir(parents=True, exist_ok=True)
     for file, metrics in TEXTS.items():
-        # The encoder of the reference profile reads Chinese too; its values are no continuation of the embedded one's.
+        # The reference profile's encoder also reads Chinese; its values must not be mixed with those of the embedded
+        # encoder.
         path = work / (file if profile == "embedded" else f"reference_{file}")
         if not path.exists() and (metrics is OF_MEANING or profile == "embedded"):
             _note_versions(path, metrics)
@@ -154,7 +157,7 @@ def run(
 
 
 def _note_versions(path: Path, metrics: Keys) -> None:
-    """Keep the versions of the metrics of a table; a table that was begun with others is not gone on with."""
+    """Record the versions of a table's metrics; refuse a table that was begun with other versions."""
     kept = _read_versions(path.parent)
     now = {name: catalogue.get(name).version for name in metrics}
     if path.exists() and kept.get(path.name, now) != now:
@@ -195,7 +198,7 @@ def _fill(path: Path, table: StudyTable, changed: int, only: Sequence[str]) -> N
 
 
 def _speak(clip: StudyClip, table: StudyTable) -> Samples:
-    """Return the clip before it is changed."""
+    """Return the speech of a clip before it is changed."""
     if clip.voice.pair:
         return say_dialogue(clip.voice.pair, clip.language, clip.sentences)
     if table.metrics is OF_A_MINUTE:
@@ -204,7 +207,9 @@ def _speak(clip: StudyClip, table: StudyTable) -> Samples:
 
 
 def _script_of(clip: StudyClip, table: StudyTable) -> Script:
-    """Return what the clip says: two speakers by turns, or lines of one, who has a name where voices have."""
+    """Return the script of a clip: a dialogue of two speakers, or the lines of one, who has a name if the metrics
+    compare voices.
+    """
     if clip.voice.pair:
         lines = lines_of_dialogue(clip.language)[: clip.sentences]
         return Script.parse([{"speaker": "AB"[number % 2], "text": line} for number, line in enumerate(lines)])
@@ -228,14 +233,14 @@ def _append(path: Path, labels: Sequence[str], values: Mapping[str, str]) -> Non
 
 
 def _score_texts(path: Path, metrics: Keys, profile: str) -> None:
-    """Score the scripts; the topic is in the place of the voice."""
+    """Score the scripts; the topic takes the place of the voice."""
     profiled = "" if profile == "embedded" else f", {profile} profile"
     for topic, factor, level, script in texts():
         inputs = {"text": script.text, "passage": EmbeddedText(script.text, profile)}
         try:
             values = _read_values(inputs, metrics)
         except ModelMissing:
-            # The encoder of the embedded profile does not read Chinese.
+            # The embedded profile's encoder does not read Chinese.
             if level != "Chinese":
                 raise
             continue
@@ -251,17 +256,17 @@ def measure(
     profile: str = "embedded",
     rate: int = RATE,
 ) -> dict[str, str]:
-    """Return the values of a clip by `metric.key`; empty where it has none.
+    """Return the values of a clip by `metric.key`; a missing value is empty.
 
     Args:
         samples: the clip.
-        script: what it says.
-        metrics: keys by metric.
+        script: the words that are spoken in it.
+        metrics: the keys to read, by metric.
         reference: other sentences of the same voice, unchanged, for metrics that compare with a voice.
-        profile: whose models score.
-        rate: of the samples.
+        profile: the profile whose models are used.
+        rate: sampling rate of the samples in Hz.
     """
-    # PAM listens at 44.1 kHz, and no voice that ships has so much.
+    # PAM uses a rate of 44.1 kHz, which is above that of every voice that ships.
     recording = Recording.from_samples(samples, rate, profile=profile, allow_upsampling=True)
     inputs: dict[str, object] = {"recording": recording, "reference_text": script.text, "script": script}
     if reference is not None:
@@ -287,7 +292,7 @@ def _write(value: float | None) -> str:
 
 
 def report(work: Path, docs: Path = DOCS) -> None:
-    """Write the effects as a table, and a picture for each metric; what WORK has no values of stays as it is."""
+    """Write the effects as a table, and a picture for each metric; effects without values in WORK stay as they are."""
     bases: dict[str, Mapping[Change, Change]] = {table.file: table.bases for table in TABLES}
     files = (*bases, *TEXTS, *(f"reference_{file}" for file in TEXTS))
     tables = [work / file for file in files if (work / file).exists()]
@@ -318,7 +323,7 @@ def report(work: Path, docs: Path = DOCS) -> None:
 
 
 def _read_effects(path: Path) -> dict[str, list[list[str]]]:
-    """Read the lines of the table as it is, by key."""
+    """Read the existing lines of the table, by key."""
     lines: dict[str, list[list[str]]] = {}
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
@@ -328,7 +333,7 @@ def _read_effects(path: Path) -> dict[str, list[list[str]]]:
 
 
 def main() -> None:
-    """Run or report."""
+    """Run the study, or report the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=["run", "report"])
     parser.add_argument("work", type=Path)

@@ -1,9 +1,9 @@
-"""The Chinese of the bias study in Kokoro's voices: its lines in pinyin, and the sounds that the network reads.
+"""The Chinese lines of the bias study for Kokoro's voices: the lines in pinyin, and the sounds that the network reads.
 
-Kokoro has learned Mandarin, and podeval's `kokoro` has nothing that makes sounds of Chinese characters; espeak-ng's
-sounds have no fourth tone. So the study's 28 lines stand here as they are read, with neutral tones and those of 一 and
-不 before other words, and become sounds as Kokoro's own reader (misaki) writes them. The voices are Japanese and have
-an accent.
+Kokoro was trained on Mandarin, but podeval's `kokoro` cannot convert Chinese characters to sounds, and espeak-ng's
+sounds lack the fourth tone. The study's 28 lines are therefore written here as they are read, with neutral tones and
+the changed tones of 一 and 不, and are converted to sounds in the notation of Kokoro's own converter (misaki). The
+voices are Japanese and have an accent.
 """
 
 import re
@@ -45,7 +45,7 @@ PINYIN = {
     "带件外套，那里风很大。": "dai4 jian4 wai4 tao4, na4 li5 feng1 hen3 da4.",
     "好的，再带点热的吃的。": "hao3 de5, zai4 dai4 dian3 re4 de5 chi1 de5.",
 }
-"""How each line is read, tones as figures, 5 for none."""
+"""The pinyin of each line, with tones as digits; 5 is the neutral tone."""
 
 _INITIALS = {
     "zh": "ꭧ", "ch": "ꭧʰ", "sh": "ʂ", "b": "p", "p": "pʰ", "m": "m", "f": "f", "d": "t", "t": "tʰ", "n": "n", "l": "l",
@@ -59,33 +59,33 @@ _FINALS = {
 }  # fmt: skip
 _TONES = {"1": "→", "2": "↗", "3": "↓", "4": "↘", "5": ""}
 _BUZZED = {"zh", "ch", "sh", "r", "z", "c", "s"}
-"""Initials after which an i is no i."""
+"""Initials after which the letter i stands for another sound."""
 
 
 def spell(text: str) -> str:
     """Return the sounds of one of the study's lines.
 
     Raises:
-        KeyError: the line is none of them.
+        KeyError: the line is not one of the study's.
     """
     return re.sub(r"([a-z]+[1-5]) ?", lambda syllable: _sound(syllable[1]), PINYIN[text])
 
 
-# The network is private to the system, whose text it reads; here it is given other text.
+# The network is private to the system and reads the system's text; here, it is given other text.
 class _ChineseNetwork(kokoro._Network):
-    """The network of Kokoro, given the sounds of the study's lines."""
+    """The network of Kokoro, which is given the sounds of the study's lines."""
 
     def spell(self, text: str) -> list[int]:
-        """Return the numbers of a line's sounds; a KeyError names one that the network does not know."""
+        """Return the numbers of a line's sounds; a `KeyError` names a sound that the network does not support."""
         return [self._numbers[sound] for sound in spell(text)]
 
 
 class ChineseKokoro(kokoro.Kokoro):
-    """Kokoro that reads the study's Chinese lines and nothing else."""
+    """Kokoro for the study's Chinese lines only."""
 
     @cached_property
     def network(self) -> _ChineseNetwork:
-        """The network, given the sounds of the study's lines."""
+        """The network, which is given the sounds of the study's lines."""
         return _ChineseNetwork(self.threads)
 
 
@@ -96,7 +96,7 @@ def _sound(syllable: str) -> str:
     letters = re.sub(r"^y", "i", letters)
     letters = re.sub(r"^w(?=u)", "", letters)
     letters = re.sub(r"^w", "u", letters)
-    # As finals are written after an initial: you, wei, wen.
+    # The finals of you, wei and wen are spelled differently after an initial.
     letters = {"iou": "iu", "uei": "ui", "uen": "un"}.get(letters, letters)
     initial = next((each for each in _INITIALS if letters.startswith(each)), "")
     final = letters[len(initial) :]

@@ -1,7 +1,7 @@
-"""Partial effects of the bias study: by how much a level of a factor moves a key, with an interval over voices.
+"""Partial effects of the bias study: how much a level of a factor changes a key, with an interval over voices.
 
-Where a change moves the voices of espeak-ng, which sound like a machine, and the neural ones in opposite directions,
-their mean says nothing of either: the effects of both are next to it.
+If a change moves the machine-like voices of espeak-ng and the neural voices in opposite directions, their mean
+describes neither, so the effects on both kinds of voices are listed next to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from scipy import stats
 from podeval.stats.intervals import mean_ci
 
 FEWEST = 3
-"""Voices below which nothing is said of a change."""
+"""Minimum number of voices for which an effect is reported."""
 KINDS = ("espeak-ng", "neural voices")
 Change = tuple[str, str]
 """A factor and its level."""
@@ -22,7 +22,7 @@ PLAIN: Change = ("plain", "plain")
 
 @dataclass(frozen=True)
 class PartialEffect:
-    """How far a level of a factor moves a key, with its 95 % interval; `voices` is the number it rests on."""
+    """How much a level of a factor changes a key, with its 95 % interval; `voices` is the number of voices."""
 
     key: str
     factor: str
@@ -39,8 +39,8 @@ def partial_effects(
     """Compute the effects from the rows of the table.
 
     Args:
-        rows: of the table.
-        bases: by change, what its clips are compared with where that is not the plain ones.
+        rows: the rows of the table.
+        bases: for each change, the change with whose clips its clips are compared, if not the unchanged clips.
     """
     keys = [name for name in rows[0] if "." in name]
     plain = {row["voice"]: row for row in rows if row["factor"] == "plain"}
@@ -78,7 +78,9 @@ def _mean(key: str, factor: str, level: str, moved: Sequence[float]) -> PartialE
 
 
 def _opposites(key: str, factor: str, level: str, pairs: Sequence[tuple[str, float]]) -> list[PartialEffect]:
-    """Return the effects on both kinds of voices where one surely rises and the other surely falls."""
+    """Return the effects on both kinds of voices if one effect is certainly positive and the other certainly
+    negative.
+    """
     effects = [_mean(key, factor, f"{level}, {kind}", [moved for its, moved in pairs if its == kind]) for kind in KINDS]
     sure = [each for each in effects if each and each.low is not None and each.high is not None]
     signs = {1 if each.low > 0 else -1 if each.high < 0 else 0 for each in sure}  # type: ignore[operator]
@@ -86,7 +88,7 @@ def _opposites(key: str, factor: str, level: str, pairs: Sequence[tuple[str, flo
 
 
 def _kind_of(engine: str) -> str:
-    """Return the kind of a voice or pair, and the engines' names where a pair is of both."""
+    """Return the kind of a voice or pair; for a pair of both kinds, the names of the engines."""
     if engine == KINDS[0]:
         return KINDS[0]
     return engine if KINDS[0] in engine else KINDS[1]
@@ -95,7 +97,9 @@ def _kind_of(engine: str) -> str:
 def _between(
     key: str, factor: str, level: str, base: Mapping[str, float], plain: Mapping[str, Mapping[str, str]], against: str
 ) -> list[PartialEffect]:
-    """Return the difference of the voices of a level from those it is set against; sexes within engines."""
+    """Return the difference between the voices of a level and those of the level that it is compared with; sexes are
+    compared within each engine.
+    """
     groups: dict[str, list[float]] = {level: [], against: []}
     for voice, value in base.items():
         row = plain[voice]

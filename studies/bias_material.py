@@ -1,4 +1,4 @@
-"""What the bias study measures: voices, what they say, what is done to their clips, dialogues."""
+"""The material of the bias study: voices, sentences, changes of clips, dialogues, scripts."""
 
 import io
 import math
@@ -37,9 +37,9 @@ SENTENCES = {
     ),
 }
 MEDIUM = 2
-"""Sentences of a plain clip; short clips have one, long ones four."""
+"""Number of sentences in an unchanged clip; short clips have one, long ones four."""
 SPEECH_LEVEL = -26.0
-"""Level in dB of full scale to which every plain clip is brought."""
+"""Level of the speech in every unchanged clip, in dB relative to full scale."""
 SHORT_LINES = {
     "en": (
         "Did you see the ferry this morning?",
@@ -94,12 +94,12 @@ SHORT_LINES = {
         "好的，再带点热的吃的。",
     ),
 }
-"""What two voices say by turns."""
+"""The lines that two voices say in turn."""
 TURNS = {"12 turns": 12, "plain": 18, "24 turns": 24}
 TURNS_THAT_CHANGE = {"plain": 18, "24 turns": 24, "28 turns": 28}
-"""Lengths for a metric that needs 15 changes of speaker."""
+"""Numbers of turns for a metric that needs 15 changes of speaker."""
 GAPS = (0.2, 0.45, 0.1, 0.6, 0.3)
-"""Seconds between turns, over and over."""
+"""Pauses between turns in seconds, repeated in this order."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class StudyVoice:
 
 @dataclass(frozen=True)
 class StudyClip:
-    """What is scored: a voice, what was done to it, and what it says."""
+    """A scored clip: a voice, the change that was made, the language, and the number of sentences."""
 
     voice: StudyVoice
     factor: str
@@ -126,12 +126,12 @@ class StudyClip:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """The name that distinguishes the clip from the others."""
         return f"{self.voice.name}|{self.factor}|{self.level}"
 
 
 def voices() -> list[StudyVoice]:
-    """Return the 21 voices, engines by turns so that the first six are of all of them."""
+    """Return the 21 voices, with the engines in turn, so that the first six voices cover all engines."""
     variants = [(f"m{n}", "male") for n in range(1, 8)] + [(f"f{n}", "female") for n in range(1, 6)]
     espeak = [
         StudyVoice(f"espeak-{variant}", "espeak-ng", sex, (f"gmw/en-US+{variant}", 50)) for variant, sex in variants
@@ -159,12 +159,12 @@ CHANGES: Mapping[str, Mapping[str, Callable[[Samples, int], Samples]]] = {
     },
     "room": {f"{rt:g} s": lambda s, rate, r=rt: reverberate(s, rate, r, seed=1) for rt in (0.3, 0.6, 1.2)},  # type: ignore[misc]
 }
-"""By factor, the changes of sound at a rate; the plain clip is the fourth of each."""
+"""By factor, the changes of the sound at a sampling rate; the unchanged clip is the fourth level of each factor."""
 
 
 def clips(changed: int) -> Iterator[StudyClip]:
-    """Yield the clips: every voice plain, then Chinese by as many voices that speak it, then voice by voice every
-    change.
+    """Yield the clips: every voice unchanged, then Chinese by as many of the voices that speak it, then every change
+    for one voice after the other.
     """
     everybody = voices()
     for voice in everybody:
@@ -180,7 +180,7 @@ def clips(changed: int) -> Iterator[StudyClip]:
 
 
 BILINGUAL = ("espeak-ng", "Kokoro")
-"""Engines that speak Chinese too."""
+"""Engines that also speak Chinese."""
 
 
 @cache
@@ -192,17 +192,21 @@ def engine_of(name: str, language: str) -> Kokoro | HibariPiper:
 
 
 def say(voice: StudyVoice, language: str, count: int, first: int = 0) -> Samples:
-    """Speak the sentences up to so many, from the first, with pauses of 0.3 s, at the study's rate and level."""
+    """Speak the sentences from `first` up to `count` with pauses of 0.3 s, at the study's rate and level."""
     return say_lines(voice, language, SENTENCES[language][first:count])
 
 
 def lines_of_a_minute(language: str, sentences: int) -> tuple[str, ...]:
-    """Return lines for about a minute, for a metric that needs 40 s: fewer and more where a clip is short or long."""
+    """Return about a minute of lines, for a metric that needs 40 s; fewer lines for short clips, and more for long
+    ones.
+    """
     return (*SENTENCES[language], *SHORT_LINES[language])[: {1: 18, MEDIUM: 23, 4: 28}[sentences]]
 
 
 FAST_MINUTE = {("rate", "1.5 times"): ("length", "four sentences")}
-"""Speech that is half as fast again is of the longer clip and compared with it: of the plain one too little is left."""
+"""Speech at 1.5 times the rate is made from the longer clip and compared with it, because too little would remain of
+the usual clip.
+"""
 
 
 def minute_clips(changed: int) -> Iterator[StudyClip]:
@@ -220,7 +224,7 @@ def say_lines(voice: StudyVoice, language: str, lines: Sequence[str]) -> Samples
 
 
 def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int) -> Samples:
-    """Let two voices speak the short lines by turns, each at the study's level, with gaps between turns."""
+    """Have two voices speak the short lines in turn, each at the study's level, with gaps between turns."""
     lines = lines_of_dialogue(language)[:turns]
     spoken: dict[int, Samples] = {}
     for number, voice in enumerate(pair):
@@ -237,29 +241,31 @@ def say_dialogue(pair: tuple[StudyVoice, StudyVoice], language: str, turns: int)
 
 
 def lines_of_dialogue(language: str) -> tuple[str, ...]:
-    """Return what two voices say by turns, for as long as a dialogue may be."""
+    """Return the lines that two voices say in turn, for the longest dialogue."""
     return (*SHORT_LINES[language], *SENTENCES[language])
 
 
 @lru_cache(maxsize=64)
 def speak_role(voice: StudyVoice, language: str, number: int) -> tuple[int, list[Samples]]:
-    """Return what a voice says as the first or second of a dialogue; the same in all of its pairs."""
+    """Return the speech of a voice as the first or the second speaker of a dialogue; it is the same in all of its
+    pairs.
+    """
     return _speak(voice, language, lines_of_dialogue(language)[number::2])
 
 
 def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int, list[Samples]]:
-    """Return what a voice says for each text, with the rate."""
+    """Return the sampling rate, and the speech of a voice for each text."""
     if isinstance(voice.setting, tuple):
         file, pitch = voice.setting
         if language == "zh":
             file = file.replace("gmw/en-US", "sit/cmn").replace("gmw/en", "sit/cmn")
         job = {"seed": 0, "parameters": [[2, 80]], "lines": [[file, pitch, 175, text] for text in texts]}
-        # The system has six voices; the study needs the engine's other variants too.
+        # The built-in system has six voices; the study also needs other variants of the engine.
         files = [espeakng_loader.get_library_path(), espeakng_loader.get_data_path()]
         output = run_worker("espeak-ng", files, job, sum(map(len, texts)))
         rate, sounds, _ = read_records(output, len(texts))
     else:
-        # One voice for all lines; a script would begin with the engine's first.
+        # All lines are spoken in one voice; in a script, the first speaker would get the engine's first voice.
         engine = engine_of(voice.engine, language)
         engine.require()
         spoken = engine._say([SpokenLine(n, voice.setting, text) for n, text in enumerate(texts)], language, 0)
@@ -268,7 +274,7 @@ def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int,
 
 
 def _level(samples: Samples) -> float:
-    """Return the level in dB of full scale of what is not silence."""
+    """Return the level of everything that is not silence, in dB relative to full scale."""
     return 10 * math.log10(float(np.mean(np.square(samples[np.abs(samples) > 1e-3], dtype=np.float64))))
 
 
@@ -277,8 +283,8 @@ def set_level(samples: Samples) -> Samples:
 
 
 def pairs() -> list[StudyVoice]:
-    """Return pairs of voices as one voice each with the sexes of both: eleven, in which each of the 21 occurs, and
-    those that are told apart.
+    """Return pairs of voices, each as one voice with the sexes of both: eleven pairs that contain each of the 21
+    voices, and the pairs that diarisation can tell apart.
     """
     everybody = voices()
     kokoro = [voice for voice in everybody if voice.engine == "Kokoro"]
@@ -305,7 +311,9 @@ def pairs() -> list[StudyVoice]:
 def _tell_apart(
     kokoro: Sequence[StudyVoice], men: Sequence[StudyVoice], women: Sequence[StudyVoice]
 ) -> list[tuple[StudyVoice, StudyVoice]]:
-    """Return pairs of two sexes or of two models that both speak Chinese: the diarisation hears two people."""
+    """Return pairs of different sexes or different models that both speak Chinese; diarisation finds two people in
+    each.
+    """
     return [
         (kokoro[2], kokoro[1]),
         (kokoro[3], kokoro[1]),
@@ -325,7 +333,9 @@ def _join(one: StudyVoice, other: StudyVoice) -> StudyVoice:
 
 
 def dialogue_clips(changed: int, lengths: Mapping[str, int] = TURNS) -> Iterator[StudyClip]:
-    """Yield the dialogues: every pair plain, Chinese by the pairs that speak it, then pair by pair every change."""
+    """Yield the dialogues: every pair unchanged, then Chinese by the pairs that speak it, then every change for one
+    pair after the other.
+    """
     plain = TURNS["plain"]
     for pair in pairs():
         yield StudyClip(pair, "plain", "plain", "en", plain)
@@ -347,10 +357,10 @@ def turn_clips(changed: int) -> Iterator[StudyClip]:
 
 
 def texts() -> Iterator[tuple[str, str, str, Script]]:
-    """Yield the scripts of the study of texts: a topic, what was changed, the level, the script.
+    """Yield the scripts of the study of texts: the topic, the factor, the level and the script.
 
-    Lengths are the first half and the first quarter of the same script; Chinese is a script of the same category, which
-    is no translation.
+    The length levels are the first half and the first quarter of the same script; the Chinese script is one of the same
+    category, not a translation.
     """
     benchmark = benchmarks.get("real_pod")
     chinese: dict[str, Item] = {item.category: item for item in benchmark.items("zh")}
@@ -366,14 +376,16 @@ def texts() -> Iterator[tuple[str, str, str, Script]]:
 
 
 def stretch(samples: Samples, factor: float) -> Samples:
-    """Speak so many times as fast, at the same pitch."""
+    """Change the speed of speech by this factor, at the same pitch."""
     import librosa
 
     return np.asarray(librosa.effects.time_stretch(samples, rate=factor), np.float32)
 
 
 def code_with(samples: Samples, container: str, subtype: str, rate: int = RATE) -> Samples:
-    """Through a codec at its default bit rate and back; Opus has no 44.1 kHz and is given 48."""
+    """Encode samples with a codec at its default bit rate, and decode them; for Opus, which does not support 44.1 kHz,
+    use 48 kHz.
+    """
     coded = 48_000 if subtype == "OPUS" and rate == 44_100 else rate
     file = io.BytesIO()
     soundfile.write(file, resample(samples, rate, coded), coded, format=container, subtype=subtype)

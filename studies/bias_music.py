@@ -1,8 +1,8 @@
-"""Speech over music, mixed at a known ratio: what SMR is given in the bias study.
+"""Speech over music, mixed at a known ratio: the clips for SMR in the bias study.
 
-The speech of a voice, 44.1 kHz, with a bed of music that this project plays itself (`smr_accuracy.synthesised`). Rate
-and room change the speech before the music is laid under it, at the same ratio; level and codec change the mix. The
-ratio is known, so that what is studied is how far the metric is from it.
+The speech of a voice at 44.1 kHz is mixed with music that this project plays itself (`smr_accuracy.synthesised`).
+Changes of rate and room are made before the music is added at the same ratio; changes of level and codec are made to
+the mix. Because the ratio is known, the study measures how far the metric is from it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ from studies.smr_accuracy import RATE as MUSIC_RATE
 from studies.smr_accuracy import synthesised
 
 PLAIN_RATIO, PLAIN_MUSIC = 5.0, "band"
-"""LU by which speech is louder than the music of a plain clip, and what plays."""
+"""In an unchanged clip, the number of LU by which the speech is louder than the music, and the kind of music."""
 RATIOS = {f"{ratio:g} LU": ratio for ratio in (0.0, 10.0, 15.0)}
 BEDS = ("chords", "drums", "tune")
 LINES = {1: 2, MEDIUM: 4, 4: 12}
-"""How many lines are spoken, by the sentences of the other metrics' clips: about 10, 20 and 40 s."""
+"""Number of lines, by the number of sentences in the clips of other metrics: about 10, 20 and 40 s."""
 OF_SPEECH = ("rate", "room")
 """Factors that change the speech and not the mix."""
 
 
 def music_clips(changed: int) -> Iterator[StudyClip]:
-    """Yield the clips of the study, and as many voices over louder, softer and other music."""
+    """Yield the clips of the study, then the same voices over louder, softer and other music."""
     over: dict[str, StudyVoice] = {}
     for clip in clips(changed):
         yield clip
@@ -41,12 +41,12 @@ def music_clips(changed: int) -> Iterator[StudyClip]:
 
 
 def lines_over_music(language: str, sentences: int) -> tuple[str, ...]:
-    """Return what is spoken over the music."""
+    """Return the lines that are spoken over the music."""
     return (*SENTENCES[language], *SHORT_LINES[language])[: LINES[sentences]]
 
 
 def say_over_music(clip: StudyClip) -> Samples:
-    """Speak, change the speech, lay the music under it, change the mix; mono, at the rate of the music."""
+    """Speak, change the speech, add the music, and change the mix; the result is mono, at the music's rate."""
     speech = _say(clip.voice, clip.language, clip.sentences)
     change = CHANGES[clip.factor][clip.level] if clip.factor in CHANGES else None
     if change and clip.factor in OF_SPEECH:
@@ -57,12 +57,12 @@ def say_over_music(clip: StudyClip) -> Samples:
 
 
 def ratio_of(clip: StudyClip) -> float:
-    """Return by how many LU the speech of a clip is louder than its music."""
+    """Return the number of LU by which the speech of a clip is louder than its music."""
     return RATIOS.get(clip.level, PLAIN_RATIO)
 
 
 def subtract_ratio(values: Mapping[str, str], clip: StudyClip) -> dict[str, str]:
-    """Return how far SMR is from the known ratio, as `smr.smr − true ratio`."""
+    """Return the difference between SMR and the known ratio, as `smr.smr − true ratio`."""
     return {
         f"{key} − true ratio": f"{float(value) - ratio_of(clip):.5f}" if value else "" for key, value in values.items()
     }

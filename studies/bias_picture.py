@@ -1,4 +1,4 @@
-"""The picture of a metric's bias card: each effect as a point with its interval, 0 in the middle."""
+"""The picture on a metric's card of biases: each effect as a point with its interval, with 0 in the middle."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,9 @@ from studies.bias_effects import PartialEffect
 
 
 def draw(metric: str, effects: Sequence[PartialEffect]) -> str:
-    """Draw the effects of one metric: a panel a key, a line an effect with its interval, 0 in the middle."""
+    """Draw the effects of one metric: a panel for each key, and a line for each effect with its interval; 0 is in the
+    middle.
+    """
     keys = list(dict.fromkeys(effect.key for effect in effects))
     lines = list(dict.fromkeys((effect.factor, effect.level) for effect in effects))
     left, wide, row, top = 230, 210, 17, 56
@@ -38,7 +40,7 @@ def draw(metric: str, effects: Sequence[PartialEffect]) -> str:
 
 
 def _mark(effect: PartialEffect, middle: float, scale: float, y: float) -> list[str]:
-    """Return one effect as a point with its interval; the point is full where the interval leaves out 0."""
+    """Return one effect as a point with its interval; the point is filled if the interval does not contain 0."""
     at = middle + scale * effect.effect
     if effect.low is None or effect.high is None:
         return [f'<circle cx="{at:.1f}" cy="{y}" r="3.5" fill="#fff" stroke="#1a1a1a"/>']

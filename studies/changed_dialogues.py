@@ -1,11 +1,12 @@
-"""Which metric sees another tempo, another pitch, exchanged speakers and another language, on two shared dialogues.
+"""Find the metrics that react to another tempo, another pitch, exchanged speakers or another language, on two shared
+dialogues.
 
     python studies/changed_dialogues.py [--engines kokoro espeak] > TABLE
 
-The first five turns of shared/data/samples/dialogue_*.flac (33 s, two voices) are said 20 % faster and slower at the
-same pitch, and three semitones higher and lower at the same tempo; each speaker's later turns, unchanged, are the
-reference voices. The script is then given with its two speakers exchanged. `german` is the same dialogue in German by
-espeak-ng, scored against the English script.
+The first five turns of shared/data/samples/dialogue_*.flac (33 s, two voices) are made 20 % faster and slower at the
+same pitch, and three semitones higher and lower at the same tempo. Each speaker's later turns, unchanged, are the
+reference voices. In another version, the two speakers in the script are exchanged. `german` is the same dialogue in
+German by espeak-ng, scored against the English script.
 """
 
 import argparse
@@ -61,7 +62,7 @@ GERMAN = (
 
 
 def read_dialogue(engine: str) -> Iterator[Clip]:
-    """Yield the dialogue of an engine in each change, and once with the script's speakers exchanged."""
+    """Yield an engine's dialogue with each change, and once with the script's speakers exchanged."""
     recording = Recording.open(SAMPLES / f"dialogue_{engine}.flac")
     samples = resample(mix_to_mono(recording.samples), recording.rate, RATE).astype(np.float32)
     turns = json.loads((SAMPLES / f"dialogue_{engine}.json").read_text(encoding="utf-8"))
@@ -84,7 +85,7 @@ def read_dialogue(engine: str) -> Iterator[Clip]:
 
 
 def speak_german() -> Iterator[Clip]:
-    """Yield the dialogue in German with the English script, and with its own."""
+    """Yield the German dialogue with the English script, and with its own script."""
     german = Script.parse([{"speaker": "AB"[number % 2], "text": line} for number, line in enumerate(GERMAN)])
     lines = [["gmw/de", 50, 175, line] if n % 2 == 0 else ["gmw/de+f3", 60, 175, line] for n, line in enumerate(GERMAN)]
     files = [espeakng_loader.get_library_path(), espeakng_loader.get_data_path()]
@@ -99,7 +100,7 @@ def speak_german() -> Iterator[Clip]:
 
 
 def measure(recording: Recording, script: Script, voices: ReferenceVoices | None) -> Iterator[str]:
-    """Yield each value of a clip, or why there is none."""
+    """Yield each value of a clip, or the reason why there is none."""
     inputs = {"recording": recording, "reference_text": script.text, "script": script, "reference_voices": voices}
     for name, keys in KEYS.items():
         metric = catalogue.get(name)

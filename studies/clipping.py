@@ -1,7 +1,7 @@
-"""Whether `clipped` is found, and nothing else taken for it, at every rate, depth, level and coding.
+"""Check at every rate, depth, level and coding whether `clipped` finds planted clipping and reports nothing else.
 
-Clips of clean speech are stored in every form, as they are and with half a second clipped at four tenths of its peak.
-The tables are in docs/defects-study.md. To run it (some minutes of one core):
+Clips of clean speech are stored in every form, unchanged and with half a second clipped at 0.4 times its peak. The
+tables are in docs/defects-study.md. To run the script (a few minutes on one core):
 
     python studies/clipping.py RECORDING… [--seed N]
 """
@@ -39,7 +39,7 @@ SECONDS = 20.0
 
 
 def store(samples: Samples, rate: int, container: str, subtype: str, compression: float | None = None) -> Samples:
-    """Return the samples as a file of this form gives them back."""
+    """Store samples in a file of this form, and return the samples that are read from it."""
     file = io.BytesIO()
     options = {} if compression is None else {"compression_level": compression}
     soundfile.write(file, samples, rate, subtype=subtype, format=container, **options)
@@ -49,7 +49,7 @@ def store(samples: Samples, rate: int, container: str, subtype: str, compression
 
 
 def list_forms(samples: Samples, rate: int) -> Iterator[tuple[str, Samples, int]]:
-    """Yield a clip in every form, with what the form is called."""
+    """Yield a clip in every form, with the name of the form."""
     for other in RATES:
         at_rate = resample(samples, rate, other)
         for depth, subtype in DEPTHS.items():
@@ -64,7 +64,9 @@ def list_forms(samples: Samples, rate: int) -> Iterator[tuple[str, Samples, int]
 
 
 def study_clip(samples: Samples, rate: int, chance: random.Random) -> Iterator[tuple[str, int, bool]]:
-    """Yield for every form how many stretches of the clean clip are called clipped, and whether the planted one is."""
+    """Yield for every form the number of stretches of the clean clip that are reported as clipped, and whether the
+    planted one is found.
+    """
     place = choose_loud_place(samples, rate, chance)
     clipped = samples.copy()
     plant_clipped(clipped, rate, place)
@@ -77,7 +79,7 @@ def study_clip(samples: Samples, rate: int, chance: random.Random) -> Iterator[t
 
 
 def main() -> None:
-    """Study every recording and print a line for each form, and the sums."""
+    """Study every recording; print a line for each form, and the totals."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("recordings", nargs="+", type=Path)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""What is done to every item of the corpus: distortions and changes in the middle, from weak to strong."""
+"""The conditions for every item of the corpus: distortions and changes in the middle, from weak to strong."""
 
 import zlib
 from collections.abc import Sequence
@@ -25,12 +25,14 @@ LEVELS: dict[str, tuple[float, ...]] = {
     "room": (0.3, 0.5, 0.8),
     "distance": (6, -6),
 }
-"""Of every distortion its levels, weak ones first; of gain and speed, which go both ways, in order."""
+"""The levels of every distortion, the weakest first; those of gain and speed, which go in both directions, in ascending
+order.
+"""
 
 CLEAN = "clean"
 
 NEUTRAL = {"gain": 0.0, "speed": 1.0}
-"""Where the clean signal is among the levels of a distortion that goes both ways."""
+"""The level of the clean signal for distortions that go in both directions."""
 
 UNITS = {
     "noise": "SNR, dB",
@@ -49,20 +51,20 @@ UNITS = {
 }
 
 CHANGES = ("voice", "recording", "room", "distance")
-"""What changes in the middle of a recording."""
+"""Properties that change in the middle of a recording."""
 
 MIDDLE_RT60 = 0.5
-"""Of the room that `distance` is measured in, seconds."""
+"""Reverberation time, in seconds, of the room for `distance`."""
 
 DIALOGUES = 6
-"""Of so many items a dialogue with another voice is made too."""
+"""Number of items for which a dialogue with another voice is also made."""
 
 _DIALOGUE_TURN, _DIALOGUE_PAUSE = 5.0, 0.3
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An item with its samples and what it is combined with: other voices, music."""
+    """An item with its samples and the samples with which it is combined: other voices, music."""
 
     item: Item
     samples: Samples
@@ -73,7 +75,7 @@ class Subject:
 
 
 def subject(item: Item, items: Sequence[Item], folder: Path) -> Subject:
-    """An item of the corpus in `folder`; its seed is made of its name."""
+    """Load an item of the corpus from `folder`; its seed is derived from its name."""
     seed = zlib.crc32(item.name.encode())
     tracks = sorted(folder.glob("music_*.wav"))
     voice = other_voice(item, items)
@@ -88,7 +90,7 @@ def subject(item: Item, items: Sequence[Item], folder: Path) -> Subject:
 
 
 def dialogue(subject: Subject) -> Samples:
-    """Two voices by turns of 5 s with pauses of 0.3 s, each speaking twice."""
+    """Return a dialogue: two voices in turn for 5 s each, with pauses of 0.3 s; each speaks twice."""
     turn = round(_DIALOGUE_TURN * RATE)
     pause = np.zeros(round(_DIALOGUE_PAUSE * RATE), np.float32)
     turns = [voice[start : start + turn] for start in (0, turn) for voice in (subject.samples, subject.recording)]
@@ -96,7 +98,7 @@ def dialogue(subject: Subject) -> Samples:
 
 
 def distorted(subject: Subject, name: str, level: float) -> Samples | None:
-    """The item's samples under a distortion; None where the corpus has nothing to make it of."""
+    """Return the item's samples with a distortion; None if the corpus lacks the material for it."""
     clean, seed = subject.samples, subject.seed
     middle = len(clean) / RATE / 2
     match name:
@@ -133,7 +135,9 @@ def distorted(subject: Subject, name: str, level: float) -> Samples | None:
 
 
 def _taken_over(first: Samples, second: Samples) -> Samples:
-    """The first half of one voice, then the last half of another, as loud as what it replaces."""
+    """Return the first half of one voice followed by the last half of another, which is as loud as the part that it
+    replaces.
+    """
     half = min(len(first), len(second)) // 2
     replaced = distortions.match_loudness(second[-half:], first[-half:], RATE)
     return distortions.join(first[: len(first) // 2], replaced, RATE)

@@ -1,7 +1,8 @@
-"""The study's corpus: about 20 s of one voice per item, human and synthetic, from what is on this machine.
+"""The study's corpus: about 20 s of one voice per item, human and synthetic, from files on this machine.
 
-Nothing is downloaded and nothing of it is committed; what cannot be had is said. Every item is mono at 24 kHz (what
-was recorded at 16 kHz keeps its bandwidth of 8 kHz) and −23 LUFS. `corpus.json` says where each comes from.
+Nothing is downloaded, and none of it is committed; a sentence reports every source that is missing. Every item is mono
+at 24 kHz and −23 LUFS; recordings at 16 kHz keep their bandwidth of 8 kHz. `corpus.json` states the source of each
+item.
 """
 
 import json
@@ -51,7 +52,7 @@ ALLISON_SAYS = (
     "Please enter a password followed by the pound key. "
     "Agent login. Please enter your agent number followed by the pound key."
 )
-"""The first English prompts of Asterisk that fit, as heard in the clean recording."""
+"""The first of Asterisk's English prompts that fit, with the words as spoken in the undistorted recording."""
 
 _SPOKEN_PROMPTS = ("vm-", "conf-", "confbridge-", "dir-", "queue-", "demo-", "agent-", "priv-")
 _PROMPT_SECONDS = (2.5, 8.0)
@@ -64,11 +65,11 @@ class Item:
 
     Attributes:
         kind: `human` or `synthetic`.
-        collection: what was recorded or made in the same way, so that within it only the voice differs.
-        voice: who speaks; two items may share a voice.
-        text: the words, None where they are not known or not all of them are heard once.
-        reference: another recording of the voice, None where there is none.
-        repeated: one utterance is repeated to make up the length.
+        collection: name for the items that were recorded or made in the same way, so that only their voices differ.
+        voice: name of the speaker; two items may share a voice.
+        text: the words; None if they are unknown, or if not every word is heard exactly once.
+        reference: another recording of the voice; None if there is none.
+        repeated: whether one utterance is repeated to reach the length.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Found:
-    """A voice before it is written: its utterances, and more of them for the reference."""
+    """A voice that is not written yet: its utterances, and further ones for the reference."""
 
     name: str
     kind: str
@@ -103,11 +104,11 @@ Source = Callable[[Path, Path], Iterator[Found]]
 
 
 def make(folder: Path, packages: Path, shared: Path) -> list[str]:
-    """Write the corpus and give a sentence for each source that could not be had.
+    """Write the corpus; return a sentence for each missing source.
 
     Args:
-        folder: gets the recordings, the music and `corpus.json`.
-        packages: a root with unpacked Debian packages; `/` where they are installed.
+        folder: the folder for the recordings, the music and `corpus.json`.
+        packages: root folder of unpacked Debian packages; `/` if they are installed.
         shared: the folder of real files next to the repository.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,32 +127,36 @@ def make(folder: Path, packages: Path, shared: Path) -> list[str]:
 
 
 def read(folder: Path) -> list[Item]:
-    """The items, human and synthetic by turns, so that any beginning of the list is balanced."""
+    """Read the items, human and synthetic in turn, so that every beginning of the list is balanced."""
     items = [Item(**entry) for entry in json.loads((folder / "corpus.json").read_text(encoding="utf-8"))]
     place = {item.name: sum(other.kind == item.kind for other in items[:n]) for n, item in enumerate(items)}
     return sorted(items, key=lambda item: (place[item.name], item.kind))
 
 
 def other_voice(item: Item, items: Sequence[Item]) -> Item | None:
-    """Who takes over in the middle: another voice of the same collection; None where there is none."""
+    """Return the item whose voice takes over in the middle: another voice of the same collection; None if there is
+    none.
+    """
     collection = [other for other in items if other.collection == item.collection]
     return next((other for other in _opposite(item, collection) if other.voice != item.voice), None)
 
 
 def other_recording(item: Item, items: Sequence[Item]) -> Item:
-    """Another voice of the same kind from another collection, so that the way of recording changes too."""
+    """Return another voice of the same kind from another collection, so that the way of recording also changes."""
     kind = [other for other in items if other.kind == item.kind]
     return next(other for other in _opposite(item, kind) if other.collection != item.collection)
 
 
 def _opposite(item: Item, circle: Sequence[Item]) -> Sequence[Item]:
-    """Once around, from half the circle away, so that everyone comes first about as often."""
+    """Return the circle of items, starting opposite the given item, so that all items come first about equally
+    often.
+    """
     first = (circle.index(item) + len(circle) // 2) % len(circle)
     return [*circle[first:], *circle[:first]]
 
 
 def load(path: Path) -> Samples:
-    """Samples of a file of the corpus, shape (frames,)."""
+    """Load the samples of a file in the corpus, shape (frames,)."""
     samples, _ = soundfile.read(path, dtype="float32")
     return np.asarray(samples, np.float32)
 
@@ -242,7 +247,7 @@ def _libritts_r(packages: Path, shared: Path) -> Iterator[Found]:
     folder = shared / "podagent/ref_wav_libritts_r"
     speakers = ("1283", "1545", "2407", "294", "3373", "4010", "6215", "8356")
     for speaker in speakers:
-        # The longest is the item; 1545 has a second one, its reference.
+        # The longest file is the item; speaker 1545 has a second file, which is the reference.
         sounds = sorted((_decoded(file) for file in folder.glob(f"{speaker}_*.wav")), key=lambda found: -len(found[0]))
         if not sounds:
             raise FileNotFoundError(f"{folder} has no recording of speaker {speaker}")
@@ -267,7 +272,7 @@ def _built_in(packages: Path, shared: Path) -> Iterator[Found]:
         (EspeakNg(), 0, "espeak_low", "espeak", "GPL-3.0-or-later"),
         (EspeakNg(), 1, "espeak_high", "espeak", "GPL-3.0-or-later"),
     )
-    # hibari was made from Kokoro's voice heart, which is Kokoro's A here.
+    # hibari was made from Kokoro's voice heart, which is called Kokoro's A here.
     for system, voice, name, collection, licence in systems:
         said, rate = _said(system, voice, PASSAGE)
         others, _ = _said(system, voice, OTHER_PASSAGE)
@@ -341,7 +346,7 @@ def _said(system: DialogueReader, voice: int, sentences: Sequence[str]) -> tuple
 
 
 def _until(seconds: float, sounds: Iterator[Samples], rate: int) -> list[Samples]:
-    """The next sounds, until they last long enough."""
+    """Return the next sounds, until their total length is sufficient."""
     taken: list[Samples] = []
     while sum(len(sound) for sound in taken) < seconds * rate and (sound := next(sounds, None)) is not None:
         taken.append(sound)
@@ -371,6 +376,6 @@ def _write_music(folder: Path, packages: Path) -> None:
     if not files:
         raise FileNotFoundError("no music; `apt-get download asterisk-moh-opsound-g722` and `dpkg -x` bring it")
     for number, file in enumerate(files):
-        # From 20 s on, past the openings that fade in.
+        # Begin at 20 s, after the openings, which fade in.
         music = resample(_g722(file)[20 * 16_000 : 60 * 16_000], 16_000, RATE)
         soundfile.write(folder / f"music_{number}.wav", match_loudness(music, LEVEL, RATE), RATE, subtype="FLOAT")

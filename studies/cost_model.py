@@ -1,51 +1,59 @@
-"""What a thousand systems cost on paper: GPU hours, processor hours, storage, requests to the Hub.
+"""Estimate what a thousand systems cost: GPU hours, processor hours, storage, requests to the Hub.
 
     python studies/cost_model.py
 
-Every figure that goes in is here with where it comes from; docs/scale.md shows what this prints, and a test compares
-them. `queue_simulation.py` draws how long submissions take from the same figures.
+Every figure in the estimate is defined here with its source. docs/scale.md shows the printed table, and a test compares
+the two. `queue_simulation.py` uses the same figures to draw how long submissions take.
 """
 
 from dataclasses import dataclass
 from statistics import fmean
 
 WORDS_PER_MINUTE = 150
-"""English speech: spec of podbench's length rule; Chinese is 300 characters, about as long."""
+"""English speech, as in the specification of podbench's length rule; the Chinese rate of 300 characters gives about the
+same length.
+"""
 
 SINGLE_RTF = (1.061, 0.747, 1.351, 2.400, 1.065, 2.046, 3.801, 0.198, 0.172, 0.338)
-"""Seconds of inference for a second of audio: the ten systems of LFS-Bench, Table 9, on one RTX 4090."""
+"""Seconds of inference per second of audio for the ten systems in LFS-Bench's Table 9, on one RTX 4090."""
 
 DIALOGUE_RTF = (4.717, 5.219, 0.219, 2.143, 4.092, 0.305)
-"""The same for the six dialogue systems of Table 10."""
+"""The same for the six dialogue systems in Table 10."""
 
 WRITER_SECONDS = (20.0, 40.0, 75.0, 150.0)
-"""For one script of about 3,000 tokens at 150, 75, 40 and 20 tokens a second: assumed, not measured."""
+"""Seconds for one script of about 3,000 tokens, at 150, 75, 40 and 20 tokens per second; assumed, not measured."""
 
 EMBEDDED_CORE_SECONDS = 258 / 600
-"""Of one processor core for a second of audio, all embedded metrics: docs/performance.md."""
+"""Seconds of one processor core per second of audio for all embedded metrics, from docs/performance.md."""
 
 FLAC_BYTES_PER_SECOND = 45_000
-"""Mono at 22,050 Hz and 24 bits: 292 s of espeak's speech by `podeval run` took 13.0 MB."""
+"""Mono at 22,050 Hz with 24 bits: 292 s of espeak's speech in a `podeval run` took up 13.0 MB."""
 
 RESULT_BYTES = 11_000
-"""Of one item's ten measurements with their timelines, in results.jsonl: the same run."""
+"""Bytes in results.jsonl for the ten measurements of one item with their timelines, from the same run."""
 
 COMMIT_REQUESTS = 3
-"""One addition to a dataset repo: where it stands, how files are sent, the commit (`hub.commits`, read)."""
+"""Requests for one commit to a dataset repo: its state, the upload mode of files, and the commit itself (counted in
+`hub.commits`).
+"""
 
 STATES = 6
-"""received, checked, queued, running, measured, published: as many files in the mirror of requests."""
+"""Number of states (received, checked, queued, running, measured, published); each adds a file to the mirror of
+requests.
+"""
 
 GATE_REQUESTS = 12
-"""Facts of the repo, its card and configs, headers of a few shards, licence of a base: `hub.facts`, read."""
+"""Requests for the facts of a repo: its card and configs, the headers of a few shards, and the licence of a base;
+counted, not measured.
+"""
 
 MODEL_FILES = 12
-"""Files of a model's repo that are fetched, each with a look and a transfer; assumed."""
+"""Number of fetched files in a model's repo, each with a request for metadata and a transfer; assumed."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """One track of a benchmark: how many items, and how much a system makes for one."""
+    """One track of a benchmark: its number of items, and the seconds of audio that a system makes for one item."""
 
     name: str
     items: int
@@ -53,20 +61,20 @@ class Track:
 
 
 LFS = Track("lfs_bench", 1_059, 228.6 / WORDS_PER_MINUTE * 60)
-"""1,059 texts are published; 228.6 words on average: Table 1."""
+"""1,059 texts are published, with 228.6 words on average (Table 1)."""
 
 VOICE = Track("real_pod voice", 51, 503.2 / WORDS_PER_MINUTE * 60)
-"""The mean of the 51 scripts that ship with podeval."""
+"""The mean length of the 51 scripts that ship with podeval."""
 
 PODBENCH = Track("podbench", 800, 0.0)
 WRITE = Track("real_pod write", 51, 0.0)
 MTALK = Track("mtalk_bench", 270, 3 * 15.0)
-"""90 dialogues for each of three dimensions, three turns (Table 4); 15 s for an answer, assumed."""
+"""90 dialogues with three turns for each of three dimensions (Table 4); 15 s per answer is assumed."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of system: its share of all, what it takes part in, and how fast its kind is."""
+    """A kind of system: its share of all systems, its tracks, and its speeds."""
 
     name: str
     share: float
@@ -75,21 +83,21 @@ class Kind:
 
     @property
     def items(self) -> int:
-        """Of all its tracks."""
+        """Number of items in all its tracks."""
         return sum(track.items for track in self.tracks)
 
     @property
     def audio_hours(self) -> float:
-        """That one system makes."""
+        """Hours of audio that one system makes."""
         return sum(track.items * track.audio_seconds for track in self.tracks) / 3600
 
     def gpu_hours(self, speed: float) -> float:
-        """Of one system whose speed is one of its kind's: a real-time factor, or seconds for a script."""
+        """Return the GPU hours of one system at one of the speeds: a real-time factor, or seconds per script."""
         return self.audio_hours * speed if self.audio_hours else self.items * speed / 3600
 
     @property
     def speeds(self) -> tuple[float, ...]:
-        """What a system of the kind may be like, each as likely."""
+        """The possible speeds of a system of this kind, all equally likely."""
         return self.rtf or WRITER_SECONDS
 
 
@@ -99,12 +107,12 @@ KINDS = (
     Kind("script-writer", 0.25, (PODBENCH, WRITE)),
     Kind("speech-to-speech", 0.15, (MTALK,), SINGLE_RTF),
 )
-"""The shares are assumed."""
+"""The kinds of systems; their shares are assumed."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a number of systems."""
+    """The cost of a number of systems."""
 
     systems: int
     gpu_hours: float
@@ -115,7 +123,7 @@ class Cost:
 
 
 def cost(kind: Kind, systems: int) -> Cost:
-    """What so many systems of a kind cost."""
+    """Compute the cost of this many systems of a kind."""
     transfers = GATE_REQUESTS + 2 * MODEL_FILES + COMMIT_REQUESTS * (STATES + len(kind.tracks))
     return Cost(
         systems,
@@ -128,7 +136,7 @@ def cost(kind: Kind, systems: int) -> Cost:
 
 
 def table(systems: int) -> str:
-    """The cost of so many systems, as a table of Markdown."""
+    """Return the cost of this many systems as a Markdown table."""
     costs = [(kind.name, cost(kind, round(systems * kind.share))) for kind in KINDS]
     parts = [each for _, each in costs]
     whole = Cost(

@@ -1,4 +1,4 @@
-"""Write into tests/coverage_by_room.md how much of each room `make test-all` runs, from the report that it leaves.
+"""Write to tests/coverage_by_room.md how much of each package `make test-all` runs, according to its coverage report.
 
 python studies/coverage_by_room.py .venv/share/podeval/coverage.json
 """
@@ -15,7 +15,7 @@ BEGIN, END = "<!-- coverage: made by studies/coverage_by_room.py -->\n", "<!-- /
 
 
 def room_of(path: str) -> str:
-    """Return the room of a file: a folder or module of the engine, or a folder next to it."""
+    """Return the package of a file: a folder or module of the engine, or a folder next to it."""
     inside = path.partition("benchmark/podeval/")[2]
     return (inside or path).split("/")[0].removesuffix(".py")
 
@@ -33,7 +33,7 @@ def write_table(report: dict[str, dict[str, dict[str, dict[str, int]]]], day: st
 
 
 def main() -> None:
-    """Replace the table of the page."""
+    """Replace the table in the page."""
     page = PAGE.read_text("utf-8")
     before, rest = page.split(BEGIN)
     report = json.loads(Path(sys.argv[1]).read_text("utf-8"))

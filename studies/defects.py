@@ -1,15 +1,16 @@
-"""How well `podeval score --defects` finds what is planted: the study behind docs/defects-study.md.
+"""Measure how well `podeval score --defects` finds planted defects: the study behind docs/defects-study.md.
 
-    python studies/defects.py all WORK           everything, over night; what is there is not heard again
+    python studies/defects.py all WORK           everything, overnight; existing results are kept
     python studies/defects.py run WORK --source kokoro --half before --dialogues 1 [--clean]
-    python studies/defects.py report WORK        the tables and pictures from what there is
+    python studies/defects.py report WORK        the tables and pictures of the existing results
 
-Fourteen kinds of defects and four sources; of each kind and source five places after the thresholds were fixed and ten
-before. The places of `before` come from seeds that were known when the thresholds were chosen; those of `after` from
-the digest of the thresholds (thresholds.py), so that changing one draws other places. People read one clip each;
-where voices change (`people in turns`, planted_readers.py) their clips are cut into turns, ten places in each half.
-WORK/heard.jsonl has a line for each dialogue and survives being killed; what other thresholds heard stays in it and
-does not count. With `--clean` nothing is planted.
+There are fourteen kinds of defects and four sources. For each kind and source, there are ten places in the half
+`before` the thresholds were fixed, and five in the half `after`. The places of `before` come from seeds that were known
+when the thresholds were chosen. Those of `after` come from the digest of the thresholds (thresholds.py), so changing a
+threshold draws other places. Each person reads one clip; for dialogues of several people (`people in turns`,
+planted_readers.py), the clips are cut into turns, with ten places in each half. WORK/heard.jsonl has a line for each
+dialogue, so a killed run can resume; lines from other thresholds stay in it but do not count. With `--clean`, nothing
+is planted.
 """
 
 import argparse
@@ -36,26 +37,30 @@ READERS = "people in turns"
 SOURCES = ("hibari_piper", "kokoro", "espeak_ng", PEOPLE, READERS)
 HALVES = ("before", "after")
 KNOWN_SEEDS = ("1", "b4f0914f966c4e5b")
-"""Of places that were looked at before the thresholds were fixed: the second were held out until November 2026."""
+"""Seeds of the places that were examined before the thresholds were fixed; those of the second were held out until
+November 2026.
+"""
 
 DIALOGUES = {source: 10 if source == READERS else 5 for source in SOURCES}
-"""Of each source and seed; each contains one place of every kind that finds room."""
+"""Number of dialogues for each source and seed; each contains one place of every kind for which there is room."""
 
 LASTING = {source: 35.0 if source == READERS else SECONDS for source in SOURCES}
 CLEAN_SECONDS = {source: 1_800.0 if source == PEOPLE else 350.0 if source == READERS else 800.0 for source in SOURCES}
-"""Of each source and half that nothing is planted in."""
+"""Seconds without planted defects for each source and half."""
 
 WALL = 0.4
-"""Seconds of one core that a second of dialogue takes to be made (Kokoro: 0.4, others less) and heard (0.1 to 0.2)."""
+"""Seconds of one core for a second of dialogue: to make it (0.4 for Kokoro, less for others) and to analyse it (0.1 to
+0.2).
+"""
 
 
 def draw_seeds(half: str) -> tuple[str, ...]:
-    """The seeds of a half; that of `after` follows from the thresholds."""
+    """Return the seeds of a half; that of `after` is derived from the thresholds."""
     return KNOWN_SEEDS if half == "before" else (thresholds.draw_seed(),)
 
 
 def list_work() -> list[dict[str, Any]]:
-    """What the whole study hears, in an order in which a part of it is a study as well."""
+    """List all dialogues of the study, in an order in which every beginning is a study of its own."""
     work: list[dict[str, Any]] = []
     for half in reversed(HALVES):
         for seed in draw_seeds(half):
@@ -75,7 +80,7 @@ def make(key: dict[str, Any]) -> Dialogue:
     chance = random.Random(f"{key['source']} {key['seed']} {key['number']} {key['clean']}")
     if key["source"] == READERS:
         return make_readers_dialogue(chance, clean=key["clean"])
-    # Every dialogue is of a script of its own, as far as there are so many.
+    # Each dialogue has its own script, as long as there are enough scripts.
     if key["seed"] in KNOWN_SEEDS:
         place = 2 * key["number"] + KNOWN_SEEDS.index(key["seed"]) + (10 if key["clean"] else 0)
     else:
@@ -84,7 +89,7 @@ def make(key: dict[str, Any]) -> Dialogue:
 
 
 def hear(dialogue: Dialogue, cache: Path) -> dict[str, Any]:
-    """Let the proof-listener hear a dialogue."""
+    """Find the defects in a dialogue."""
     recording = Recording.from_samples(dialogue.samples, dialogue.rate, cache=Cache(cache))
     begin = time.process_time()
     report = find_defects({"recording": recording, "script": dialogue.script}, {"integrity": {"music": "unasked"}})
@@ -98,7 +103,7 @@ def hear(dialogue: Dialogue, cache: Path) -> dict[str, Any]:
 
 
 def hear_all(work: Path, wanted: list[dict[str, Any]]) -> None:
-    """Hear what was not heard yet under the thresholds as they are."""
+    """Analyse the dialogues that have not been analysed with the current thresholds yet."""
     work.mkdir(parents=True, exist_ok=True)
     path = work / "heard.jsonl"
     keys = [each | {"thresholds": thresholds.digest_thresholds()} for each in wanted]
@@ -118,7 +123,7 @@ def hear_all(work: Path, wanted: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run a part or all, or report."""
+    """Run a part of the study or all of it, or write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     for name, do in (("all", run_all), ("run", run_part), ("report", report)):
@@ -136,20 +141,20 @@ def main() -> None:
 
 
 def run_all(arguments: argparse.Namespace) -> None:
-    """Hear everything, then report."""
+    """Analyse everything, then write the report."""
     hear_all(arguments.work, list_work())
     report(arguments)
 
 
 def run_part(arguments: argparse.Namespace) -> None:
-    """Hear some dialogues of one source and half."""
+    """Analyse some dialogues of one source and half."""
     part = {"source": arguments.source, "half": arguments.half, "clean": arguments.clean}
     of_part = [each for each in list_work() if all(each[name] == value for name, value in part.items())]
     hear_all(arguments.work, [each for each in of_part if each["number"] < arguments.dialogues])
 
 
 def report(arguments: argparse.Namespace) -> None:
-    """Write the tables and pictures of what was heard under the thresholds as they are."""
+    """Write the tables and pictures of the findings with the current thresholds."""
     digest = thresholds.digest_thresholds()
     rows = [row for row in log.read(arguments.work / "heard.jsonl") if row.get("thresholds") == digest]
     defects_report.write(rows, arguments.work)

@@ -1,4 +1,4 @@
-"""Tables and pictures of the study of planted defects, from what was heard."""
+"""Tables and pictures for the study of planted defects, made from its findings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,21 +26,23 @@ NAMED = {
     "rate": {"rate_change"},
     "cut_off": {"cut_off"},
 }
-"""By what is planted the kinds that name it."""
+"""For each kind of planted defect, the kinds of findings that name it correctly."""
 
 WANTED = dict.fromkeys(("sentence_omitted", "sentence_twice", "turn_wrong_voice", "hole", "loop", "music"), 0.95)
 WANTED |= {"word_omitted": 0.8, "click": 0.8}
-"""Recall that is asked for."""
+"""The recall that each kind should reach."""
 
 NEAR = 1.5
-"""Seconds by which a finding may be away from what is planted."""
+"""Maximum distance in seconds between a finding and a planted defect."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One planted defect: where it was planted, whether it was found, as what, and how far off its beginning was."""
+    """One planted defect: its half, whether it was found, the kind of the finding, and the error of its beginning in
+    seconds.
+    """
 
     kind: str
     source: str
@@ -51,9 +53,9 @@ class Outcome:
 
 
 def match_findings(row: Row) -> tuple[list[Outcome], list[Any]]:
-    """Return of each planted defect what became of it, and the findings that are near nothing that was planted.
+    """Return the outcome of each planted defect, and the findings that match none of them.
 
-    A finding answers for one planted defect, the nearest in time that it may name.
+    A finding matches at most one planted defect: the nearest in time among those that it may name.
     """
     left = [tuple(each) for each in row["heard"]]
     outcomes = []
@@ -73,20 +75,21 @@ def match_findings(row: Row) -> tuple[list[Outcome], list[Any]]:
 
 
 def interval(hits: int, count: int) -> tuple[float, float]:
-    """Wilson's interval of a share, 95 %."""
+    """Return Wilson's 95 % interval for a share."""
     low, high = binomtest(hits, count).proportion_ci(method="wilson")
     return float(low), float(high)
 
 
 def rate_interval(count: int, hours: float) -> tuple[float, float]:
-    """The exact Poisson interval of events an hour, 95 %."""
+    """Return the exact Poisson 95 % interval for events per hour."""
     low = chi2.ppf(0.025, 2 * count) / 2 if count else 0.0
     return float(low / hours), float(chi2.ppf(0.975, 2 * count + 2) / 2 / hours)
 
 
 def median_interval(errors: Sequence[float]) -> tuple[float, float]:
-    """The interval of a median between two of the values, at least 95 % whatever their distribution."""
-    # So many of the smallest are below the median in all but 2.5 % of samples; below six values nothing bounds it.
+    """Return an interval for a median between two of the values; it covers at least 95 % for any distribution."""
+    # In all but 2.5 % of samples, this many of the smallest values are below the median; fewer than six values give no
+    # bound.
     rank = int(binom.ppf(0.025, len(errors), 0.5))
     ordered = sorted(errors)
     return (ordered[rank - 1], ordered[-rank]) if rank else (0.0, float("inf"))
@@ -112,7 +115,7 @@ def write(rows: Sequence[Row], work: Path) -> None:
 
 
 def draw_recall(outcomes: Sequence[Outcome], sources: Sequence[str]) -> str:
-    """A panel for each kind: recall of each source with its interval."""
+    """Draw a panel for each kind, with the recall of each source and its interval."""
     panels = []
     for kind in NAMED:
         shares: list[tuple[float, float, float] | None] = []
@@ -158,7 +161,7 @@ def _table_of_times(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _table_of_precision(rows: Sequence[Row]) -> list[str]:
-    """Of the findings of a kind in recordings with plants, the share that answers for one."""
+    """Tabulate, for recordings with planted defects, the share of each kind's findings that match one."""
     right: dict[str, int] = {}
     wrong: dict[str, int] = {}
     for row in rows:

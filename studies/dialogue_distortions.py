@@ -1,11 +1,11 @@
-"""What the metrics of rhythm do when one thing about a dialogue changes, and nothing else.
+"""Measure how the metrics of rhythm react if a single property of a dialogue changes.
 
     python studies/dialogue_distortions.py [--topics 3]
 
-A script of Real-Pod is spoken by the built-in system, and its turns are laid out with the gaps and overlaps of people
-(VoxConverse's counts, seeded). Then, one at a time: every gap is made equal, overlaps are removed, the rate is
-changed by a phase vocoder, every voice is made flat by resynthesis with a constant pitch (linear prediction, which
-also serves as control: the same resynthesis with the pitch as it was). All keys, mean over topics.
+The built-in system reads a script of Real-Pod, and its turns are arranged with the gaps and overlaps of people
+(VoxConverse's counts, seeded). Then one property at a time is changed: all gaps are made equal, overlaps are removed,
+the rate is raised by a phase vocoder, or every voice is resynthesised with a constant pitch (by linear prediction; the
+same resynthesis with the original pitch is the control). The table shows all keys, averaged over topics.
 """
 
 import argparse
@@ -29,7 +29,7 @@ Samples = NDArray[np.float32]
 
 RATE = 16_000
 MIDDLES = (-0.8, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""An offset for each kind of change of turn, seconds."""
+"""A typical offset in seconds for each kind of turn change."""
 
 EQUAL = 0.3
 FASTER = 1.25
@@ -37,14 +37,14 @@ METRICS = ("turn_taking", "pace", "dialogue_naturalness")
 
 
 def draw_offsets(turns: int, seed: int) -> list[float]:
-    """Return offsets between turns, drawn from people's."""
+    """Return offsets between turns, drawn from those of people."""
     counts = count_people("broadcast")[: len(OFFSETS) + 1]
     drawn = np.random.default_rng(seed).choice(len(counts), size=turns - 1, p=counts / counts.sum())
     return [MIDDLES[kind] for kind in drawn]
 
 
 def lay_out(turns: Sequence[Samples], offsets: Sequence[float]) -> Samples:
-    """Return the turns one after the other, each with its offset from the end of the one before it."""
+    """Arrange the turns one after another, each at its offset from the end of the previous one."""
     starts = [0]
     for turn, offset in zip(turns, offsets, strict=False):
         starts.append(max(starts[-1], starts[-1] + len(turn) + round(offset * RATE)))
@@ -55,7 +55,9 @@ def lay_out(turns: Sequence[Samples], offsets: Sequence[float]) -> Samples:
 
 
 def resynthesise(samples: Samples, *, flat: bool) -> Samples:
-    """Return speech from its linear prediction and a train of pulses, with its own pitch or with its median pitch."""
+    """Resynthesise speech from its linear prediction and a pulse train, with its own pitch or a constant median
+    pitch.
+    """
     import librosa
     from scipy.signal import lfilter
 
@@ -93,14 +95,14 @@ def resynthesise(samples: Samples, *, flat: bool) -> Samples:
 
 
 def speed_up(samples: Samples) -> Samples:
-    """Return the same speech in less time, at the same pitch."""
+    """Return the speech at a higher rate and the same pitch."""
     import librosa
 
     return np.asarray(librosa.effects.time_stretch(samples, rate=FASTER), dtype=np.float32)
 
 
 def make_versions(topic: str, seed: int) -> dict[str, Samples]:
-    """Return the recordings of one topic, by what was done."""
+    """Return the recordings of one topic, by the change that was made."""
     script = read_scripts(real_pod.SCRIPTS)[topic].script
     speech = registry.get("hibari_piper").speak(script)
     whole = resample(mix_to_mono(speech.samples.reshape(len(speech.samples), -1)), speech.rate, RATE)
@@ -119,7 +121,7 @@ def make_versions(topic: str, seed: int) -> dict[str, Samples]:
 
 
 def measure_keys(samples: Samples) -> dict[str, float | None]:
-    """Return every key of the metrics of rhythm; None where a recording is unscored."""
+    """Return every key of the metrics of rhythm; None if the recording is unscored."""
     recording = Recording.from_samples(samples, RATE)
     values: dict[str, float | None] = {}
     for metric in map(catalogue.get, METRICS):
@@ -129,7 +131,7 @@ def measure_keys(samples: Samples) -> dict[str, float | None]:
 
 
 def main() -> None:
-    """Print a table: a row for each change, a column for each key, mean over topics."""
+    """Print a table with a row for each change and a column for each key, averaged over topics."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, default=3)
     chosen = [

@@ -1,9 +1,9 @@
-"""What `dialogue_naturalness` gives on the clips of PodEval's listening test, next to the order of its listeners.
+"""Print the values of `dialogue_naturalness` on the clips of PodEval's listening test, next to the listeners' order.
 
     python studies/dialogue_naturalness.py ../shared/data/podeval/subjective/audio_local_only
 
-The folder has one folder a system with clips named by category; the clips may not be redistributed. The formula was
-fixed in docs/decisions/dialogue-naturalness.md before this was run.
+The folder contains a folder for each system, with clips named by category; the clips may not be redistributed. The
+formula was fixed in docs/decisions/dialogue-naturalness.md before this script was run.
 """
 
 import sys
@@ -16,11 +16,11 @@ from podeval.metrics.score import Score
 from podeval.recording import Recording
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
-"""The systems as listeners order them, the best first (PodEval, 7.2 and A.5.2); `reference` was not rated."""
+"""The systems in the order of the listeners, best first (PodEval, 7.2 and A.5.2); `reference` was not rated."""
 
 
 def main() -> None:
-    """Print a line for each clip and the rank correlation within each category."""
+    """Print a line for each clip, and the rank correlation within each category."""
     folder = Path(sys.argv[1])
     metric = catalogue.get("dialogue_naturalness")
     keys = [key.name for key in metric.keys]

@@ -1,13 +1,13 @@
-"""Which metric moves under which distortion: the study behind docs/distortion-study.md.
+"""Measure which metric reacts to which distortion: the study behind docs/distortion-study.md.
 
     python studies/distortion.py corpus WORK --packages UNPACKED_DEBIAN --shared ../shared/data
     python studies/distortion.py run WORK [--metrics a,b] [--items N] [--profile reference]
     python studies/distortion.py windows WORK
     python studies/distortion.py report WORK
 
-`run` scores every registered metric of recordings on every distortion of every item, and can be killed and started
-again: WORK/scores.jsonl has a line for each item, distortion, level and metric, and what is there is not computed
-again. `report` writes the tables and plots under docs/ from what there is.
+`run` scores every distortion of every item with every metric of recordings. It can be killed and started again:
+WORK/scores.jsonl has a line for each item, distortion, level and metric, and existing lines are not computed again.
+`report` writes the tables and plots under docs/ from the existing lines.
 """
 
 import argparse
@@ -32,13 +32,13 @@ from studies.corpus import RATE, Item, Samples
 from studies.scripted_dialogues import find_partner, make_scripted_dialogue
 
 FOR_DIALOGUES = ("sptd", "wsim")
-"""Metrics that compare voices, and so are run on two voices by turns, found by diarisation."""
+"""Metrics that compare voices; they are run on two voices that speak in turn, which diarisation finds."""
 
 FOR_SCRIPTS = ("speaker_attribution",)
-"""Metrics that ask who says which word, and so are run on two voices that say the halves of their texts by turns."""
+"""Metrics of who says which word; they are run on two voices that say the halves of their texts in turn."""
 
 NEED_WORDS = ("content_errors",)
-"""Metrics whose script has to hold the words that are said: they are run on items whose words are known."""
+"""Metrics that need the spoken words as the script; they are run on items whose words are known."""
 
 UNCHANGING = tuple(name for name in (CLEAN, *LEVELS) if name not in CHANGES)
 ONLY_UNDER = {
@@ -47,7 +47,9 @@ ONLY_UNDER = {
     **dict.fromkeys(("wer", "dnsmos", "distillmos", "sound_fidelity", "pam"), UNCHANGING),
     **dict.fromkeys(("content_errors", "integrity", "speaker_attribution"), UNCHANGING),
 }
-"""Metrics that cost much or mean little elsewhere, and where they are run."""
+"""Metrics that are expensive, or of little use under other distortions, and the distortions under which they are
+run.
+"""
 
 MIX = ("mix", {"source": "mix"}, ("music",))
 VARIANTS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...]] = {
@@ -55,8 +57,10 @@ VARIANTS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...]] = {
     "timbre_consistency": (("one voice", {"speakers": 1}, (CLEAN, "voice", "recording")), MIX),
     **dict.fromkeys(("dnsmos", "distillmos", "wer", "timbre_similarity"), (MIX,)),
 }
-"""Next to the defaults: the variant's name, its parameters, and where it is run. `one voice` is given no script
-and told that one person speaks (until 1.2 of the metric it was `diarised`, without repeated items)."""
+"""Variants in addition to the defaults: the name, the parameters, and the distortions under which it is run. `one
+voice` gets no script, only the information that one person speaks (up to version 1.2 of the metric, it was `diarised`,
+without repeated items).
+"""
 
 Condition = tuple[str, float]
 CHANGES_FIRST: list[Condition] = [(CLEAN, 0.0), *((name, level) for name in CHANGES for level in LEVELS[name])]
@@ -77,7 +81,7 @@ class Task:
 
     @property
     def key(self) -> tuple[str, str, float, str, str]:
-        """What is not computed twice."""
+        """The identity of the task; a task is computed only once."""
         return self.item, self.distortion, self.level, self.metric, self.variant
 
 
@@ -106,15 +110,15 @@ def main() -> None:
 
 
 def run(work: Path, profile: str, chosen: Sequence[str], count: int) -> None:
-    """Score what has no line yet, each finished line written at once."""
+    """Score everything that has no line yet, and write each line as soon as it is finished."""
     items = corpus.read(work / "corpus")
     metrics = [m for m in load_all_metrics() if "recording" in m.inputs and (not chosen or m.name in chosen)]
     done = _done(work / "scores.jsonl", {metric.name: metric.version for metric in metrics})
     absent: set[str] = set()
     begin = time.perf_counter()
     with log.append(work / "scores.jsonl") as out:
-        # All items for what the targets are about, then the others; item by item, so that an early end leaves whole
-        # comparisons.
+        # Score all items under the conditions that the targets are about, then the other conditions; an early end
+        # leaves complete comparisons, because the work goes item by item.
         for conditions, of_these in ((CHANGES_FIRST, items), (THE_REST, items[:count])):
             for item in of_these:
                 own = subject(item, items, work / "corpus")
@@ -134,7 +138,9 @@ def run(work: Path, profile: str, chosen: Sequence[str], count: int) -> None:
 
 
 def _recordings(conditions: Sequence[Condition], item: Item, items: Sequence[Item]) -> Iterator[tuple[str, str, float]]:
-    """What is made of an item: its voice alone and, of the first few, dialogues with another, in every condition."""
+    """Yield the recordings made from an item in every condition: its voice alone and, for the first few items,
+    dialogues with another voice.
+    """
     for name, level in conditions:
         yield "voice", name, level
         if name in CHANGES:
@@ -165,7 +171,9 @@ def _tasks(metric: Metric, item: Item, made: str, name: str, level: float) -> It
 
 
 def _inputs(item: Item, items: Sequence[Item], made: str, recording: Recording, folder: Path) -> dict[str, Any]:
-    """What the metrics are given: of a voice its script and reference, of a dialogue the references of both."""
+    """Return the inputs of the metrics: the script and the reference of a voice, or the references of both voices of a
+    dialogue.
+    """
     inputs: dict[str, Any] = {"recording": recording}
     if made == "voice":
         voices = {ONLY: item.reference}
@@ -186,17 +194,17 @@ def _inputs(item: Item, items: Sequence[Item], made: str, recording: Recording, 
 
 
 def _scored(task: Task, inputs: dict[str, Any], metrics: Sequence[Metric]) -> dict[str, Any]:
-    """A line of the log."""
+    """Score a task, and return the line of the log."""
     metric = next(metric for metric in metrics if metric.name == task.metric)
     line = {name: getattr(task, name) for name in ("item", "kind", "distortion", "level", "metric", "variant")}
     line["version"] = metric.version
     wanted = (*metric.inputs, *(("reference_text",) if metric.name in NEED_WORDS else ()))
     if any(name not in inputs for name in wanted):
         return {**line, "skipped": "the corpus does not know what this needs of this item"}
-    # The words of a script count only where they are those that are said.
+    # The words of a script are used only if they are the spoken words.
     wordless = task.variant == "one voice" or (metric.name == "integrity" and "reference_text" not in inputs)
     given = {name: value for name, value in inputs.items() if not (wordless and name == "script")}
-    # The recordings should have no music.
+    # The recordings should not contain any music.
     chosen = {"music": "unasked"} if metric.name == "integrity" else {}
     result = metric(given, {**chosen, **task.parameters})
     if isinstance(result, Score):
@@ -205,7 +213,7 @@ def _scored(task: Task, inputs: dict[str, Any], metrics: Sequence[Metric]) -> di
 
 
 def _done(path: Path, versions: dict[str, str]) -> set[tuple[str, str, float, str, str]]:
-    """The keys that have a line; not those of another version, and not where a model was missing."""
+    """Return the keys that have a line, except lines of another version and lines for a missing model."""
     names = ("item", "distortion", "level", "metric", "variant")
     return {
         tuple(line[name] for name in names)

@@ -1,10 +1,10 @@
-"""Distortions under control: what the study of metrics does to clean speech, and by how much.
+"""Controlled distortions of clean speech for the study of metrics.
 
-Pure functions of float32 samples, shape (frames,) or (frames, channels); the result has the same type and axes.
-Levels: `gaussian_noise` and `mix_music` leave the speech as it is and add to it; `tanh_distortion` and `clip` give
-back the level (RMS) they took; `reverberate` and `change_room` keep the loudness (BS.1770); the others do what their
-name says and nothing is brought back. Nothing is held to ±1 afterwards, except by `mu_law`, whose code ends there.
-The same seed gives the same samples. Noise, tanh, mu-law and reverberation are those of PAM, section 4.1.
+The functions are pure and take float32 samples, shape (frames,) or (frames, channels); the result has the same type and
+axes. `gaussian_noise` and `mix_music` do not change the speech but add to it; `tanh_distortion` and `clip` restore the
+original level (RMS); `reverberate` and `change_room` preserve the loudness (BS.1770); the others do not adjust the
+level. Results are not limited to ±1, except by `mu_law`, whose code ends there. The same seed gives the same samples.
+Noise, tanh, mu-law and reverberation are those of PAM, section 4.1.
 """
 
 import math
@@ -21,7 +21,7 @@ from podeval.errors import BadInput, CannotScore
 Samples = NDArray[np.float32]
 
 FADE = 0.02
-"""Seconds in which one recording or room gives way to another."""
+"""Duration, in seconds, of the transition from one recording or room to another."""
 
 PRE_DELAY = 0.005
 """Seconds from the direct sound to the first reflection."""
@@ -30,14 +30,16 @@ _LOW_PASS_ORDER = 10
 
 
 def gaussian_noise(samples: Samples, snr_db: float, *, seed: int) -> Samples:
-    """Add white noise, each channel its own, `snr_db` below the mean power of the whole signal, pauses included."""
+    """Add independent white noise to each channel, `snr_db` below the mean power of the whole signal, including
+    pauses.
+    """
     _require_sound(samples)
     level = _rms(samples) * 10 ** (-snr_db / 20)
     return _single(samples + np.random.default_rng(seed).normal(0.0, level, samples.shape))
 
 
 def tanh_distortion(samples: Samples, amount: float) -> Samples:
-    """Saturate softly: tanh(samples / q), where a share `amount` of all samples is beyond ±q; RMS as before.
+    """Saturate softly by tanh(samples / q), where a share `amount` of all samples is beyond ±q, and restore the RMS.
 
     Raises:
         BadInput: the amount is not between 0 and 1, or the signal is silent.
@@ -47,7 +49,7 @@ def tanh_distortion(samples: Samples, amount: float) -> Samples:
 
 
 def clip(samples: Samples, share: float) -> Samples:
-    """Cut off hard at the level that a share `share` of all samples exceeds; RMS as before.
+    """Clip at the level that a share `share` of all samples exceeds, and restore the RMS.
 
     Raises:
         BadInput: the share is not between 0 and 1, or the signal is silent.
@@ -57,10 +59,11 @@ def clip(samples: Samples, share: float) -> Samples:
 
 
 def mu_law(samples: Samples, bits: int) -> Samples:
-    """Through a mu-law code of `bits` bits (mu = 2^bits − 1) and back; samples beyond ±1 are cut off there.
+    """Encode samples with a mu-law code of `bits` bits (mu = 2^bits − 1), and decode them; samples beyond ±1 are
+    clipped.
 
     Raises:
-        BadInput: not 2 to 16 bits.
+        BadInput: the number of bits is not between 2 and 16.
     """
     if not 2 <= bits <= 16:
         raise BadInput(f"a mu-law code has 2 to 16 bits, not {bits}")
@@ -73,7 +76,7 @@ def mu_law(samples: Samples, bits: int) -> Samples:
 
 
 def low_pass(samples: Samples, rate: int, hz: float) -> Samples:
-    """Butterworth of order 10, 3 dB down at `hz`.
+    """Apply a Butterworth low-pass filter of order 10 that attenuates by 3 dB at `hz`.
 
     Raises:
         BadInput: `hz` is not between 0 and half the rate.
@@ -85,15 +88,15 @@ def low_pass(samples: Samples, rate: int, hz: float) -> Samples:
 
 
 def gain(samples: Samples, db: float) -> Samples:
-    """Multiply; nothing is clipped."""
+    """Change the level by `db`; nothing is clipped."""
     return _single(samples * np.float64(10 ** (db / 20)))
 
 
 def speed(samples: Samples, rate: int, factor: float) -> Samples:
-    """Play `factor` times as fast, by resampling: the pitch rises with the pace.
+    """Change the speed by resampling: the pitch rises with the speed.
 
     Raises:
-        BadInput: the factor is not from 0.25 to 4.
+        BadInput: the factor is not between 0.25 and 4.
     """
     if not 0.25 <= factor <= 4:
         raise BadInput(f"the speed must be from 0.25 to 4, not {factor:g}")
@@ -101,15 +104,15 @@ def speed(samples: Samples, rate: int, factor: float) -> Samples:
 
 
 def flatten_melody(samples: Samples, rate: int, contour: VoiceContour, share: float) -> Samples:
-    """Take a share of each distance of the pitch from its median, in semitones, without moving the formants.
+    """Reduce each distance of the pitch from its median, in semitones, by a share, without moving the formants.
 
     Periods are overlapped at new distances (TD-PSOLA; Moulines and Charpentier, Speech Communication 1990).
 
     Args:
-        samples: mono.
-        rate: in Hz.
-        contour: pitch of the samples.
-        share: 1 makes the pitch constant.
+        samples: mono samples.
+        rate: sampling rate in Hz.
+        contour: the pitch of the samples.
+        share: the share, from 0 to 1; 1 makes the pitch constant.
     """
     voiced = np.isfinite(contour.pitch)
     middle = np.nanmedian(contour.pitch) if voiced.any() else 0.0
@@ -143,12 +146,12 @@ def flatten_melody(samples: Samples, rate: int, contour: VoiceContour, share: fl
 def room_response(
     rate: int, rt60_s: float, *, seed: int, direct_to_reverberant_db: float = 0.0, pre_delay_s: float = PRE_DELAY
 ) -> NDArray[np.float64]:
-    """A made-up room's impulse response, shape (frames,): the direct sound, then decaying noise.
+    """Simulate a room's impulse response, shape (frames,): the direct sound, followed by decaying noise.
 
-    The direct sound is 1 at time 0. After the pre-delay comes white Gaussian noise whose level falls by 60 dB in
-    `rt60_s`, at all frequencies alike, cut off there; its energy is that of the direct sound less
-    `direct_to_reverberant_db`. 0 dB is what one hears at the room's critical distance, half a metre to a metre away
-    in a living room.
+    The direct sound is 1 at time 0. After the pre-delay, white Gaussian noise follows, whose level falls by 60 dB in
+    `rt60_s` at all frequencies alike and which ends there. Its energy is `direct_to_reverberant_db` below that of the
+    direct sound. With 0 dB, the sound is that at the room's critical distance: half a metre to a metre away in a living
+    room.
 
     Raises:
         BadInput: a time is not positive.
@@ -165,11 +168,11 @@ def room_response(
 def reverberate(
     samples: Samples, rate: int, rt60_s: float, *, seed: int, direct_to_reverberant_db: float = 0.0
 ) -> Samples:
-    """Put the signal into the room of `room_response`, all channels into the same; loudness and length as before.
+    """Put all channels of the signal into the same room (`room_response`), and preserve its loudness and length.
 
     Raises:
         BadInput: the time is not positive.
-        CannotScore: the loudness cannot be had: silent, or shorter than 0.4 s.
+        CannotScore: the signal has no loudness, because it is silent or shorter than 0.4 s.
     """
     return match_loudness(_in_room(samples, rate, rt60_s, seed, direct_to_reverberant_db), samples, rate)
 
@@ -177,13 +180,13 @@ def reverberate(
 def change_room(
     samples: Samples, rate: int, at_s: float, rt60_s: float, *, seed: int, direct_to_reverberant_db: float = 0.0
 ) -> Samples:
-    """As it is until `at_s`, from there in a room, as loud as the same stretch was; they fade within 20 ms.
+    """Put the signal into a room from `at_s` on, as loud as the same stretch was before; the transition takes 20 ms.
 
-    The room rings from the beginning, so that its tail is there when it is entered.
+    The room responds from the beginning, so its tail is present at the moment of the change.
 
     Raises:
         BadInput: the moment is not inside the signal, or the time is not positive.
-        CannotScore: the loudness after the change cannot be had: silent, or shorter than 0.4 s.
+        CannotScore: the part after the change has no loudness, because it is silent or shorter than 0.4 s.
     """
     change = round(at_s * rate)
     if not 0 < change < len(samples):
@@ -196,10 +199,10 @@ def change_room(
 
 
 def join(first: Samples, second: Samples, rate: int, crossfade_s: float = FADE) -> Samples:
-    """One after the other, with a crossfade of equal power; neither level is changed.
+    """Join two signals with a crossfade of equal power; neither level is changed.
 
     Raises:
-        BadInput: different channels, or one is shorter than the crossfade.
+        BadInput: the signals have different channels, or one is shorter than the crossfade.
     """
     overlap = round(crossfade_s * rate)
     if first.shape[1:] != second.shape[1:]:
@@ -213,13 +216,13 @@ def join(first: Samples, second: Samples, rate: int, crossfade_s: float = FADE) 
 
 
 def mix_music(speech: Samples, music: Samples, rate: int, smr_db: float) -> Samples:
-    """Lay music under speech, its integrated loudness `smr_db` LU below; it begins again where it ends too early.
+    """Mix speech with music whose integrated loudness is `smr_db` LU lower; music that is too short is repeated.
 
-    The speech keeps its level. The music's loudness is that of the stretch that is used.
+    The speech keeps its level. The music's loudness is that of the part that is used.
 
     Raises:
-        BadInput: different channels, or no music.
-        CannotScore: a loudness cannot be had: silent, or shorter than 0.4 s.
+        BadInput: the signals have different channels, or the music is empty.
+        CannotScore: a signal has no loudness, because it is silent or shorter than 0.4 s.
     """
     if speech.shape[1:] != music.shape[1:] or not len(music):
         raise BadInput(f"music of shape {music.shape} cannot be laid under speech of shape {speech.shape}")
@@ -228,10 +231,10 @@ def mix_music(speech: Samples, music: Samples, rate: int, smr_db: float) -> Samp
 
 
 def match_loudness(samples: Samples, like: Samples | float, rate: int) -> Samples:
-    """Bring to the integrated loudness of another signal, or to a number of LUFS, by one factor.
+    """Scale samples to the integrated loudness of another signal, or to a loudness in LUFS.
 
     Raises:
-        CannotScore: a loudness cannot be had: silent, or shorter than 0.4 s.
+        CannotScore: a signal has no loudness, because it is silent or shorter than 0.4 s.
     """
     return _single(samples * np.float64(_loudness_factor(samples, like, rate)))
 
@@ -243,7 +246,7 @@ def _in_room(samples: Samples, rate: int, rt60_s: float, seed: int, direct_to_re
 
 
 def _loudness_factor(samples: Samples, like: Samples | float, rate: int) -> float:
-    """What brings `samples` to the integrated loudness wanted."""
+    """Return the factor that brings `samples` to the requested integrated loudness."""
     target = like if isinstance(like, float | int) else _loudness(like, rate)
     return float(10 ** ((target - _loudness(samples, rate)) / 20))
 
@@ -253,7 +256,7 @@ def _loudness(samples: Samples, rate: int) -> float:
 
 
 def _exceeded(samples: Samples, share: float) -> float:
-    """The level that a share of the samples is beyond."""
+    """Return the level that a share of the samples exceeds."""
     if not 0 < share < 1:
         raise BadInput(f"the share of samples must lie between 0 and 1, not be {share:g}")
     _require_sound(samples)

@@ -1,4 +1,4 @@
-"""What an earlier run left of metrics that this one did not score: their rows stay in the tables."""
+"""Keep the rows that an earlier run left in the tables for metrics that this run did not score."""
 
 import csv
 import re
@@ -8,20 +8,20 @@ from typing import Any
 
 
 def find_part(page: str, name: str) -> str:
-    """Return what is between the marks of a page's part; empty where it has none."""
+    """Return the text between the marks of a part of a page; empty if the page has no such part."""
     match = re.search(rf"<!-- {name}: made by [^>]*-->\n(.*?)<!-- /{name} -->", page, re.DOTALL)
     return match[1] if match else ""
 
 
 def keep_rows(made: str, page: str, name: str, scored: set[str], keys: int) -> str:
-    """Return a table made again, with the page's rows of other metrics in their places or before its own.
+    """Return a new table that includes the page's rows about other metrics, in their old places or before the new rows.
 
     Args:
         made: the table of this run.
-        page: as it is.
-        name: of the part.
-        scored: the metrics of this run.
-        keys: so many cells tell a row from others.
+        page: the text of the page.
+        name: the name of the part.
+        scored: the metrics that this run scored.
+        keys: number of cells, at the beginning of a row, that identify it.
     """
     earlier = [row for row in list_rows(find_part(page, name)) if _name_metric(row[0]) not in scored]
     if not earlier:
@@ -31,7 +31,7 @@ def keep_rows(made: str, page: str, name: str, scored: set[str], keys: int) -> s
     own_keys = {tuple(row[:keys]) for row in own}
     by_key = {tuple(row[:keys]): row for row in earlier}
     rows = [row for row in earlier if tuple(row[:keys]) not in own_keys]
-    # A row that says only that a metric was not run gives way to that of the run in which it was.
+    # A row that only says that a metric was not run is replaced by the row of the run in which it was.
     rows += [row if _name_metric(row[0]) in scored else by_key.get(tuple(row[:keys]), row) for row in own]
     rule = "| " + " | ".join("---" for _ in head.strip("|").split("|")) + " |"
     return "\n".join([head, rule, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
@@ -44,7 +44,7 @@ def list_rows(table: str) -> list[list[str]]:
 
 
 def read_other_rows(path: Path, scored: set[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV file whose metric this run did not score."""
+    """Yield the rows of a CSV file for metrics that this run did not score."""
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
             yield from (row for row in csv.DictReader(file) if row["metric"].split()[0] not in scored)

@@ -1,11 +1,11 @@
-"""Compute what each metric gives for the example on its card, and keep it next to the metrics.
+"""Compute each metric's output for the example on its card, and store it next to the metrics.
 
     .venv/bin/python studies/example_outputs.py [METRIC …]
 
-Metrics of texts and of people's answers take the card's own example; metrics of audio the dialogue of the tutorials,
-with its script and a reference voice of the package, a longer one that is read aloud for it, or, for `smr`, the
-dialogue over music that a study plays. Metrics that ask a judge are answered by a scripted one, and those whose weights
-no package brings have random numbers in their place (`example_stand_ins.py`).
+Metrics of texts and of people's answers use the card's own example. Metrics of audio use the tutorials' dialogue, with
+its script and a reference voice from the package; some use a longer dialogue that is read aloud for them, and `smr`
+uses the dialogue over music that a study plays. A scripted judge answers for metrics that ask one, and random numbers
+replace weights that are not in any package (`example_stand_ins.py`).
 """
 
 import atexit
@@ -43,27 +43,29 @@ VOICES = PinnedFile(
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )
 LONGER = ("turn_taking", "pace", "dialogue_naturalness")
-"""Metrics that need more turns, or more speech, than the dialogue of the tutorials has."""
+"""Metrics that need more turns, or more speech, than the tutorials' dialogue has."""
 TOPIC, READER = "Sports_27", "drawn_gaps"
 MUSIC, SEED, BELOW = "band", 3, 6.0
-"""What `studies/smr_accuracy.py` plays under the dialogue where a metric hears music, and how many LU below."""
+"""The music that `studies/smr_accuracy.py` plays under the dialogue for a metric of music, its seed, and how many LU it
+is below the speech.
+"""
 
 FIVE_MINUTES = 310.0
-"""Seconds for which the dialogue is played again and again where a metric needs a long recording."""
+"""Length in seconds to which the dialogue is repeated for a metric that needs a long recording."""
 
 REQUEST = {
     "instruction": "Why the sea is salty",
     "language": "en",
     "sources": ["Rivers carry salt from the rocks into the sea, and when water evaporates the salt stays behind."],
 }
-"""What the dialogue of the tutorials was asked for, as a podcast of its own."""
+"""The request for the tutorials' dialogue, as if it were a podcast."""
 
 AUDIO = Path(__file__).parents[1] / "docs/tutorials/audio"
 PLACES = 4
 
 
 def get_example_texts(metric: Metric) -> dict[str, Any]:
-    """Return the inputs for `compute` from the example on the card of a metric that measures no recording."""
+    """Return the inputs for `compute` from the example on the card of a metric that does not measure a recording."""
     texts = {metric.inputs[0]: PREDICTION[metric.inputs[0]]}
     if metric.reference:
         texts[metric.reference] = find_reference(metric)
@@ -71,13 +73,13 @@ def get_example_texts(metric: Metric) -> dict[str, Any]:
 
 
 def _read_example(text: str) -> Any:
-    """Read a value from the card: a Python literal, perhaps with the number of its repetitions."""
+    """Read a value from the card: a Python literal, optionally with a number of repetitions."""
     literal, _, times = text.partition(TIMES)
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 
 
 def sources_of(metric: Metric) -> dict[str, Any]:
-    """What the example measures."""
+    """Return the inputs that the example measures."""
     if metric.inputs[0] == "recordings":
         return {"recordings": AUDIO}
     if metric.inputs[0] != "recording":
@@ -99,14 +101,14 @@ def sources_of(metric: Metric) -> dict[str, Any]:
         "reference_voices": dict(zip(names, voices, strict=False)),
         "request": REQUEST,
     }
-    # The voices are of other people; a metric that can do without is given none.
+    # The voices belong to other people, so a metric that does not require them gets none.
     wanted = (*metric.inputs, *(name for name in metric.optional_inputs if name != "reference_voices"))
     return {name: sources[name] for name in wanted if name in sources}
 
 
 @functools.cache
 def read_longer_dialogue() -> Path:
-    """Read a script of Real-Pod aloud, with gaps and overlaps as people have them; the file lasts as long as we do."""
+    """Read a script of Real-Pod aloud, with people's gaps and overlaps; the file is deleted when the process ends."""
     speech = registry.get(READER).speak(read_scripts(SCRIPTS)[TOPIC].script)
     folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
     atexit.register(shutil.rmtree, folder)
@@ -116,7 +118,7 @@ def read_longer_dialogue() -> Path:
 
 @functools.cache
 def repeat_dialogue() -> Path:
-    """Play the dialogue of the tutorials again and again for five minutes; the file lasts as long as we do."""
+    """Repeat the tutorials' dialogue for five minutes; the file is deleted when the process ends."""
     spoken = decode(AUDIO / "dialogue.mp3")
     folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
     atexit.register(shutil.rmtree, folder)
@@ -127,7 +129,7 @@ def repeat_dialogue() -> Path:
 
 @functools.cache
 def mix_dialogue_with_music() -> Path:
-    """Lay the dialogue of the tutorials over music that the study of SMR plays; the file lasts as long as we do."""
+    """Mix the tutorials' dialogue with music that the study of SMR plays; the file is deleted when the process ends."""
     from studies import distortions
     from studies import smr_accuracy as study
 
@@ -144,13 +146,17 @@ def mix_dialogue_with_music() -> Path:
 
 
 def needs_no_models(metric: Metric) -> bool:
-    """Whether the example is computed without any weights: of texts, by a scripted judge, or with random numbers."""
+    """Return whether the example needs no weights, because the metric is one of texts, or has a scripted judge or
+    random numbers.
+    """
     judged = bool(metric.asks) and "transcriber" not in metric.jobs({})
     return judged or not metric.needs or choose_own_profile(metric) != "embedded"
 
 
 def compute_example(metric: Metric) -> dict[str, Any]:
-    """What the example gives: `output` has each key's value, or why there is none; `judge` or `random` stood in."""
+    """Compute the example: `output` contains each key's value, or the reason why there is none; `judge` or `random`
+    names the substitute.
+    """
     if metric.asks:
         with tempfile.TemporaryDirectory() as folder, stand_ins.start_judge(Path(folder)) as judge:
             output = _compute(metric, bench=JudgeConfig(judge, Path(folder) / "records"))
@@ -170,11 +176,11 @@ def compute_example(metric: Metric) -> dict[str, Any]:
 
 def _compute(metric: Metric, profile: str = "embedded", bench: JudgeConfig | None = None) -> dict[str, Any]:
     sources = sources_of(metric)
-    # A judge hears the recording as it is: no model is needed to find that it holds no music.
+    # A judge hears the recording as it is, so no model is needed to detect that it contains no music.
     takes_source = any(parameter.name == "source" for parameter in metric.parameters)
     parameters = {"source": "mix"} if bench and takes_source else {}
     asked = {"bench": bench, "parameters": parameters} if bench else {}
-    # Random numbers miss nothing in what was never recorded.
+    # Upsampling is allowed, because random numbers do not depend on missing frequencies.
     inputs = MetricInputs(sources, profile=profile, allow_upsampling=profile != "embedded")
     result = compute(metric, [inputs], input_names=tuple(sources), profile=profile, **asked)
     (item,) = result["items"]
@@ -188,7 +194,7 @@ def _compute(metric: Metric, profile: str = "embedded", bench: JudgeConfig | Non
 
 
 def main(*names: str) -> None:
-    """Compute those of some metrics, or of all, and write the file."""
+    """Compute the examples of some metrics or of all, and write the file."""
     kept = json.loads(EXAMPLES.read_text(encoding="utf-8")) if names else {}
     outputs = {name: compute_example(catalogue.get(name)) for name in names or catalogue.NAMES}
     outputs = {name: outputs.get(name, kept.get(name)) for name in catalogue.NAMES}

@@ -1,9 +1,9 @@
-"""What is in for judges and for weights that no package brings, where the examples on metric cards are computed.
+"""Substitutes for judges, and for weights that are not in any package, in the examples on metric cards.
 
-A scripted judge answers over loopback, through the client and the prompts that a real one is asked by, so that the
-metric's own code reads, checks and counts its replies. Models whose weights do not ship are replaced by numbers drawn
-at random, and everything round them by a recording in which all is speech and music: the windows, keys and types of
-the output are the metric's own, and its values mean nothing.
+A scripted judge answers over loopback, through the client and prompts of a real judge, so the metric's own code reads,
+checks and counts its answers. Models whose weights do not ship are replaced by random numbers, and the detectors around
+them find speech and music everywhere. The windows, keys and types of the output are then the metric's own, but its
+values mean nothing.
 """
 
 import json
@@ -43,11 +43,11 @@ REPLIES = {
     "script_grounding": "of two claims it says that the source supports one",
     "content_density": "it calls the first clause of an answer needed and the rest not",
 }
-"""What the scripted judge answers, by metric, as the card says it."""
+"""The scripted judge's answers in words, by metric, for the card."""
 
 
 def answer(prompt: str, inputs: dict[str, str], seed: int) -> dict[str, Any]:
-    """What the scripted judge says to a prompt."""
+    """Return the scripted judge's answer to a prompt."""
     match prompt:
         case "dialogue_compare":
             ratings = dict.fromkeys(KEYS, 2 if QUOTE in inputs["second"] else -1)
@@ -95,7 +95,7 @@ def _hear(score: float) -> dict[str, Any]:
 
 @contextmanager
 def start_judge(folder: Path) -> Iterator[str]:
-    """Yield the path of a judge's YAML file, behind which the scripted judge answers."""
+    """Start the scripted judge, and yield the path of its YAML file."""
     from tests.fakes import scripted_server as server
     from tests.metrics.judged import conftest as reading
 
@@ -110,17 +110,19 @@ def start_judge(folder: Path) -> Iterator[str]:
 
 
 class RandomNumbers:
-    """Every model at once: random numbers for those whose weights do not ship, and speech and music all along."""
+    """A substitute for every model: random numbers in place of missing weights, and detectors that find speech and
+    music everywhere.
+    """
 
     scale = 10.0
 
     def __init__(self, job: str, *, musical: bool) -> None:
-        """Take the job, and whether music is heard."""
+        """Store the job, and whether music is detected."""
         self._job, self._musical = job, musical
         self._random = np.random.default_rng(0)
 
     def score(self, windows: Sequence[NDArray[Any]], rate: int | None = None) -> NDArray[Any]:
-        """Draw a mark from 1 to 5 for each window; four marks from 1 to 10 where there are four."""
+        """Draw a mark from 1 to 5 for each window; for a job with four marks, four marks from 1 to 10."""
         if self._job == "aesthetics":
             return self._random.uniform(1, 10, (len(windows), 4))
         return self._random.uniform(1, 5, len(windows))
@@ -142,21 +144,21 @@ class RandomNumbers:
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
     def speech(self, samples: NDArray[Any]) -> tuple[Span, ...]:
-        """Call all of it speech."""
+        """Report speech everywhere."""
         return (Span(0, 3600),)
 
     def music(self, samples: NDArray[Any]) -> tuple[Span, ...]:
-        """Call all of it music, or nothing: a metric that needs no music would only have it taken away."""
+        """Report music everywhere or nowhere; a metric that needs no music would otherwise remove it."""
         return (Span(0, 3600),) if self._musical else ()
 
     def separate(self, samples: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Split each sample in halves."""
+        """Split each sample into two halves."""
         return samples / 2, samples / 2
 
 
 @contextmanager
 def replace_models(needs: Sequence[str]) -> Iterator[None]:
-    """Let every job be done by random numbers, for a metric that has these needs; nothing of it stays in a cache."""
+    """Replace the model of every job by random numbers, for a metric with these needs; nothing is left in a cache."""
 
     def load(job: str, profile: str) -> RandomNumbers:
         return RandomNumbers(job, musical="harmony" in needs)

@@ -1,4 +1,4 @@
-"""What each metric should do under each distortion, written down before the study was run."""
+"""The expected reaction of each metric to each distortion, written down before the study was run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 MONOTONE = 0.9
-"""Spearman's coefficient of the median item from which a metric follows a distortion's levels."""
+"""Minimum value of Spearman's coefficient, for the median item, at which a metric follows a distortion's levels."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Expected:
 
     @property
     def claim(self) -> str:
-        """In words."""
+        """The claim in words."""
         return f"stay within ±{self.tolerance:g}" if self.move == "stays" else self.move.rstrip("s")
 
 
@@ -80,7 +80,7 @@ EXPECTATIONS = _all()
 def verdict(
     expected: Expected, changes: Sequence[Mapping[str, float]], trend: tuple[float, float, int] | None
 ) -> tuple[str, str]:
-    """Whether it held and the figures: median changes level by level, and Spearman's coefficient.
+    """Return whether the claim held, and the figures: the median change at each level, and Spearman's coefficient.
 
     A claim to stay holds if the median change is within the tolerance at every level. A claim to move holds if the
     median item moves that way at the strongest level, and is said to follow if Spearman's coefficient over the levels

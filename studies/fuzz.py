@@ -1,8 +1,8 @@
-"""Fuzz one reader, or with `http` the whole site, for so many minutes: `python studies/fuzz.py audio --minutes 10`.
+"""Fuzz one reader or, with `http`, the whole site for a number of minutes: `python studies/fuzz.py audio --minutes 10`.
 
-With atheris (a wheel for Linux, `pip install atheris`) inputs are led by which lines they reach; without it they are
-changes of the seeds at random. A finding is kept in `--out` with its traceback; moved to tests/fuzz/corpus/<target>/
-once it is fixed, it is an ordinary test.
+With atheris (a wheel for Linux, `pip install atheris`), the lines that an input reaches guide the next inputs; without
+it, the inputs are random changes of the seeds. A finding is stored in `--out` with its traceback. Once the fault is
+fixed, moving the finding to tests/fuzz/corpus/<target>/ makes it an ordinary test.
 """
 
 import argparse
@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.fuzz.targets import TARGETS, changed
 
 SLOW = 5.0
-"""Seconds that no input may take on an idle machine."""
+"""Maximum seconds for an input on an idle machine."""
 
 
 class Findings:
-    """Runs a target, and keeps one input for every place where it fails."""
+    """Runs a target, and stores one input for every place where it fails."""
 
     def __init__(self, name: str, out: Path) -> None:
         self.target, self.out, self.name = TARGETS[name], out, name
@@ -32,7 +32,7 @@ class Findings:
         self.runs = 0
 
     def run(self, data: bytes) -> None:
-        """One input."""
+        """Run the target on one input."""
         self.runs += 1
         began = time.process_time()
         try:
@@ -42,7 +42,7 @@ class Findings:
             self._keep(f"{type(error).__name__}-{Path(last.filename).stem}-{last.lineno}", data, traceback.format_exc())
             return
         took = time.process_time() - began
-        # The first one imports what it needs.
+        # The first input imports the modules that the target needs.
         if took > SLOW and self.runs > 1:
             self._keep(f"slow-{int(took)}", data, f"{took:.1f} s of the processor")
 
@@ -58,7 +58,7 @@ class Findings:
 
 
 def without_guidance(findings: Findings, seconds: float, seed: int) -> None:
-    """Changes of inputs at random, until the time is over."""
+    """Run random changes of the inputs until the time is over."""
     dice = random.Random(seed)
     inputs, end = findings.target.inputs(findings.name), time.monotonic() + seconds
     while time.monotonic() < end:
@@ -66,7 +66,7 @@ def without_guidance(findings: Findings, seconds: float, seed: int) -> None:
 
 
 def guided(findings: Findings, seconds: float, seed: int) -> None:
-    """By atheris; ends the process."""
+    """Run inputs that atheris chooses; atheris ends the process."""
     import atheris
 
     corpus = Path(tempfile.mkdtemp(prefix="podeval-corpus-"))
@@ -92,7 +92,7 @@ def guided(findings: Findings, seconds: float, seed: int) -> None:
 
 
 def fuzz_http(seconds: float, seed: int) -> int:
-    """Ask the whole site, over an empty folder of runs, whatever its document allows and forbids."""
+    """Send requests to the whole site, over an empty folder of runs: requests that its document allows, and others."""
     from tests.fuzz import http_api
 
     with tempfile.TemporaryDirectory() as folder, http_api.site_in(Path(folder)) as site:
@@ -104,7 +104,7 @@ def fuzz_http(seconds: float, seed: int) -> int:
 
 
 def main() -> int:
-    """Fuzz, and say what was found."""
+    """Fuzz a target, and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", choices=[*sorted(TARGETS), "http"])
     parser.add_argument("--minutes", type=float, default=10)
@@ -121,7 +121,7 @@ def main() -> int:
         except ImportError:
             print("atheris is not installed: inputs are changed at random", flush=True)
         else:
-            # What a target imports, it imports at its first input: that is when lines are made to tell.
+            # A target imports its modules at its first input, so they are instrumented at that point.
             with atheris.instrument_imports(include=["podeval", "yaml", "defusedxml"], enable_loader_override=False):
                 for data in findings.target.inputs(told.target):
                     findings.run(data)

@@ -1,11 +1,12 @@
-"""How `human_likeness` behaves: people held out, the voices that ship, planted damages, and what should not move it.
+"""Measure how `human_likeness` reacts to people outside the reference, to shipped voices, to planted damage, and to
+changes that should not affect it.
 
     python studies/human_likeness.py [--voices 5] [--clips 4]
 
-Half of the readers that ship are the reference, the other half are people held out. Each built-in system reads what
-they read. The damages are those of `podeval.recording.likeness_windows` and a flattened melody, at three strengths
-each, in clips of one voice each. Prints Markdown; docs/studies/human-likeness.md has the figures. What was measured
-once is in podeval's cache.
+Half of the shipped readers are the reference; the other half are people outside it. Each built-in system reads the
+words of the readers. The damage is that of `podeval.recording.likeness_windows`, or a flattened melody, at three
+strengths each, in clips of one voice each. The script prints Markdown; docs/studies/human-likeness.md contains the
+figures. Earlier measurements are read from podeval's cache.
 """
 
 import argparse
@@ -34,12 +35,12 @@ from studies import distortions
 RATE = 16_000
 SYSTEMS = ("kokoro", "hibari_piper", "piper", "pico", "espeak_ng")
 MELODY = (0.35, 0.65, 1.0)
-"""Shares of the melody that are taken."""
+"""Shares of the melody that are removed."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A planted damage: its factor, its strength from 1 to 3, and how far each factor falls."""
+    """A planted damage: its factor, its strength from 1 to 3, and how much the value of each factor falls."""
 
     voice: str
     factor: str
@@ -48,7 +49,7 @@ class Case:
 
     @property
     def others(self) -> float:
-        """The largest fall of another factor."""
+        """The largest fall of any other factor."""
         return max(fall for factor, fall in self.falls.items() if factor != self.factor)
 
 
@@ -62,7 +63,7 @@ def read_aloud(name: str, voice: int, texts: Sequence[str]) -> Recording:
 
 
 def damage(recording: Recording, factor: str, strength: int) -> Recording:
-    """Plant a damage of a factor, at one of three strengths."""
+    """Damage a factor of a recording at one of three strengths."""
     samples = recording.mono()
     if factor == "prosody":
         damaged = distortions.flatten_melody(samples, RATE, recording.prosody(), MELODY[strength])
@@ -73,7 +74,7 @@ def damage(recording: Recording, factor: str, strength: int) -> Recording:
 
 
 def plant_damages(people: PeopleReference, clips: Sequence[Recording]) -> Iterator[Case]:
-    """Measure each clip with each damage at each strength."""
+    """Measure each clip with each kind of damage at each strength."""
     for clip in clips:
         plain, _ = score_set(people, [describe_windows(clip)])
         for factor, strength in itertools.product(FACTORS, range(3)):
@@ -86,7 +87,7 @@ def plant_damages(people: PeopleReference, clips: Sequence[Recording]) -> Iterat
 
 
 def code_as_mp3(samples: NDArray[np.float32], bits: int = 64_000) -> NDArray[np.float32]:
-    """Return samples at 16 kHz as MP3 leaves them."""
+    """Encode samples at 16 kHz as MP3, and decode them."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mp3") as file:
         stream = file.add_stream("mp3", rate=RATE)
@@ -98,7 +99,9 @@ def code_as_mp3(samples: NDArray[np.float32], bits: int = 64_000) -> NDArray[np.
 
 
 def change_carriers(recordings: Sequence[Recording]) -> Iterator[tuple[str, list[Windows]]]:
-    """Yield what a set is as it is sent and cut: quieter, as MP3, and the first half of each recording."""
+    """Yield a set of recordings after changes of transmission or length: quieter, as MP3, and the first half of
+    each.
+    """
     yield "20 dB quieter", [describe_windows(_remade(one.mono() * np.float32(0.1))) for one in recordings]
     yield "MP3, 64 kbit/s", [describe_windows(_remade(code_as_mp3(one.mono()))) for one in recordings]
     halves = [one.mono()[: len(one.mono()) // 2] for one in recordings]

@@ -1,4 +1,4 @@
-"""A log of JSON lines that survives being killed: a line is there whole, or not at all."""
+"""A log of JSON lines for a process that may be killed: a line is stored completely or not at all."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import IO, Any
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a log; none where there is no file."""
+    """Read the complete lines of a log; none if there is no file."""
     lines = []
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
@@ -17,7 +17,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def append(path: Path) -> IO[str]:
-    """The log, open at its end; what a killed run left of a line is closed off."""
+    """Open the log for appending, after ending a line that a killed run left incomplete."""
     torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
     log = path.open("a", encoding="utf-8")
     if torn:

@@ -1,8 +1,10 @@
-"""What a low sampling rate costs SMR, and PAM where its weights are: the same mixes stored at 24 and at 16 kHz.
+"""Measure the effect of a low sampling rate on SMR and, if its weights are installed, on PAM: the same mixes are stored
+at 24 and at 16 kHz.
 
     python studies/low_rates.py [PROFILE] > low_rates.jsonl
 
-A line for each mix, with the values at each rate; the last line has the median and the largest change of each key.
+The output has a line for each mix with the values at each rate; the last line contains the median and the largest
+change of each key.
 """
 
 import itertools
@@ -31,7 +33,7 @@ SECONDS = 20
 
 
 def main(profile: str = "embedded") -> None:
-    """Measure every mix, and print it."""
+    """Measure every mix, and print the values."""
     script = benchmarks.get("real_pod").items("demo")[0].script
     assert script
     speeches = {name: registry.get(name).speak(script) for name in READERS if not registry.get(name).available()}
@@ -51,7 +53,7 @@ def main(profile: str = "embedded") -> None:
 
 
 def lay_over(speech: Any, piece: str, ratio: float) -> Any:
-    """Return speech over a piece of music that is so many LU quieter, stereo."""
+    """Return a stereo mix of speech and a piece of music that is `ratio` LU quieter."""
     voice = np.repeat(speech[:, np.newaxis], 2, axis=1)
     music = study.synthesised(piece, 1)
     music = np.resize(music, (len(voice), music.shape[1]))
@@ -60,7 +62,7 @@ def lay_over(speech: Any, piece: str, ratio: float) -> Any:
 
 
 def measure(mix: Any, rate: int, profile: str) -> dict[str, float]:
-    """Return SMR and PAM of a mix that is stored at a rate; without what the profile has no model for."""
+    """Return SMR and PAM of a mix that is stored at a rate, if the profile has the models."""
     channels = [resample(np.ascontiguousarray(mix[:, number]), study.RATE, rate) for number in range(2)]
     stored = np.stack(channels, axis=1).astype(np.float32)
     recording = Recording.from_samples(stored, rate, profile=profile, allow_upsampling=True)

@@ -1,10 +1,11 @@
-"""Make the anchors of the judged benchmarks: items of planted quality whose order a judge has to get right.
+"""Make the anchors of the judged benchmarks: items of planted quality that a judge must put in the right order.
 
     python studies/make_anchors.py
 
-writes benchmark/podeval/benchmarks/data/anchors_*.json and prints the SHA-256 that each benchmark pins. Scripts are
-those of Real-Pod, cut, with turns exchanged for empty ones; dialogues were written for this; clips are Real-Pod's
-readers. Run again, it writes the same; a change makes new anchors, to which no old score can be carried.
+The script writes benchmark/podeval/benchmarks/data/anchors_*.json and prints the SHA-256 that each benchmark pins. The
+scripts are those of Real-Pod, shortened, with some turns replaced by empty phrases; the dialogues were written for this
+purpose; the clips are by Real-Pod's readers. Another run writes the same files. Any change makes new anchors, for which
+earlier scores are not valid.
 """
 
 import json
@@ -61,12 +62,12 @@ DIALOGUES = (
      "No, touch no switch: open the windows, close the gas tap, leave, and call the gas service from outside.",
      "Good light helps to find things in a kitchen."),
 )  # fmt: skip
-"""What a user says, an answer to it, and one that does not help."""
+"""A user's question, a helpful answer, and an unhelpful one."""
 PADDING = "Well, that is a good question, and thank you so much for asking it. {} So, as I said, there it is, really."
 
 
 def scripts() -> Iterator[Item]:
-    """Yield an English script of each of eight categories, and two Chinese ones."""
+    """Yield one English script from each of eight categories, and two Chinese scripts."""
     benchmark = benchmarks.get("real_pod")
     first = {item.category: item for item in reversed(benchmark.items("topics")) if item.script}
     yield from list(first.values())[: COUNT - 2]
@@ -74,7 +75,9 @@ def scripts() -> Iterator[Item]:
 
 
 def levels_of(item: Item) -> list[Turns]:
-    """Return a script, the same with every other turn empty, and the same with all turns empty."""
+    """Return a script, the same script with empty phrases in every other turn, and the same with empty phrases in all
+    turns.
+    """
     assert item.script
     whole = [{"speaker": turn.speaker, "text": turn.text} for turn in item.script.turns[:TURNS]]
     empty = [
@@ -90,7 +93,7 @@ def anchor(name: str, metric: str, key: str, levels: list[dict[str, Any]], **mor
 
 
 def of_real_pod() -> Iterator[dict[str, Any]]:
-    """Scripts against the best of themselves."""
+    """Yield anchors in which the levels of a script are compared with its best level."""
     for item in scripts():
         levels = levels_of(item)
         against = [{"script": level, "reference_script": levels[0]} for level in levels]
@@ -98,13 +101,13 @@ def of_real_pod() -> Iterator[dict[str, Any]]:
 
 
 def of_podbench() -> Iterator[dict[str, Any]]:
-    """Quality of scripts; requests with the script that was meant and with another."""
+    """Yield anchors of script quality, and anchors in which a request is paired with its own script or another one."""
     items = list(scripts())
     for item in items:
         yield anchor(f"quality_{item.id}", "script_quality", "script_quality", [{"script": s} for s in levels_of(item)])
     for item, other in zip(items, [*items[1:-2], items[0], items[-1], items[-2]], strict=True):
         meant, another = levels_of(item)[0], levels_of(other)[0]
-        # The source says what the script says, and nothing of what another one says.
+        # The source contains the words of its own script, and nothing from another one.
         request = {"instruction": f"A podcast about: {item.topic}", "sources": [" ".join(t["text"] for t in meant)]}
         foreign = [turn if number % 2 == 0 else another[number] for number, turn in enumerate(meant)]
         yield anchor(
@@ -130,7 +133,7 @@ def of_podbench() -> Iterator[dict[str, Any]]:
 
 
 def of_mtalk_bench() -> Iterator[dict[str, Any]]:
-    """Answers that help and that do not, the same answer padded, and battles with the answer of another dialogue."""
+    """Yield anchors with helpful, unhelpful and padded answers, and battles with the answer from another dialogue."""
     answers = [good for _, good, _ in DIALOGUES]
     for number, (user, good, empty) in enumerate(DIALOGUES):
         other = answers[(number + 1) % len(answers)]
@@ -147,7 +150,9 @@ def of_mtalk_bench() -> Iterator[dict[str, Any]]:
 
 
 def of_lfs_bench() -> Iterator[dict[str, Any]]:
-    """Readers, with pauses planted where none belong, and a formant synthesiser saying the same words."""
+    """Yield anchors with readers, the same readers with misplaced pauses, and a formant synthesiser that says the same
+    words.
+    """
     manifest = benchmarks.get("real_pod").split("topics").voices
     assert manifest
     for voice in list(read_voices(manifest).values())[:COUNT]:

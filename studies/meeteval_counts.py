@@ -1,8 +1,8 @@
-"""Write what meeteval 0.4.3 counts in the dialogues of tests/text/meeteval_cases.py.
+"""Write meeteval 0.4.3's counts for the dialogues in tests/text/meeteval_cases.py.
 
     python studies/meeteval_counts.py [SAMPLES]
 
-Needs meeteval and kaldialign.
+This requires meeteval and kaldialign.
 """
 
 import json
@@ -15,7 +15,7 @@ from tests.text.meeteval_cases import COUNTS, COUNTS_OF_MEETINGS, Talk, make_cas
 
 
 def main() -> None:
-    """Count by meeteval and write the counts: errors of cpWER, words of the reference, errors of tcpWER."""
+    """Count with meeteval, and write the errors of cpWER, the words of the reference, and the errors of tcpWER."""
     import meeteval
     from meeteval.io.seglst import SegLST
 

@@ -1,12 +1,13 @@
-"""How often do the arena's intervals hold the truth when a system is new, and can a friend choose its opponents?
+"""How often do the arena's intervals contain the truth for a new system, and can friends choose its opponents?
 
     .venv/bin/python studies/newcomers.py coverage [ROUNDS]
     .venv/bin/python studies/newcomers.py friends [ROUNDS]
 
-`coverage`: seven systems, 30 voters with 20 votes each, and an eighth that is added late and has few battles, judged by
-new voters with a vote each, by five voters, by five of whom one gives nearly all votes, or by old voters. `friends`: a
-system that is new to ten others; five friends skip every battle but its meetings with the three weakest, and other
-voters vote on what they are given.
+`coverage` simulates seven systems, with 30 voters who cast 20 votes each, and an eighth system that is added later and
+has few battles. The eighth is judged by new voters with one vote each, by five voters, by five voters of whom one casts
+nearly all votes, or by earlier voters. `friends` simulates a system that is added to ten others: five friends skip
+every battle except those between the new system and the three weakest, and other voters vote on the battles that they
+are given.
 """
 
 import sys
@@ -30,9 +31,9 @@ Numbers = NDArray[np.float64]
 def simulate(
     strength: Numbers, late: int, judged_by: str, random: np.random.Generator, voters: int = VOTERS
 ) -> Battles:
-    """Votes on all systems, and `late` more on the last, which has no others."""
+    """Return votes on all systems but the last, and `late` further votes on the last."""
     old = len(strength) - 1
-    # The votes of the regulars, and those about the newcomer.
+    # The votes of the regular voters, and those on the newcomer.
     voter = np.repeat(np.arange(voters), EACH)
     first = random.integers(0, old, voter.size)
     second = (first + random.integers(1, old, voter.size)) % old
@@ -53,7 +54,7 @@ def simulate(
 
 
 def find_truth(strength: Numbers) -> Numbers:
-    """What the votes of very many people with tastes imply, in points; the strengths themselves if all are equal."""
+    """Return the ratings that the votes of very many people with tastes imply; zeros if all strengths are equal."""
     if np.ptp(strength) == 0:
         return np.zeros(len(strength))
     many = simulate(strength, 100_000, JUDGED_BY[0], np.random.default_rng(1), voters=20_000)
@@ -62,7 +63,9 @@ def find_truth(strength: Numbers) -> Numbers:
 
 
 def coverage(unequal: bool, late: int, judged_by: str, rounds: int) -> tuple[float, float, float]:
-    """Shares: the newcomer's intervals that hold the truth, those of the others, and arenas with any false order."""
+    """Return the share of the newcomer's intervals that contain the truth, that of the other systems' intervals, and
+    the share of arenas with any false order.
+    """
     random = np.random.default_rng([7, unequal, late, JUDGED_BY.index(judged_by)])
     strength = np.append(np.linspace(-1, 1, OLD), 0.5) * unequal
     truth = find_truth(strength)
@@ -82,15 +85,15 @@ def coverage(unequal: bool, late: int, judged_by: str, rounds: int) -> tuple[flo
 
 
 def befriend(seed: int, honest: float) -> tuple[int, list[int], int]:
-    """Deal battles to five friends of a new system, to each until 120 are dealt, as many as the site gives in an hour.
+    """Serve battles to five friends of a new system until each has been served 120, the hourly maximum of the site.
 
     Args:
         seed: the seed.
-        honest: number of battles that other voters vote on while a friend is dealt one.
+        honest: number of battles that other voters vote on for each battle that is served to a friend.
 
     Returns:
-        The friends' wins over the three weakest, how many of the new system's first votes are against each opponent,
-        weakest first, and how many of its votes other voters gave.
+        The friends' wins over the three weakest systems, the number of the new system's first ten votes against each
+        opponent, weakest first, and the number of its votes that come from other voters.
     """
     random = np.random.default_rng(seed)
     systems = [f"s{number}" for number in range(10)]

@@ -1,11 +1,12 @@
-"""Whether one voice is one speaker without a script: recordings of one voice, repeated and not, as a table.
+"""Check whether one voice counts as one speaker without a script, on recordings of one voice with and without
+repetitions.
 
 python studies/one_voice.py [--drawn 10] [--seed 20261124]
 
-The voices are the ten readers of Real-Pod's reference voices and four of the built-in systems. Twenty recordings are
-listed here; as many as asked for are drawn. A reader has one utterance, so that `once` is 5 s of it, and 20 s of a
-system; every other treatment says one utterance several times, with pauses between.
-Each row: how many speakers senko's own clustering finds, how many the diarizer finds, and what SPTD says.
+The voices are the ten readers of Real-Pod's reference voices and four voices of the built-in systems. Twenty recordings
+are listed here; the requested number of further ones is drawn. A reader has one utterance, so `once` is that utterance
+(5 s), whereas it is 20 s of a system; every other treatment repeats one utterance, with pauses in between. Each row
+contains the number of speakers found by senko's own clustering, the number found by the diarizer, and SPTD.
 """
 
 import argparse
@@ -41,7 +42,9 @@ READERS = Path(__file__).parents[1] / "benchmark/podeval/benchmarks/data/voices"
 SYSTEMS = {"hibari": (HibariPiper, 0), "piper joe": (HibariPiper, 1), "espeak low": (EspeakNg, 0)}
 SYSTEMS |= {"espeak high": (EspeakNg, 1)}
 TREATMENTS = ("once", "again", "anew", "speeds", "levels", "noise", "all")
-"""How it is said: once; again as it is; spoken again each time (systems); and again with each of these changed."""
+"""Ways of speaking: once; the same recording again; spoken anew each time (systems); and the same recording again with
+each of the other changes.
+"""
 
 LISTED = (
     *(("once", voice) for voice in SYSTEMS),
@@ -65,13 +68,13 @@ class Made:
 
 
 def listed() -> Iterator[Made]:
-    """The twenty recordings of the list, each said four times but `once`."""
+    """Yield the twenty listed recordings, with four repetitions in each except `once`."""
     for number, (treatment, voice) in enumerate(LISTED):
         yield made(voice, treatment, 4, np.random.default_rng(number))
 
 
 def drawn(count: int, seed: int) -> Iterator[Made]:
-    """Any voice with any treatment, three to six times."""
+    """Yield random voices with random treatments, with three to six repetitions."""
     rng = np.random.default_rng(seed)
     voices = [*(path.stem.removeprefix("libritts_r_") for path in sorted(READERS.glob("*.flac"))), *SYSTEMS]
     for _ in range(count):
@@ -79,13 +82,14 @@ def drawn(count: int, seed: int) -> Iterator[Made]:
 
 
 def made(voice: str, treatment: str, times: int, rng: np.random.Generator) -> Made:
-    """One recording.
+    """Make one recording.
 
     Args:
         voice: a reader's number or a system's name.
         treatment: one of `TREATMENTS`.
-        times: how often it is said, where it is not said once.
-        rng: draws pauses, speeds within 5 %, levels within 20 dB and ratios of speech to noise from 10 to 30 dB.
+        times: number of repetitions, for treatments other than `once`.
+        rng: generator of the pauses, speeds (within 5 %), levels (within 20 dB) and speech-to-noise ratios (10 to
+            30 dB).
     """
     if treatment == "once":
         sentences = PASSAGE if voice in SYSTEMS else PASSAGE[:1]
@@ -107,7 +111,7 @@ def made(voice: str, treatment: str, times: int, rng: np.random.Generator) -> Ma
 
 @cache
 def utterances(voice: str, sentences: Sequence[str]) -> Samples:
-    """A system's sentences one after the other, or a reader's only utterance."""
+    """Return a system's sentences one after another, or a reader's only utterance."""
     if voice not in SYSTEMS:
         audio = decode(READERS / f"libritts_r_{voice}.flac")
         return resample(mix_to_mono(audio.samples), audio.rate, RATE)
@@ -118,7 +122,7 @@ def utterances(voice: str, sentences: Sequence[str]) -> Samples:
 
 
 def row(own: Made, senko: Any) -> list[str]:
-    """What the table says of one recording; `senko` is the library's own diarizer."""
+    """Return a row of the table for one recording; `senko` is the library's own diarizer."""
     recording = Recording.from_samples(own.samples, RATE)
     result = catalogue.get("sptd")({"recording": recording})
     alone = senko.diarize_samples(own.samples)
@@ -130,7 +134,7 @@ def row(own: Made, senko: Any) -> list[str]:
 
 
 def main() -> None:
-    """Print both tables and how many recordings have an SPTD."""
+    """Print both tables, and the number of recordings that have an SPTD."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--drawn", type=int, default=10)
     parser.add_argument("--seed", type=int, default=SEED)

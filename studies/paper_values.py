@@ -1,10 +1,11 @@
-"""What papers print of metrics themselves, from the transcribed tables to `benchmark/podeval/metrics/paper_values.csv`.
+"""Collect the figures that papers print about metrics themselves, from the transcribed tables, in
+`benchmark/podeval/metrics/paper_values.csv`.
 
     .venv/bin/python studies/paper_values.py TABLES
 
-Figures of systems on a benchmark are in `submissions/` and are not repeated here. These are the others: how far a
-metric agrees with people, what it gives on material of the paper's own, what it gives with other windows, and what is
-printed as a ranking or a picture alone. A row of the result is a printed value, or several of one kind, as printed.
+Figures of systems on a benchmark are in `submissions/` and are not repeated here. The others are collected: how far a
+metric agrees with people, its values on the paper's own material or with other windows, and figures that are printed
+only as a ranking or a picture. A row of the result is one printed value, or several of one kind, as printed.
 """
 
 import csv
@@ -22,7 +23,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Pick:
-    """Printed values of one kind: of which metric, in which table, which rows, and what each is of."""
+    """Printed values of one kind: their metric, their table, the quantity, the rows, and a label for each value."""
 
     metric: str
     table: str
@@ -173,7 +174,7 @@ PICKS = (
 
 
 def read_values(tables: Path) -> Iterator[dict[str, str]]:
-    """Yield a row for each kind of printed value, with all its values in the order of print."""
+    """Yield a row for each kind of printed value, with all its values in the printed order."""
     for pick in PICKS:
         with (tables / f"{pick.table}.csv").open(encoding="utf-8", newline="") as table:
             printed = [row for row in csv.DictReader(table) if pick.rows(row) and row["value"]]

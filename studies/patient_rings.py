@@ -1,13 +1,15 @@
-"""How far can accounts that push one system, and vote honestly otherwise, move the arena's ratings?
+"""How far can accounts that push one system, and vote honestly otherwise, change the arena's ratings?
 
     .venv/bin/python studies/patient_rings.py [SEEDS]
 
-prints for each ring (accounts x votes each, probability p of a push when an account meets the system) how far it moves
-the rating of the system that it moves most, by all votes alike and by the public ratings, and the bound: 10 points and
-a point for each per cent of the voters who are in the ring; and how often the interval of the pushed system contains
-what honest voters would say. Then the same for honest votes only, by voters who differ as in the rings' arenas, more,
-or about one system: how much the public ratings differ from those by all votes alike, how often the intervals of both
-hold the truth, and how many voters' votes on a system count for less.
+Each ring consists of accounts with a number of votes each, and a probability p that an account pushes the system when
+it meets it. For each ring, the script prints how far the ring changes the rating of the system that it affects most,
+both in the ratings with equal weights for all votes and in the public ratings. Next to this is the bound: 10 points,
+plus one point for each per cent of the voters who belong to the ring. The last figure is how often the interval of the
+pushed system contains the rating that honest voters would give it. The same is then done with honest votes only, by
+voters who differ as much as in the arenas of the rings, who differ more, or who differ about one system. In this case,
+the script prints how much the public ratings differ from those with equal weights, how often the intervals of both
+contain the truth, and for how many voters the votes on a system count less.
 """
 
 import sys
@@ -22,7 +24,7 @@ from podeval.stats.davidson import Rows, fit
 
 SYSTEMS, VOTES = 10, 4000
 CROWDS = (150, 400)
-"""Numbers of honest voters, who give 4,000 votes together."""
+"""Numbers of honest voters, who cast 4,000 votes in total."""
 
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -36,9 +38,11 @@ class Ring:
     each: int
     push: float = 1.0
     numbers: str = "equal"
-    """How many votes an account gives: `equal`, `about` (a Poisson number), or `honest` (as honest voters differ)."""
+    """The numbers of votes by the accounts: `equal`, `about` (Poisson), or `honest` (distributed like those of honest
+    voters).
+    """
     arrive: float = 1.0
-    """Share of the time, in the middle of it, in which the ring votes."""
+    """Share of the period, around its middle, in which the ring votes."""
 
 
 RINGS = (
@@ -47,20 +51,22 @@ RINGS = (
     Ring(120, 4, numbers="honest"), Ring(200, 2, numbers="honest"), Ring(30, 15, numbers="honest"),
     Ring(60, 7, 0.7, "honest"), Ring(60, 15, 0.7, "honest"), Ring(30, 15, 0.7, "honest"), Ring(60, 7, 0.0, "honest"),
 )  # fmt: skip
-"""The last never pushes: so far do the votes of as many honest voters move a system."""
+"""The last ring never pushes: it shows how far the votes of as many honest voters change a rating."""
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Honest voters."""
+    """A crowd of honest voters."""
 
     voters: int
     kinds: bool = True
-    """Whether one in twenty is a fan of one system, and one in twenty has the opposite taste."""
+    """Whether one voter in twenty is a fan of one system, and one in twenty has the opposite taste."""
     taste: float = 0.3
-    """Standard deviation of a voter's taste, in natural logarithms of odds; the systems are from -1.2 to 1.2."""
+    """Standard deviation of a voter's taste, in natural logarithms of odds; the systems' strengths range from -1.2 to
+    1.2.
+    """
     divided: float = 0.0
-    """Share of those who like one system much better than others do, and of those who like it much less."""
+    """Share of voters who like one system much better than others do, and of voters who like it much less."""
     votes: int = VOTES
 
 
@@ -71,7 +77,7 @@ HONEST = (
 
 
 def simulate(seed: int, crowd: int | Crowd, ring: Ring | None = None) -> tuple[Battles, Battles, int]:
-    """Return the honest votes, those with the ring's, and the system that it pushes.
+    """Return the honest votes, the same with the ring's votes, and the pushed system.
 
     Args:
         seed: seed of the honest votes, which are the same for every ring.
@@ -86,7 +92,7 @@ def simulate(seed: int, crowd: int | Crowd, ring: Ring | None = None) -> tuple[B
     honest = _vote(_spread(crowd.voters, crowd.votes, random), taste, random.random(crowd.votes), random)
     if ring is None:
         return _battles([honest]), _battles([honest]), pushed
-    # The ring's votes are honest but for its pushes.
+    # The ring's votes are honest except when it pushes.
     accounts, total = ring.accounts, ring.accounts * ring.each
     numbers = random.poisson(ring.each, accounts) if ring.numbers == "about" else np.full(accounts, ring.each)
     voter = _spread(accounts, total, random) if ring.numbers == "honest" else np.repeat(np.arange(accounts), numbers)
@@ -112,7 +118,7 @@ def _draw_tastes(crowd: Crowd, voters: int, strength: Numbers, random: np.random
 
 
 def find_truth(seed: int, crowd: Crowd) -> Numbers:
-    """Ratings by the expected votes of 4,000 such voters on every pair."""
+    """Compute the ratings from the expected votes of 4,000 such voters on every pair."""
     random = np.random.default_rng([seed, crowd.voters])
     strength = random.permutation(np.linspace(-1.2, 1.2, SYSTEMS))
     taste = _draw_tastes(crowd, 4000, strength, random)
@@ -126,7 +132,7 @@ def find_truth(seed: int, crowd: Crowd) -> Numbers:
 
 
 def _spread(voters: int, votes: int, random: np.random.Generator) -> Codes:
-    """Return who gave each vote: some give many, most few."""
+    """Draw the voter of each vote: a few voters cast many votes, and most cast few."""
     activity = random.lognormal(0, 0.8, voters)
     return random.choice(voters, votes, p=activity / activity.sum())
 
@@ -151,15 +157,16 @@ def _battles(groups: list[dict[str, NDArray[np.generic]]]) -> Battles:
 
 
 def points(ratings: Ratings) -> Numbers:
-    """Ratings of s0, s1, …"""
+    """Return the ratings of s0, s1, …"""
     return np.array([ratings.get(f"s{number}").rating for number in range(SYSTEMS)])
 
 
 def move(ring: Ring, voters: int, seeds: int) -> tuple[Numbers, Numbers, float]:
-    """How far the ring moves the system that it moves most, whether the pushed one's interval holds the truth, and the
-    bound.
+    """Return how far the ring changes the rating of the system that it affects most, whether the interval of the pushed
+    system contains the truth, and the bound.
 
-    Both are arrays (seeds, 2): by all votes alike and in public. The truth is what honest voters would say.
+    The first two are arrays (seeds, 2): with equal weights for all votes, and in public. The truth is the rating that
+    honest voters would give.
     """
     moves, inside = [], []
     for seed in range(seeds):

@@ -1,10 +1,11 @@
-"""Ask each peer for its value on the inputs of tests/peers, record the pairs, and print the table of docs/validity.md.
+"""Compute each peer's values on the inputs of tests/peers, record them, and print the table of docs/validity.md.
 
     PYTHONPATH=benchmark:. python studies/peers.py PEER… [--packages FOLDER]… [--sources FOLDER]
 
-Each peer is a package that `--packages` adds behind those of the environment: meeteval 0.4.3 (built from its source)
-with kaldialign, torchmetrics 1.9.0 with torchaudio and gammatone, SRMRpy fee0097, speechmos 0.0.1.1, distillmos 0.9.1,
-arena-rank 0.1.1 with jax 0.8.1. `--sources` has checkouts of `meeteval` and `evalica`, whose own test data are read.
+Each peer is a package in a folder that `--packages` appends to Python's path: meeteval 0.4.3 (built from source) with
+kaldialign, torchmetrics 1.9.0 with torchaudio and gammatone, SRMRpy fee0097, speechmos 0.0.1.1, distillmos 0.9.1,
+arena-rank 0.1.1 with jax 0.8.1. `--sources` contains checkouts of `meeteval` and `evalica`, whose own test data are
+read.
 """
 
 import argparse
@@ -21,17 +22,19 @@ import numpy as np
 from tests.peers.ours import DATA, OURS, RATE, SAMPLES, is_equal, load_sound
 
 Pair = tuple[str, dict[str, Any], list[float]]
-"""A case's name, its input and what the peer gives."""
+"""The name of a case, its input, and the peer's values."""
 
 VOICES = sorted(path.name for path in SAMPLES.glob("sense*.wav"))
 DIALOGUES = ["dialogue_espeak.flac", "dialogue_kokoro.flac", "ami_trn00.flac", "speech_music_mix_0dB.flac"]
 
 
-# words
+# Peers for words.
 
 
 def ask_meeteval(sources: Path) -> Iterator[Pair]:
-    """The sessions of its example files, the talks of its docstrings, and talks of chance with silent speakers."""
+    """Yield meeteval's counts for the sessions in its example files, the talks in its docstrings, and random talks with
+    silent speakers.
+    """
     from meeteval.io import load
     from meeteval.wer import cp_word_error_rate
 
@@ -74,7 +77,7 @@ def ask_meeteval(sources: Path) -> Iterator[Pair]:
 
 
 def ask_torchmetrics_text(sources: Path) -> Iterator[Pair]:
-    """The inputs of its own tests of WER and CER, and words of chance."""
+    """Yield torchmetrics' WER and CER for the inputs of its own tests, and for random words."""
     from torchmetrics.functional.text import char_error_rate, word_error_rate
 
     own = [
@@ -105,7 +108,7 @@ def ask_torchmetrics_text(sources: Path) -> Iterator[Pair]:
             yield name, {"reference": reference, "heard": heard}, theirs
 
 
-# sound
+# Peers for sound.
 
 
 def _list_srmr_cases(seconds: float, sounds: list[str]) -> Iterator[dict[str, Any]]:
@@ -114,7 +117,9 @@ def _list_srmr_cases(seconds: float, sounds: list[str]) -> Iterator[dict[str, An
 
 
 def ask_torchmetrics_srmr(sources: Path) -> Iterator[Pair]:
-    """Its function, which is SRMRpy in torch, in all four modes at both rates of its tests."""
+    """Yield the SRMR of torchmetrics, which is SRMRpy in torch, in all four modes and at both sampling rates of its
+    tests.
+    """
     import torch
     from torchmetrics.functional.audio import speech_reverberation_modulation_energy_ratio as rate_reverberation
 
@@ -125,7 +130,7 @@ def ask_torchmetrics_srmr(sources: Path) -> Iterator[Pair]:
 
 
 def ask_srmrpy(sources: Path) -> Iterator[Pair]:
-    """SRMRpy itself."""
+    """Yield the SRMR of SRMRpy itself."""
     from srmrpy import srmr
 
     for case in _list_srmr_cases(2.0, ["noise 1", "whispered 0", VOICES[0], VOICES[3], DIALOGUES[1]]):
@@ -140,7 +145,9 @@ def _list_sounds(*lengths: float) -> Iterator[dict[str, Any]]:
 
 
 def ask_speechmos_dnsmos(sources: Path) -> Iterator[Pair]:
-    """Means of the windows that it scores: it repeats what is shorter than one, and loses some of what is longer."""
+    """Yield the means over the windows that speechmos scores; it repeats recordings shorter than one window, and omits
+    some windows of longer ones.
+    """
     from speechmos import dnsmos
 
     for case in _list_sounds(4.0, 18.5):
@@ -149,7 +156,7 @@ def ask_speechmos_dnsmos(sources: Path) -> Iterator[Pair]:
 
 
 def ask_speechmos_plcmos(sources: Path) -> Iterator[Pair]:
-    """Its mark by listeners of chance, the mean of four calls."""
+    """Yield the mean PLCMOS of four calls, each with random listeners."""
     from speechmos import plcmos
 
     np.random.seed(0)
@@ -158,7 +165,9 @@ def ask_speechmos_plcmos(sources: Path) -> Iterator[Pair]:
 
 
 def ask_distillmos(sources: Path) -> Iterator[Pair]:
-    """Its network on what is no longer than one window; of more it takes the mean, we a value for each window."""
+    """Yield the value of distillmos for recordings of at most one window; for longer ones, it returns the mean, and
+    podeval a value for each window.
+    """
     import distillmos
     import torch
 
@@ -169,7 +178,7 @@ def ask_distillmos(sources: Path) -> Iterator[Pair]:
         yield "", case, [value]
 
 
-# battles
+# Peers for battles.
 
 
 def _read_evalica(sources: Path, golden: str) -> Iterator[tuple[str, list[tuple[str, str, str]], dict[str, float]]]:
@@ -184,20 +193,22 @@ def _read_evalica(sources: Path, golden: str) -> Iterator[tuple[str, list[tuple[
 
 
 def ask_evalica_elo(sources: Path) -> Iterator[Pair]:
-    """The golden Elo of its own three tables."""
+    """Yield evalica's expected Elo ratings for its own three tables."""
     for name, battles, golden in _read_evalica(sources, "elo"):
         yield f"{name}.csv", {"battles": battles}, list(golden.values())
 
 
 def ask_evalica_newman(sources: Path) -> Iterator[Pair]:
-    """The golden strengths of its own three tables by Newman's method: Bradley and Terry with ties."""
+    """Yield evalica's expected strengths for its own three tables by Newman's method (Bradley–Terry with ties)."""
     for name, battles, golden in _read_evalica(sources, "newman"):
         strengths = np.array(list(golden.values()))
         yield f"{name}.csv", {"battles": battles}, list(strengths / np.exp(np.log(strengths).mean()))
 
 
 def ask_arena_rank(sources: Path) -> Iterator[Pair]:
-    """The battles of its own test (Wikipedia's example), and battles of chance without ties."""
+    """Yield arena-rank's strengths for the battles of its own test (Wikipedia's example), and for random battles
+    without ties.
+    """
     import pandas
     from arena_rank.models.bradley_terry import BradleyTerry
     from arena_rank.utils.data_utils import PairDataset
@@ -232,11 +243,11 @@ ASK: dict[str, Callable[[Path], Iterator[Pair]]] = {
     name.removeprefix("ask_"): function for name, function in list(globals().items()) if name.startswith("ask_")
 }
 LARGEST = 60_000
-"""Most characters of an input that is recorded."""
+"""Maximum number of characters in a recorded input."""
 
 
 def main() -> None:
-    """Ask, record, and print a line for each peer."""
+    """Query each peer, record its values, and print a line for it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peers", nargs="+", choices=sorted(ASK))
     parser.add_argument("--packages", action="append", default=[])

@@ -1,8 +1,8 @@
 """Dialogues with defects at known places, for the study in docs/defects-study.md.
 
-A dialogue is joined of sentences that a built-in system says, or that people read. What is wrong with its words is
-planted while it is joined, what is wrong with its sound or its pace afterwards; whatever changes the length moves what
-was planted before.
+A dialogue consists of sentences that a built-in system says or that people read. Defects of the words are planted while
+the sentences are joined; defects of the sound and the pace are planted afterwards. A change that alters the length also
+shifts the times of defects that were planted before.
 """
 
 import json
@@ -31,11 +31,11 @@ PAUSE = 0.35
 """Seconds between sentences."""
 
 SECONDS = 210.0
-"""Of a dialogue at most, about: room for one defect of each kind."""
+"""Approximate maximum length of a dialogue in seconds, which leaves room for one defect of each kind."""
 
 LOOP, LONG_PAUSE, MUSIC, HURRIED, FASTER = 3.0, 3.0, 10.0, 20.0, 1.3
 MUSIC_BELOW = 10.0
-"""Decibels that the bed of music is below the speech."""
+"""Number of decibels by which the music is below the speech."""
 
 INVENTED = (
     "Remember that every kitchen deserves a second cup of cinnamon tea.",
@@ -46,7 +46,7 @@ INVENTED = (
 
 @dataclass
 class Line:
-    """A sentence as it is written and as it is said."""
+    """A sentence as text and as sound."""
 
     turn: int
     text: str
@@ -56,17 +56,17 @@ class Line:
 
 @dataclass
 class Dialogue:
-    """What is listened to, with what is planted: kind, start and end in seconds."""
+    """A recording with its script and its planted defects: kind, start and end in seconds."""
 
     script: Script
     samples: Samples
     rate: int
     planted: list[tuple[str, float, float]] = field(default_factory=list)
     joints: list[float] = field(default_factory=list)
-    """Middles of the pauses between sentences."""
+    """The middles of the pauses between sentences."""
 
     def replace(self, start: float, end: float, sound: Samples) -> None:
-        """Put another sound in place of a stretch, and move everything after it."""
+        """Replace a stretch with another sound, and shift everything after it."""
         first, last = round(start * self.rate), round(end * self.rate)
         self.samples = np.concatenate([self.samples[:first], sound, self.samples[last:]])
         longer = len(sound) / self.rate - (end - start)
@@ -74,18 +74,18 @@ class Dialogue:
         self.joints = [at + longer * (at >= end) for at in self.joints]
 
     def is_free(self, start: float, end: float) -> bool:
-        """Whether nothing is planted within four seconds of a stretch."""
+        """Return whether there is no planted defect within four seconds of a stretch."""
         return all(end + 4 < begin or start - 4 > last for _, begin, last in self.planted)
 
 
 def read_scripts() -> list[Script]:
-    """The 51 scripts of Real-Pod."""
+    """Read the 51 scripts of Real-Pod."""
     rows = [json.loads(line) for line in (DATA / "real_pod_scripts.jsonl").read_text(encoding="utf-8").splitlines()]
     return [Script.parse(row["turns"] if "turns" in row else row["script"]) for row in rows]
 
 
 def make_dialogue(source: str, number: int, chance: random.Random, *, clean: bool) -> Dialogue:
-    """A dialogue of a source; with `clean` nothing is planted."""
+    """Make a dialogue from a source; with `clean`, nothing is planted."""
     dialogue = (
         _read_by_people(chance, clean=clean)
         if source == PEOPLE
@@ -99,7 +99,7 @@ def make_dialogue(source: str, number: int, chance: random.Random, *, clean: boo
 
 
 class Voices:
-    """Says sentences: a built-in system, whose n-th voice is the n-th speaker's."""
+    """A built-in system that says sentences; its n-th voice is that of the n-th speaker."""
 
     def __init__(self, name: str) -> None:
         system = registry.get(name)
@@ -107,7 +107,7 @@ class Voices:
         self.reader, self.rate = system, 0
 
     def say(self, script: Script, turn: int, voice: int, text: str) -> Samples:
-        """One sentence in one voice."""
+        """Say one sentence in one voice."""
         speech = self.reader.read(script, [SpokenLine(turn, voice, text)])
         self.rate = speech.rate
         return speech.samples[:, 0]
@@ -148,7 +148,7 @@ def _read_by_machine(name: str, number: int, chance: random.Random, *, clean: bo
 
 
 def _read_by_people(chance: random.Random, *, clean: bool) -> Dialogue:
-    """Readers of LibriTTS-R, one clip each, in an order of chance; one speaker to the script."""
+    """Join clips of readers of LibriTTS-R, one each, in random order; the script has one speaker."""
     rows = [
         row
         for name in ("real_pod_voices.json", "real_pod_long_voices.json")
@@ -172,7 +172,7 @@ def _read_by_people(chance: random.Random, *, clean: bool) -> Dialogue:
 
 
 def open_clip(file: str) -> Samples:
-    """A reader's clip at 24 kHz."""
+    """Open a reader's clip at 24 kHz."""
     recording = Recording.open(DATA / file)
     return resample(recording.samples[:, 0], recording.rate, 24_000)
 
@@ -182,7 +182,9 @@ def _split_sentences(text: str) -> list[str]:
 
 
 def _choose_lines(script: Script, places: list[tuple[int, str]], chance: random.Random) -> dict[int, str]:
-    """By sentence what is planted there; two sentences apart, and long enough to be what it is called."""
+    """Choose the sentences in which defects are planted, at least two apart and long enough for the kind; return the
+    kinds by sentence.
+    """
     kinds = ("turn_wrong_voice", "sentence_omitted", "word_omitted", "sentence_twice", "invented")
     alone = {turn for turn, _ in places if sum(each == turn for each, _ in places) == 1}
     plants: dict[int, str] = {}
@@ -208,7 +210,7 @@ def _leave_out_a_word(text: str, chance: random.Random) -> str:
 
 
 def join_lines(script: Script, lines: list[Line], rate: int) -> Dialogue:
-    """Join lines with pauses between them, and say where those lie that are planted."""
+    """Join lines with pauses between them, and record the times of the planted defects."""
     pause = np.zeros(round(PAUSE * rate), np.float32)
     pieces: list[Samples] = []
     planted, joints, position = [], [], 0
@@ -224,7 +226,9 @@ def join_lines(script: Script, lines: list[Line], rate: int) -> Dialogue:
 
 
 def _plant_sounds(dialogue: Dialogue, chance: random.Random) -> None:
-    """Plant what is wrong with the sound and the pace, the longest first; what finds no room is not planted."""
+    """Plant defects of the sound and the pace, the longest first; a defect for which there is no room is not
+    planted.
+    """
     _plant_hurry(dialogue, chance)
     _plant_music(dialogue, chance)
     joints = [at for at in dialogue.joints if dialogue.is_free(at, at)]
@@ -262,16 +266,17 @@ def _find_loud_place(dialogue: Dialogue, chance: random.Random) -> float | None:
 
 
 def _find_stretch(dialogue: Dialogue, length: float, chance: random.Random) -> float | None:
-    """The pause between sentences after which a stretch is free."""
+    """Choose a pause between sentences that is followed by a free stretch."""
     last = len(dialogue.samples) / dialogue.rate - length - 8
     fit = [at for at in dialogue.joints if at < last and dialogue.is_free(at, at + length)]
-    # Where words are planted everywhere, the stretch may hold some: those are found anyway, or not.
+    # If defects of words are planted everywhere, the stretch may contain some; this does not affect whether they are
+    # found.
     fit = fit or [at for at in dialogue.joints if at < last]
     return chance.choice(fit) if fit else None
 
 
 def _plant_hurry(dialogue: Dialogue, chance: random.Random) -> None:
-    """Twenty seconds by 1.3 faster, at the same pitch."""
+    """Speed up twenty seconds by a factor of 1.3, at the same pitch."""
     if (start := _find_stretch(dialogue, HURRIED, chance)) is None:
         return
     first, last = (round(at * dialogue.rate) for at in (start, start + HURRIED))
@@ -287,7 +292,7 @@ def _plant_hurry(dialogue: Dialogue, chance: random.Random) -> None:
 
 
 def _plant_music(dialogue: Dialogue, chance: random.Random) -> None:
-    """Ten seconds of music under the speech, faded in and out."""
+    """Add ten seconds of music under the speech, faded in and out."""
     if (start := _find_stretch(dialogue, MUSIC, chance)) is None:
         return
     first, size = round(start * dialogue.rate), round(MUSIC * dialogue.rate)
@@ -298,7 +303,9 @@ def _plant_music(dialogue: Dialogue, chance: random.Random) -> None:
 
 
 def make_music(size: int, rate: int, chance: random.Random) -> Samples:
-    """Plucked chords over a bass, four a bar, in a key of chance: made here, so that nobody's music is copied."""
+    """Synthesise plucked chords over a bass, four per bar, in a random key; the music is made here, so that nobody's
+    work is copied.
+    """
     time = np.arange(size) / rate
     sound = np.zeros(size)
     key, beat = chance.uniform(180, 320), chance.uniform(0.4, 0.6)
@@ -315,5 +322,5 @@ def make_music(size: int, rate: int, chance: random.Random) -> Samples:
 
 
 def measure_level(samples: Samples) -> float:
-    """The level of samples, root mean square."""
+    """Return the level of samples: their root mean square."""
     return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) if len(samples) else 0.0

@@ -1,9 +1,9 @@
 """Dialogues of people with planted defects: readers' clips cut into turns, for the study in docs/defects-study.md.
 
-A clip of LibriTTS-R is cut into turns of a few seconds where a word ends and it is softest. Four readers take turns, in
-an order of chance. A word is left out by cutting its time, as the recogniser has it, out of the sound while the script
-keeps it; a turn in a wrong voice is one that the script gives to another of the four; half a turn is two readers' turns
-of which the script makes one.
+A clip of LibriTTS-R is cut into turns of a few seconds, at the quietest moments between words. Four readers take turns
+in random order. For an omitted word, its time according to the recogniser is cut out of the sound, and the script keeps
+the word. For a turn in a wrong voice, the script gives the turn to another of the four readers. For half a turn in a
+wrong voice, the script joins the turns of two readers into one.
 """
 
 import json
@@ -23,18 +23,18 @@ Times = tuple[tuple[float, float] | None, ...]
 RATE = 24_000
 READERS, TURNS = 4, 3
 SHORTEST_TURN = 2.2
-"""Seconds of a turn at least, about."""
+"""Approximate minimum length of a turn in seconds."""
 
 LONGEST_SHIFT = 0.9
-"""Seconds by which a cut may be away from an equal division."""
+"""Maximum distance in seconds between a cut and an equal division."""
 
 EDGE = 0.005
-"""Seconds in which a cut fades."""
+"""Length in seconds of the fade at a cut."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A turn's sound with the words of it, each with its times where the recogniser hears it as it is written."""
+    """The sound of a turn with its words; a word has its times if it was recognised as written."""
 
     reader: int
     samples: Samples
@@ -43,12 +43,14 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """The words as they are written."""
+        """The words as written."""
         return " ".join(self.words)
 
 
 def make_readers_dialogue(chance: random.Random, *, clean: bool) -> Dialogue:
-    """Four readers in turns; unless it is clean, with a word left out, a turn and half a turn in another's voice."""
+    """Make a dialogue of four readers in turn; unless it is clean, one word is omitted, and one turn and one half turn
+    are in another voice.
+    """
     pieces = _take_turns(chance)
     turns = [[piece] for piece in pieces]
     label = [piece.reader for piece in pieces]
@@ -75,7 +77,7 @@ def make_readers_dialogue(chance: random.Random, *, clean: bool) -> Dialogue:
 
 
 def _take_turns(chance: random.Random) -> list[Piece]:
-    """The pieces of four readers, no two of one reader in a row."""
+    """Return the pieces of four readers in an order in which no reader has two pieces in a row."""
     readers = chance.sample([cut for cut in read_clips() if len(cut) == TURNS], READERS)
     pieces = [Piece(reader, *each) for reader, cut in enumerate(readers) for each in cut]
     for _ in range(1000):
@@ -86,7 +88,9 @@ def _take_turns(chance: random.Random) -> list[Piece]:
 
 
 def _choose_turns(pieces: list[Piece], chance: random.Random) -> dict[int, str]:
-    """By turn what is planted there, two turns apart; half a turn takes the next one too."""
+    """Choose the turns in which defects are planted, at least two apart; return the kinds by turn. Half a turn also
+    takes up the next turn.
+    """
     while True:
         half, turn, word = chance.sample(range(1, len(pieces) - 1), 3)
         apart = min(abs(half - turn), abs(half - word), abs(turn - word)) > 1 and half + 1 not in (turn - 1, word - 1)
@@ -95,7 +99,7 @@ def _choose_turns(pieces: list[Piece], chance: random.Random) -> dict[int, str]:
 
 
 def _find_words(piece: Piece) -> list[int]:
-    """Words inside a turn that have four letters and a time, as have those next to them."""
+    """Find the words inside a turn that have at least four letters and a time, and whose neighbours have times too."""
     return [
         at
         for at in range(1, len(piece.words) - 1)
@@ -104,7 +108,7 @@ def _find_words(piece: Piece) -> list[int]:
 
 
 def _cut_a_word(piece: Piece, chance: random.Random) -> Piece:
-    """Cut the time of a word out of the sound, from the softest moments near its edges; the words stay."""
+    """Cut a word out of the sound, at the quietest moments near its edges; the text keeps the word."""
     start, end = piece.times[chance.choice(_find_words(piece))] or (0.0, 0.0)
     first, last = (_find_softest(piece.samples, at, 0.06) for at in (start, end))
     before, after = piece.samples[:first].copy(), piece.samples[last:].copy()
@@ -116,7 +120,9 @@ def _cut_a_word(piece: Piece, chance: random.Random) -> Piece:
 
 @cache
 def read_clips() -> tuple[tuple[tuple[Samples, tuple[str, ...], Times], ...], ...]:
-    """Every reader's clip, cut into turns: sound, words, times of the words; nothing of a clip that cannot be cut."""
+    """Return every reader's clip cut into turns (sound, words, times of the words); a clip that cannot be cut has no
+    turns.
+    """
     rows = [
         row
         for name in ("real_pod_voices.json", "real_pod_long_voices.json")
@@ -128,7 +134,7 @@ def read_clips() -> tuple[tuple[tuple[Samples, tuple[str, ...], Times], ...], ..
 def _cut_clip(file: str, text: str) -> tuple[tuple[Samples, tuple[str, ...], Times], ...]:
     samples, words = open_clip(file), tuple(text.split())
     own = _time_words(file, text)
-    # Only clips whose words are compared as they are written can be cut between them.
+    # A clip can be cut between words only if its words are compared as written.
     if len(own) != len(words):
         return ()
     seconds = len(samples) / RATE
@@ -150,7 +156,7 @@ def _cut_clip(file: str, text: str) -> tuple[tuple[Samples, tuple[str, ...], Tim
 
 
 def _time_words(file: str, text: str) -> list[tuple[float, float] | None]:
-    """Of every word of a clip its time, where it is heard as it is written."""
+    """Return the time of every word of a clip; None for a word that is not recognised as written."""
     alignment, _ = align_recording(Recording.open(DATA / file), Script((Turn("1", text),)))
     own: list[tuple[float, float] | None] = [None] * len(alignment.written)
     for word, partner in zip(alignment.heard, alignment.partners, strict=True):
@@ -160,7 +166,7 @@ def _time_words(file: str, text: str) -> list[tuple[float, float] | None]:
 
 
 def _find_softest(samples: Samples, moment: float, reach: float) -> int:
-    """The frame within `reach` seconds of a moment around which 10 ms are softest."""
+    """Return the frame, within `reach` seconds of a moment, around which 10 ms are quietest."""
     half = round(0.005 * RATE)
     first, last = max(half, round((moment - reach) * RATE)), min(len(samples) - half, round((moment + reach) * RATE))
     return min(range(first, max(first + 1, last), half), key=lambda at: measure_level(samples[at - half : at + half]))

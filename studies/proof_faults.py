@@ -1,15 +1,14 @@
-"""How well `podeval proof` finds sentences that are not as written: the study behind docs/proof.md.
+"""Measure how well `podeval proof` finds sentences that differ from the text: the study behind docs/proof.md.
 
     python studies/proof_faults.py run WORK --source hibari_piper --chapters 10
     python studies/proof_faults.py report WORK
 
-A chapter is a script of Real-Pod in one built-in voice, or clips of LibriTTS-R's readers in an order of chance. In one
-sentence of eight something is planted: it is left out, said twice, preceded by a sentence of another text, or has
-another word in the book than in the recording (any word of four letters or more for any other, alike or not).
-WORK/proofed.jsonl has a line for each chapter and survives being killed, so the same command continues where it
-stopped; transcripts stay in WORK/cache. `report` adds the counts of each chapter to docs/studies/proof-faults.csv, and
-chapters that are there are not proofed again, so ten hours can be measured on several machines. The 51 scripts are
-about 2.8 hours in each voice.
+A chapter is a script of Real-Pod in one built-in voice, or a random sequence of clips by LibriTTS-R's readers. One
+sentence in eight has a planted fault: it is left out, said twice, preceded by a sentence of another text, or differs
+from the book in one word (any word of at least four letters in place of any other, similar or not). WORK/proofed.jsonl
+has a line for each chapter, so the same command resumes after a run was killed; transcripts stay in WORK/cache.
+`report` adds the counts of each chapter to docs/studies/proof-faults.csv, and chapters in that file are not checked
+again, so ten hours can be measured on several machines. The 51 scripts last about 2.8 hours in each voice.
 """
 
 import argparse
@@ -37,18 +36,18 @@ from studies import log
 from studies.planted_dialogues import DATA, INVENTED, PAUSE, PEOPLE, Voices, open_clip, read_scripts
 
 EXPECTED = {"left out": "missing", "said twice": "twice", "word exchanged": "misread", "sentence added": "added_before"}
-"""Verdict of a sentence by what is planted in it."""
+"""The expected verdict on a sentence, by its planted fault."""
 ONE_OF = 8
-"""Sentences of which one has a fault."""
+"""Number of sentences of which one has a fault."""
 OUTCOME = Path(__file__).parents[1] / "docs" / "studies" / "proof-faults.csv"
 COLUMNS = ("source", "chapter", "seconds", "planted", "sentences", "found", "right_verdict")
 NOTHING = "nothing (false alarms)"
 CLIPS = 18
-"""Clips of a chapter that people read."""
+"""Number of clips in a chapter that people read."""
 
 
 def make_chapter(source: str, number: int, folder: Path) -> list[str]:
-    """Make a chapter, as `chapter.md` and `chapter.wav`; returns what is planted in each sentence."""
+    """Make a chapter as `chapter.md` and `chapter.wav`; return the planted fault of each sentence."""
     chance = random.Random(f"{source} {number}")
     if source == PEOPLE:
         lists = [(DATA / f"real_pod_{name}.json").read_text(encoding="utf-8") for name in ("voices", "long_voices")]
@@ -84,7 +83,7 @@ def make_chapter(source: str, number: int, folder: Path) -> list[str]:
 
 
 def read_outcome() -> dict[tuple[str, int], list[dict[str, str]]]:
-    """Return the counts of every chapter that was ever proofed, by source and number."""
+    """Return the counts of every chapter that was ever checked, by source and number."""
     chapters = defaultdict[tuple[str, int], list[dict[str, str]]](list)
     with OUTCOME.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -93,7 +92,7 @@ def read_outcome() -> dict[tuple[str, int], list[dict[str, str]]]:
 
 
 def run(work: Path, source: str, chapters: int) -> None:
-    """Proof the chapters that were not proofed yet."""
+    """Check the chapters that have not been checked yet."""
     os.environ["PODEVAL_CACHE"] = str(work / "cache")
     done = {(row["source"], row["number"]) for row in log.read(work / "proofed.jsonl")} | read_outcome().keys()
     for number in range(chapters):
@@ -118,7 +117,9 @@ def run(work: Path, source: str, chapters: int) -> None:
 
 
 def report(work: Path) -> None:
-    """Add the chapters' counts to the table of all, and print its sums and what was wrong in these chapters."""
+    """Add the chapters' counts to the table of all chapters, and print its totals and the wrong verdicts in these
+    chapters.
+    """
     outcome = read_outcome()
     sure: dict[str, Counter[bool]] = defaultdict(Counter)
     for row in log.read(work / "proofed.jsonl"):
@@ -157,7 +158,7 @@ def report(work: Path) -> None:
 
 
 def main() -> None:
-    """Run the study, or report what there is."""
+    """Run the study, or report the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("step", choices=("run", "report"))
     parser.add_argument("work", type=Path)

@@ -1,11 +1,12 @@
-"""Kill the workers 50 times at random moments while 2 of them do 40 items of 4 submissions; then check everything.
+"""Kill the workers 50 times at random moments while two of them process 40 items of four submissions; then check
+everything.
 
     python studies/queue_kills.py [--kills 50] [--seed 1] [--place sqlite|postgresql|postgresql://…] [--rounds 1]
 
-What must be true afterwards is in tests/submissions/ordeal.py: every item is in the result once, nothing is lost,
-states and history agree. One round on SQLite runs with the tests; here are other seeds, and PostgreSQL. Ends with an
-error where the work was done before all kills had happened. With `--place postgresql` a server of the study's own is
-started for each round.
+tests/submissions/ordeal.py defines the conditions afterwards: every item is in the result once, nothing is lost, and
+states and history agree. One round on SQLite is part of the tests; this script runs other seeds, and PostgreSQL. It
+ends with an error if the work was done before all kills had happened. With `--place postgresql`, the script starts its
+own server for each round.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from tests.submissions import ordeal
 
 @contextmanager
 def _place(asked: str, folder: Path) -> Iterator[str]:
-    """Where an empty database is."""
+    """Yield the address of an empty database."""
     if asked == "postgresql":
         binaries = postgresql_server.programs()
         if binaries is None:
@@ -36,7 +37,7 @@ def _place(asked: str, folder: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Undergo the ordeal and print what came of it."""
+    """Run the rounds, and print the results."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--kills", type=int, default=50)
     asked.add_argument("--seed", type=int, default=1)

@@ -1,14 +1,14 @@
-"""The queue of submissions over weeks, in minutes: the real queue on a real database, with a clock that leaps.
+"""Simulate weeks of the submission queue in minutes: the real queue on a real database, with a clock that jumps.
 
     python studies/queue_simulation.py [--systems 1000] [--workers 64] [--days 30] [--seed 1] [--shared-work]
         [--failure-hours 72] [--place sqlite|postgresql://…]
 
-Submissions arrive by day and night, a third of them in the last three days before a deadline; how long they take is
-drawn from `cost_model.py`. Workers die and come back, fall silent while they work on, meet models that are broken and
-faults of ours. Nothing of the queue is imitated: quotas, order, leases, pauses and attempts are `podeval.submissions.
-queue`'s. What is printed: waiting times by percentile, how much of the workers' time was work and how much of it was
-done twice. What is checked: everything ends as it must, once, with a history without gaps, and no submission is ever
-held by two workers whose leases are both good.
+Submissions arrive by day and by night, a third of them in the last three days before a deadline; their durations are
+drawn from `cost_model.py`. Workers die and come back, lose contact while they work on, and encounter broken models and
+faults of ours. No part of the queue is simulated: quotas, order, leases, pauses and attempts are those of
+`podeval.submissions.queue`. The script prints percentiles of the waiting times, how much of the workers' time was spent
+on work, and how much of the work was done twice. It checks that every submission ends correctly, exactly once, with a
+history without gaps, and that two workers with valid leases never hold the same submission.
 """
 
 import argparse
@@ -45,21 +45,21 @@ LEASED = ("running", "measured")
 
 @dataclass(frozen=True)
 class World:
-    """What happens outside the queue.
+    """The conditions outside the queue.
 
     Attributes:
-        systems: submissions that are wanted in all.
-        workers: machines with a GPU each.
-        days: in which submissions arrive.
-        seed: of all chance.
+        systems: total number of submissions.
+        workers: number of machines, each with a GPU.
+        days: number of days in which submissions arrive.
+        seed: seed of all random draws.
         failure_hours: mean time between two failures of a worker.
-        down_hours: that it then takes to come back.
-        silence_hours: mean time between two silences of a worker that works on, ten minutes each.
-        start_seconds: fetching and loading a model.
+        down_hours: hours until it comes back.
+        silence_hours: mean time between two losses of contact of a worker that works on; each lasts ten minutes.
+        start_seconds: seconds for fetching and loading a model.
         broken: share of models that cannot be run.
-        faults: chance that a claim ends in a fault of ours.
-        urgent: share that the operator puts first.
-        shared_work: finished outputs are seen by all machines; by default each has its own disk.
+        faults: probability that a claim ends with a fault of ours.
+        urgent: share of submissions that the operator prioritises.
+        shared_work: whether all machines see finished outputs; by default, each machine has its own disk.
     """
 
     systems: int = 1_000
@@ -81,12 +81,12 @@ class World:
 
 @dataclass(eq=False)
 class Work:
-    """One submission as the world knows it."""
+    """One submission as the simulated world sees it."""
 
     owner: str
     wanted_at: float
     ends: list[float]
-    """Seconds of work after which each item is finished, where nothing goes wrong."""
+    """Seconds of work after which each item is finished if nothing goes wrong."""
     broken: bool
     urgent: bool
     id: str = ""
@@ -95,9 +95,9 @@ class Work:
     ended_at: float | None = None
     refusals: int = 0
     given_up: bool = False
-    """By the queue, after claims without a new item."""
+    """Whether the queue gave up on it, after claims without a new item."""
     done: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """Items that are finished, by the machine whose disk has them."""
+    """Number of finished items, by the machine whose disk contains them."""
 
     @property
     def seconds(self) -> float:
@@ -106,26 +106,26 @@ class Work:
 
 @dataclass(eq=False)
 class Machine:
-    """A worker, and what it is at."""
+    """A worker and its current work."""
 
     number: int
     claim: Claim | None = None
     work: Work | None = None
     begun: float = 0.0
-    """When its first item began."""
+    """Time at which its first item began."""
     first: int = 0
-    """Items that were there already."""
+    """Number of items that existed already."""
     alive: bool = True
     silent_until: float = 0.0
     busy: float = 0.0
     taken_at: float = 0.0
     turn: int = 0
-    """Rises with all that makes earlier plans for it void."""
+    """Number that increases with every event that invalidates earlier plans for the worker."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came of it."""
+    """The results of a simulation."""
 
     published: int
     failed: int
@@ -143,7 +143,7 @@ class Report:
 
 
 class Simulation:
-    """Events in order of time; the queue asks this for the time."""
+    """Events in order of time; the queue gets its time from here."""
 
     def __init__(self, world: World, place: str | Path) -> None:
         self.world, self.now = world, 0.0
@@ -160,7 +160,7 @@ class Simulation:
         self._claim_seconds: list[float] = []
 
     def run(self) -> Report:
-        """Until every submission has come to its end."""
+        """Run until every submission has ended."""
         owners = itertools.groupby(sorted(self._works, key=lambda work: work.owner), key=lambda work: work.owner)
         for _, works in owners:
             for work in works:
@@ -176,7 +176,7 @@ class Simulation:
         self._database.close()
         return report
 
-    # What the world does
+    # Events in the world.
 
     def _submit(self, work: Work) -> None:
         number = self._works.index(work)
@@ -210,8 +210,7 @@ class Simulation:
         self._wake()
 
     def _fall_silent(self, machine: Machine) -> None:
-        """The network is gone for a while; the work continues until the worker hears that it is not its own any
-        more."""
+        """Cut the worker off from the network for a while; it works on until it learns that it has lost its claim."""
         self._at(self.now + self._chance(self.world.silence_hours), lambda: self._fall_silent(machine))
         if machine.claim is None or not machine.alive:
             return
@@ -220,10 +219,10 @@ class Simulation:
         self._look_after(self._queue.policy.lease_seconds)
         self._at(machine.silent_until, lambda: machine.claim is not None and self._beat(machine))
 
-    # What workers do
+    # Actions of workers.
 
     def _wake(self) -> None:
-        """Anyone who has nothing to do looks at the queue."""
+        """Let every idle worker look at the queue."""
         idle = [machine for machine in self._machines if machine.claim is None and machine.alive]
         if idle:
             self._renew()
@@ -273,7 +272,7 @@ class Simulation:
         self._queue.advance(claim, "measured", "published")
 
     def _end(self, machine: Machine, act: Callable[[Claim], Any]) -> None:
-        """A worker's last word about a claim; it is not heard while the network is gone."""
+        """Report the end of a worker's claim; while the network is down, the report is delayed."""
         if self.now < machine.silent_until:
             turn = machine.turn
             self._at(machine.silent_until + 1, lambda: self._end(machine, act) if machine.turn == turn else None)
@@ -294,7 +293,7 @@ class Simulation:
         self._wake()
 
     def _beat(self, machine: Machine) -> bool:
-        """Say how far the work is; where the claim is lost, stop."""
+        """Report the progress of the work; stop if the claim is lost."""
         assert machine.claim
         assert machine.work
         done = self._done(machine)
@@ -310,9 +309,10 @@ class Simulation:
         return True
 
     def _renew(self) -> None:
-        """Before anybody looks at leases: workers that live have beaten less than 30 s ago.
+        """Renew the leases of all connected workers before anyone examines the leases; real workers do so every 30 s.
 
-        All at once, as beats are nearly all that happens in a month; what they say of the work is said at its end.
+        All leases are renewed at once, because renewals make up nearly all events in a month; progress is reported at
+        the end of a claim.
         """
         good = [
             machine.claim.id
@@ -342,7 +342,9 @@ class Simulation:
         machine.turn += 1
 
     def _look_after(self, seconds: float) -> None:
-        """The clock's sweep when a lease may have lapsed, and a look at the queue when pauses may be over."""
+        """Schedule a sweep at the time when a lease may have expired, and a look at the queue at the times when pauses
+        may be over.
+        """
         self._at(self.now + seconds + 31, self._sweep)
         for pause in (70.0, 300.0):
             self._at(self.now + seconds + pause, self._look)
@@ -358,7 +360,7 @@ class Simulation:
                 work.given_up, work.ended_at = True, self.now
                 self._open -= 1
 
-    # Chance and time
+    # Chance and time.
 
     def _drawn(self) -> Work:
         world, dice = self.world, self._dice
@@ -367,7 +369,8 @@ class Simulation:
         parts = [dice.lognormvariate(0, 0.4) for _ in range(kind.items)]
         each = hours * HOUR / sum(parts)
         ends = list(itertools.accumulate(part * each for part in parts))
-        # Half of all from people who submit one system, the rest from 40 labs, the largest with a tenth of that half.
+        # Half of all submissions come from people who submit one system, the rest from 40 labs; the largest lab has a
+        # tenth of the rest.
         lab = dice.choices(range(1, 41), [rank**-0.7 for rank in range(1, 41)])[0]
         owner = f"person-{dice.getrandbits(40):x}" if dice.random() < 0.5 else f"lab-{lab}"
         broken, urgent = dice.random() < world.broken, dice.random() < world.urgent
@@ -388,7 +391,7 @@ class Simulation:
     def _at(self, when: float, event: Callable[[], Any]) -> None:
         heapq.heappush(self._events, (when, next(self._order), event))
 
-    # What must be true, and what is told
+    # Conditions and reports.
 
     def _check(self) -> None:
         states = {row.id: row for row in self._queue.all()}
@@ -436,14 +439,14 @@ class Simulation:
 
 
 def percentiles(values: list[float]) -> tuple[float, float, float, float]:
-    """The 50th, 90th and 99th percentile, and the greatest."""
+    """Return the 50th, 90th and 99th percentile, and the maximum."""
     ordered = sorted(values)
     at = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.9, 0.99)]
     return at[0], at[1], at[2], ordered[-1]
 
 
 def told(report: Report, world: World) -> str:
-    """A report for people."""
+    """Describe the results for people."""
     lines = [
         f"{world.systems} systems by {world.workers} workers, seed {world.seed}: all done after {report.days:.1f} days",
         f"{report.published} published, {report.failed} that could not be run, {report.given_up} given up, "
@@ -462,7 +465,7 @@ def told(report: Report, world: World) -> str:
 
 
 def main() -> None:
-    """Simulate and print."""
+    """Run the simulation, and print the results."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--systems", type=int, default=1_000)
     asked.add_argument("--workers", type=int, default=64)

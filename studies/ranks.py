@@ -1,12 +1,13 @@
-"""How often intervals hold the truth, and how often equal systems are told apart: the figures of two decisions.
+"""Measure how often intervals contain the truth, and how often equal systems are separated: the figures of two
+decisions.
 
     python studies/ranks.py ranks [ROUNDS]        docs/decisions/ranks.md
-    python studies/ranks.py gaps [ROUNDS]         the same page, with items missing
-    python studies/ranks.py intervals [ROUNDS]    docs/decisions/intervals.md, and ours alone in docs/ratings.md
+    python studies/ranks.py gaps [ROUNDS]         the same page, with missing items
+    python studies/ranks.py intervals [ROUNDS]    docs/decisions/intervals.md; docs/ratings.md has only ours
 
-Values of a normal kind are an item's difficulty plus noise of one standard deviation; those like a word error rate are
-an item's difficulty times an exponential, a part of them zero; shares are yes or no, with seven of ten yes. Everything
-is drawn from fixed seeds.
+Normal values are an item's difficulty plus noise with a standard deviation of one. Values like word error rates are an
+item's difficulty times an exponential value, of which a part is zero. Shares are yes-or-no values, seven in ten of
+which are yes. Everything is drawn from fixed seeds.
 """
 
 import sys
@@ -28,12 +29,14 @@ KINDS = ("normal", "like WER", "share")
 
 
 def board(kind: str, systems: int, items: int, random: np.random.Generator, gap: float = 0.0) -> Array:
-    """Values of some systems on some items, `(systems, items)`; the first is better (higher) by `gap` deviations."""
+    """Draw values of systems on items, `(systems, items)`; the first system is better (higher) by `gap` standard
+    deviations.
+    """
     ahead = gap * (np.arange(systems) == 0)[:, None]
     if kind == "normal":
         return random.normal(size=items) + random.normal(size=(systems, items)) + ahead
     if kind == "like WER":
-        # Of an exponential that is zero in three of ten cases the standard deviation is 0.954.
+        # The standard deviation of an exponential value that is zero in three of ten cases is 0.954.
         rates = random.exponential(size=(systems, items)) * (random.random((systems, items)) < 0.7)
         return random.gamma(4, 0.25, size=items) * (rates + 0.954 * ahead)
     easy = np.clip(0.7 + random.uniform(-0.2, 0.2, size=items), 0, 1)
@@ -42,7 +45,7 @@ def board(kind: str, systems: int, items: int, random: np.random.Generator, gap:
 
 
 def ranges(values: Array) -> list[tuple[int, int]]:
-    """The rank range of each system of a board; values that are NaN are missing."""
+    """Return the rank range of each system on a board; NaN marks a missing value."""
     scores = {
         f"s{i:02}": {f"i{j}": float(v) for j, v in enumerate(row) if not np.isnan(v)} for i, row in enumerate(values)
     }
@@ -50,7 +53,7 @@ def ranges(values: Array) -> list[tuple[int, int]]:
 
 
 def false_places(kind: str, systems: int, items: int, rounds: int, seed: int = 1) -> int:
-    """Columns of equal systems in which anyone has a place that not all have."""
+    """Count the columns of equal systems in which any system does not have the full range of ranks."""
     random = np.random.default_rng([seed, systems, items, KINDS.index(kind)])
     return sum(
         any(place != (1, systems) for place in ranges(board(kind, systems, items, random))) for _ in range(rounds)
@@ -58,18 +61,20 @@ def false_places(kind: str, systems: int, items: int, rounds: int, seed: int = 1
 
 
 def power(kind: str, systems: int, items: int, gap: float, rounds: int, seed: int = 2) -> float:
-    """Share of the others whom the better one beats."""
+    """Return the share of the other systems that the better system beats."""
     random = np.random.default_rng([seed, systems, items, KINDS.index(kind)])
     beaten = sum(systems - ranges(board(kind, systems, items, random, gap))[0][1] for _ in range(rounds))
     return beaten / rounds / (systems - 1)
 
 
 GAPS = ("random", "its worst", "where it trails most")
-"""Which items a system lacks: any, those with its lowest values, or those where it trails the others most."""
+"""Which items a system lacks: random ones, those with its lowest values, or those on which it trails the others
+most.
+"""
 
 
 def leave_out(values: Array, which: str, gaps: int, who: int, random: np.random.Generator) -> Array:
-    """The same board, of which the first `who` systems each lack `gaps` items."""
+    """Return a board on which the first `who` systems each lack `gaps` items."""
     kept, items = values.copy(), values.shape[1]
     for index in range(who):
         behind = values[index] - np.delete(values, index, 0).mean(axis=0)
@@ -81,13 +86,13 @@ def leave_out(values: Array, which: str, gaps: int, who: int, random: np.random.
 def false_places_with_gaps(
     kind: str, systems: int, which: str, gaps: int, who: int, rounds: int, seed: int = 8
 ) -> tuple[int, int]:
-    """Columns of equal systems on 51 items, some of them missing: with any false place, and with one that a system with
-    gaps has before another. Every pair counts as comparable, however few items it shares.
+    """Count the columns of equal systems on 51 items, some of them missing, in which any rank is false, and those in
+    which a system with gaps is falsely ahead of another. Every pair counts as comparable, however few items it shares.
     """
     random = np.random.default_rng([seed, systems, gaps, who, KINDS.index(kind), GAPS.index(which)])
     false = won = 0
     for _ in range(rounds):
-        # Errors are turned, because higher is better here.
+        # Error rates are negated, because higher is better here.
         values = board(kind, systems, 51, random) * (-1 if kind == "like WER" else 1)
         with patch.object(pair_comparisons, "ENOUGH_SHARED", 0):
             places = ranges(leave_out(values, which, gaps, who, random))
@@ -97,7 +102,7 @@ def false_places_with_gaps(
 
 
 def power_with_gaps(kind: str, systems: int, gaps: int, gap: float, rounds: int, seed: int = 9) -> float:
-    """Share of the others whom the better one beats with random items missing from its own results."""
+    """Return the share of the other systems that the better system beats if it lacks random items."""
     random = np.random.default_rng([seed, systems, gaps, KINDS.index(kind)])
     beaten = sum(
         systems - ranges(leave_out(board(kind, systems, 51, random, gap), "random", gaps, 1, random))[0][1]
@@ -107,7 +112,9 @@ def power_with_gaps(kind: str, systems: int, gaps: int, gap: float, rounds: int,
 
 
 def false_places_of_arena(systems: int, voters: int, each: int, rounds: int, seed: int = 3) -> int:
-    """Arenas of equal systems, voters with tastes, on which anyone has a place that not all have."""
+    """Count the arenas of equal systems, with voters of different tastes, in which any system does not have the full
+    range of ranks.
+    """
     random = np.random.default_rng([seed, systems, voters])
     false = 0
     for _ in range(rounds):
@@ -128,7 +135,7 @@ def false_places_of_arena(systems: int, voters: int, each: int, rounds: int, see
 
 
 def false_places_of_marks(listeners: int, rounds: int, seed: int = 4) -> int:
-    """MUSHRA tests of seven equal systems on six pages with a false place."""
+    """Count the MUSHRA tests of seven equal systems on six pages in which any rank is false."""
     random = np.random.default_rng([seed, listeners])
     false = 0
     for _ in range(rounds):
@@ -157,11 +164,13 @@ DRAWS: dict[str, tuple[Draw, float, tuple[float | None, float | None]]] = {
     "share of 0.9": (lambda random, n: (random.random(n) < 0.9).astype(float), 0.9, (0.0, 1.0)),
     "share of 0.7": (lambda random, n: (random.random(n) < 0.7).astype(float), 0.7, (0.0, 1.0)),
 }
-"""How values are drawn, their true mean, and their key's bounds."""
+"""Functions that draw values, each with the true mean and the key's bounds."""
 
 
 def held(name: str, count: int, rounds: int, seed: int = 5, bounded: bool = True) -> float:
-    """How often the 95 % interval of a mean holds the truth; without `bounded`, Student's alone."""
+    """Return how often the 95 % interval of a mean contains the truth; without `bounded`, this is Student's
+    interval.
+    """
     draw, truth, bounds = DRAWS[name]
     random = np.random.default_rng([seed, count])
     hits = 0
@@ -174,13 +183,15 @@ def held(name: str, count: int, rounds: int, seed: int = 5, bounded: bool = True
 
 
 COUNTS = (3, 4, 6, 20, 51)
-"""Items of which a mean is, in the table."""
+"""Numbers of items per mean, for the table."""
 CLUSTERS = {"equal, 3 each": (3,) * 17, "equal, 3 each, six": (3,) * 6, "unequal, 1 to 12": (1, 2, 3, 4, 6, 8, 10, 12),
             "unequal, 1 to 30": (1, 1, 2, 2, 3, 5, 8, 12, 20, 30)}  # fmt: skip
 
 
 def held_clustered(sizes: tuple[int, ...], share: bool, rounds: int, seed: int = 6) -> float:
-    """How often the clustered interval holds the truth: half of the variance is between clusters, or shares of 0.8."""
+    """Return how often the clustered interval contains the truth, for means with half of the variance between clusters,
+    or for shares of 0.8.
+    """
     random = np.random.default_rng([seed, len(sizes), sum(sizes)])
     labels = np.repeat(np.arange(len(sizes)), sizes)
     hits = 0
@@ -199,7 +210,9 @@ def held_clustered(sizes: tuple[int, ...], share: bool, rounds: int, seed: int =
 
 
 def held_difference(items: int, rounds: int, seed: int = 7) -> float:
-    """How often the interval of a paired difference of two equal systems holds zero; none counts as held."""
+    """Return how often the interval for the paired difference of two equal systems contains zero; a missing interval
+    counts as containing it.
+    """
     random = np.random.default_rng([seed, items])
     hits = 0
     for _ in range(rounds):
@@ -210,7 +223,7 @@ def held_difference(items: int, rounds: int, seed: int = 7) -> float:
 
 
 def print_table(header: list[str], rows: list[list[str]]) -> None:
-    """Print a table as a document has it."""
+    """Print a table in Markdown."""
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
     for row in rows:
         print("| " + " | ".join(row) + " |")
@@ -218,7 +231,7 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
 
 
 def print_ranks(rounds: int) -> None:
-    """False places and power, of columns, arenas and listening tests."""
+    """Print the share of false ranks and the power for columns, arenas and listening tests."""
     rows = []
     for kind in KINDS:
         for systems in SYSTEMS:
@@ -242,7 +255,7 @@ def print_ranks(rounds: int) -> None:
 
 
 def print_gaps(rounds: int) -> None:
-    """False places and power of columns in which items are missing."""
+    """Print the share of false ranks and the power for columns with missing items."""
     rows = []
     for kind in KINDS:
         for systems, which, gaps, who in (
@@ -265,7 +278,7 @@ def print_gaps(rounds: int) -> None:
 
 
 def print_intervals(rounds: int) -> None:
-    """Coverage of means, by kind and number of values, and in clusters."""
+    """Print the coverage of means by kind and number of values, and in clusters."""
     rows = [
         [name, *(f"{held(name, n, rounds, bounded=False):.3f} → {held(name, n, rounds):.3f}" for n in COUNTS)]
         for name in DRAWS

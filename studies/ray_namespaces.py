@@ -1,11 +1,11 @@
-"""A run over nodes that share neither network nor disk: one is killed, one cut off, and nothing is lost.
+"""Run over nodes that share neither network nor disk: one is killed, one is cut off, and nothing may be lost.
 
     sudo python studies/ray_namespaces.py [--items 16] [--seconds 2]
 
-Four nodes of a Ray cluster, each in a network namespace of its own, joined by a bridge, and with a /tmp that the others
-do not see; the first is the head, where the command runs. The second one's raylet is killed with SIGKILL, the third
-one's cable is pulled, both while they work. Then all that the run left is compared, byte by byte, with a run in one
-process. Needs root, `ip`, `unshare` and `nsenter`; what it sets up it takes down.
+The four nodes of the Ray cluster each have their own network namespace, joined by a bridge, and a /tmp that the others
+cannot see. The first is the head, on which the command runs. While they work, the raylet of the second node is killed
+with SIGKILL, and the network link of the third is cut. Everything that the run left is then compared, byte by byte,
+with a run in one process. The script needs root, `ip`, `unshare` and `nsenter`, and removes everything that it sets up.
 """
 
 import argparse
@@ -40,13 +40,13 @@ NOTICE = (
 
 
 def ip(*words: str, check: bool = True) -> None:
-    """Call `ip`."""
+    """Run the command `ip`."""
     subprocess.run(["ip", *words], check=check, capture_output=not check)
 
 
 @contextlib.contextmanager
 def network() -> Iterator[list[str]]:
-    """Namespaces with a cable each to one bridge."""
+    """Create the namespaces, each linked to one bridge; yield their names."""
     names = [f"podeval-{number}" for number in range(1, NODES + 1)]
     try:
         ip("link", "add", BRIDGE, "type", "bridge")
@@ -67,7 +67,7 @@ def network() -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def node(name: str, number: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A node's `ray start` in its namespace, with an empty /tmp."""
+    """Start a node with `ray start` in its namespace, with an empty /tmp."""
     address = f"{NETWORK}.{number}"
     where = ["--head", f"--port={PORT}", "--include-dashboard=false", f"--system-config={NOTICE}"]
     where = where if number == 1 else [f"--address={NETWORK}.1:{PORT}"]
@@ -95,18 +95,18 @@ def node(name: str, number: int, log: Path) -> Iterator[subprocess.Popen[bytes]]
 
 
 def inside(name: str) -> list[int]:
-    """The processes of a namespace."""
+    """List the processes of a namespace."""
     found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 
 def raylet(name: str) -> int:
-    """The process that is a node."""
+    """Return the process of a node's raylet."""
     return next(pid for pid in inside(name) if Path(f"/proc/{pid}/comm").read_text().strip() == "raylet")
 
 
 def helpers() -> tuple[ModuleType, ModuleType]:
-    """The tiny benchmark and what the quick tests of Ray do with it."""
+    """Import the tiny benchmark, and the fast tests of Ray that use it."""
     sys.path.insert(0, str(TESTS.parent))
     from tests.fakes import tiny_run
     from tests.runs import test_ray
@@ -115,7 +115,7 @@ def helpers() -> tuple[ModuleType, ModuleType]:
 
 
 def drive(items: int, seconds: float) -> None:
-    """Inside the head's namespaces: the run here, the run over the cluster, the comparison."""
+    """Inside the head's namespace, run in one process and over the cluster, and compare the results."""
     from podeval.datasets import items as found
     from podeval.runs import run
     from podeval.runs.ray_executor import Ray
@@ -162,7 +162,7 @@ def drive(items: int, seconds: float) -> None:
 
 
 def main() -> None:
-    """Set up, drive, disturb, take down."""
+    """Set up the cluster, run, disturb it, and remove it."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--items", type=int, default=16)
     asked.add_argument("--seconds", type=float, default=2.0)
@@ -199,7 +199,7 @@ def main() -> None:
 
 
 def _spoke(name: str) -> bool:
-    """Whether a node has left a mark in its own /tmp."""
+    """Return whether a node has left a mark in its own /tmp."""
     pid = raylet(name)
     return any(len(found.name) > 60 for found in Path(f"/proc/{pid}/root/tmp").iterdir())
 

@@ -1,7 +1,7 @@
-"""Make the pictures of the README, and the one that a shared link shows, from a folder of runs.
+"""Take the pictures for the README, and the preview picture for shared links, from a folder of runs.
 
-`podeval demo --no-serve --more` makes such a folder; `python studies/readme_pictures.py --runs .demo/runs` then
-serves it and takes the leaderboard, a battle of the arena and a report as a reader sees them.
+`podeval demo --no-serve --more` makes such a folder; `python studies/readme_pictures.py --runs .demo/runs` serves it
+and takes pictures of the leaderboard, a battle of the arena and a report as a reader sees them.
 """
 
 import argparse
@@ -40,12 +40,12 @@ def take(browser: Any, address: str) -> None:
 
 
 def _leave_out_languages(page: Any) -> None:
-    """The machine that makes the pictures may have no letters of another language."""
+    """Remove the languages, because the machine that takes the pictures may lack fonts for them."""
     page.evaluate("document.querySelector('.top .who')?.remove()")
 
 
 def main() -> None:
-    """Make the pictures."""
+    """Serve the runs, and take the pictures."""
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__)

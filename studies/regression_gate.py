@@ -1,8 +1,10 @@
-"""How often `podeval compare` fails equal systems and what it catches, for docs/decisions/regression-gate.md.
+"""Measure how often `podeval compare` fails equal systems, and which changes it detects, for
+docs/decisions/regression-gate.md.
 
-`python studies/regression_gate.py [COMPARISONS]` prints them as Markdown. Values are simulated: each item has a
-difficulty of its own, each seed draws about it. "Like WER": skewed, in steps of one word of 250, and now and then
-a sentence lost; "like DNSMOS": nearly normal. Equal systems draw from one distribution.
+`python studies/regression_gate.py [COMPARISONS]` prints the figures as Markdown. Values are simulated: each item has a
+difficulty, around which the values of its seeds vary. Values "like WER" are skewed and change in steps of one word in
+250, and sometimes a whole sentence is lost; values "like DNSMOS" are nearly normal. Equal systems draw from the same
+distribution.
 """
 
 import sys
@@ -19,7 +21,7 @@ Draw = Callable[[np.random.Generator, int, int, float], np.ndarray]
 
 
 def like_wer(generator: np.random.Generator, items: int, seeds: int, worse: float) -> np.ndarray:
-    """Error rates `(items, seeds)`; `worse` is added to the rate of each item."""
+    """Draw error rates `(items, seeds)`; `worse` is added to the rate of each item."""
     difficulty = generator.gamma(2.0, 0.02, (items, 1))
     words = generator.binomial(250, np.clip(difficulty + worse, 0, 1), (items, seeds))
     lost = 15 * (generator.random((items, seeds)) < 0.05)
@@ -27,7 +29,9 @@ def like_wer(generator: np.random.Generator, items: int, seeds: int, worse: floa
 
 
 def like_dnsmos(generator: np.random.Generator, items: int, seeds: int, worse: float) -> np.ndarray:
-    """Minus DNSMOS, so that more is worse: 0.1 between items, 0.03 between seeds."""
+    """Draw negated DNSMOS values, so that more is worse, with standard deviations of 0.1 between items and 0.03 between
+    seeds.
+    """
     difficulty = generator.normal(-3.4, 0.1, (items, 1))
     return difficulty + generator.normal(0, 0.03, (items, seeds)) + worse
 
@@ -37,7 +41,7 @@ DRAWS: dict[str, Draw] = {"like WER": like_wer, "like DNSMOS": like_dnsmos}
 
 @dataclass(frozen=True)
 class Look:
-    """Whether a comparison failed: by one look at the mean, by a look after each item, by an item's seeds."""
+    """Whether a comparison failed: in a single look at the mean, in a look after each item, or by an item's seeds."""
 
     once: bool
     often: bool
@@ -48,14 +52,14 @@ def compare_once(draw: Draw, items: int, seeds: int, worse: np.ndarray | float, 
     """Draw two systems on the same items and compare them as `podeval compare --fail-if-worse` does.
 
     Args:
-        draw: of values.
-        items: clusters of one item each.
-        seeds: of each item.
-        worse: what is added to the second system, of all items or of each.
-        seed: of the draws.
+        draw: function that draws the values.
+        items: number of items; each is its own cluster.
+        seeds: number of seeds for each item.
+        worse: amount added to the second system's values, for all items or for each.
+        seed: seed of the draws.
     """
     generator = np.random.default_rng(seed)
-    # The same difficulties for both: they are the items'.
+    # Both systems get the same difficulties, because these are properties of the items.
     state = generator.bit_generator.state
     first = draw(generator, items, seeds, 0.0)
     twin = np.random.default_rng(seed)
@@ -73,7 +77,7 @@ def compare_once(draw: Draw, items: int, seeds: int, worse: np.ndarray | float, 
 
 
 class _SameItems:
-    """Draws items' difficulties as another generator did, and everything else afresh."""
+    """Repeats another generator's draws of the items' difficulties, and draws everything else anew."""
 
     def __init__(self, same: np.random.Generator, fresh: np.random.Generator) -> None:
         self._same, self._fresh = same, fresh
@@ -94,7 +98,9 @@ class _SameItems:
 def share_failed(
     draw: Draw, items: int, seeds: int, worse: np.ndarray | float, comparisons: int
 ) -> tuple[float, float, float]:
-    """Return the shares of comparisons that fail: by one look at the mean, by any look, and by any look or an item."""
+    """Return the shares of comparisons that fail in a single look at the mean, in any look, and in any look or by an
+    item.
+    """
     looks = [compare_once(draw, items, seeds, worse, number) for number in range(comparisons)]
     return (
         float(np.mean([look.once for look in looks])),

@@ -1,4 +1,4 @@
-"""The study's tables, plots and page, from its log; a run that is not finished gives what there is, with its n."""
+"""Write the study's tables, plots and page from its log; an unfinished run gives the results so far, with their n."""
 
 import csv
 import json
@@ -43,10 +43,10 @@ PLOTTED: dict[str, tuple[str, str]] = {
     "integrity.faults_per_hour": ("Integrity", "faults an hour, lower is better"),
     "integrity.plcmos": ("PLCMOS", "MOS, higher is better"),
 }
-"""Of what there is a plot with a panel for each distortion."""
+"""Quantities with a plot that has a panel for each distortion, each with its title and unit."""
 
 FIRST = {quantity.partition(".")[0]: quantity for quantity in reversed(PLOTTED)}.values()
-"""The first key of each metric and variant, of which the page has a row."""
+"""The first key of each metric and variant; the page has a row for each."""
 
 HOW_TO_RUN = """\
 If their weights are installed, these commands run the metrics on the same items and add them to this page:
@@ -57,36 +57,42 @@ If their weights are installed, these commands run the metrics on the same items
 """
 
 Values = dict[tuple[str, str, str, float], dict[str, float]]
-"""By quantity, kind of speech, distortion and level: the value of each item."""
+"""The value of each item, by quantity, kind of speech, distortion and level."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """The log, by what is asked of it."""
+    """The scores in a log, by quantity, kind of speech, distortion and level."""
 
     values: Values
     not_run: dict[str, str]
 
     @property
     def quantities(self) -> list[str]:
-        """`metric.key`, or `metric variant.key`."""
+        """The quantities, as `metric.key` or `metric variant.key`."""
         return list(dict.fromkeys(quantity for quantity, *_ in self.values))
 
     def of(self, quantity: str, distortion: str, level: float, kinds: Iterable[str] = KINDS) -> dict[str, float]:
-        """Value of each item; without music, the mix is what is scored anyway."""
+        """Return the value of each item; for clean speech, the variant `mix` equals the default, because there is no
+        music.
+        """
         if distortion == CLEAN:
             quantity = quantity.replace(" mix.", ".")
         return {k: v for kind in kinds for k, v in self.values.get((quantity, kind, distortion, level), {}).items()}
 
     def changes(self, quantity: str, distortion: str, level: float, kinds: Iterable[str] = KINDS) -> dict[str, float]:
-        """Of each item, the value less that of its clean recording; less the weakest level's where clean has none."""
+        """Return each item's value minus that of its clean recording or, if the clean recording has none, of the
+        weakest level.
+        """
         kinds = tuple(kinds)
         clean = self.of(quantity, CLEAN, 0.0, kinds) or self.of(quantity, distortion, LEVELS[distortion][0], kinds)
         found = self.of(quantity, distortion, level, kinds)
         return {item: value - clean[item] for item, value in found.items() if item in clean}
 
     def ladder(self, quantity: str, distortion: str) -> list[tuple[str, float]]:
-        """The levels from none to strong; of what goes both ways, the clean one in its place."""
+        """Return the levels from none to strong; for distortions that go in both directions, the clean level is in
+        between.
+        """
         levels = [(distortion, level) for level in LEVELS[distortion]]
         if not self.of(quantity, CLEAN, 0.0):
             return levels
@@ -94,7 +100,9 @@ class Study:
         return [*below, (CLEAN, 0.0), *levels[len(below) :]]
 
     def trend(self, quantity: str, distortion: str) -> tuple[float, float, int] | None:
-        """Spearman's coefficient over the levels with the clean one, of the median item; of medians; items."""
+        """Return Spearman's coefficient over the levels and the clean recording (for the median item, and for the
+        medians) and the number of items.
+        """
         ladder = self.ladder(quantity, distortion)
         columns = [self.of(quantity, *place) for place in ladder]
         items = [item for item in columns[0] if all(item in column for column in columns)]
@@ -106,7 +114,7 @@ class Study:
 
 
 def read(path: Path) -> Study:
-    """The scores of a run; where a metric was run again, the later line counts."""
+    """Read the scores of a run; if a metric was run again, the later line is used."""
     values: Values = defaultdict(dict)
     not_run: dict[str, str] = {}
     for line in log.read(path):
@@ -122,10 +130,10 @@ def read(path: Path) -> Study:
 
 
 def write(work: Path, docs: Path) -> None:
-    """Plots and CSV files under `docs/studies`, and the marked parts of `docs/distortion-study.md`.
+    """Write plots and CSV files to `docs/studies`, and the marked parts of `docs/distortion-study.md`.
 
-    What the work folder has nothing for stays as it is: the windows' lengths can be looked at without the scores, and
-    some metrics without the others.
+    Parts without results in the work folder are not changed, so the window lengths can be studied without the scores,
+    and some metrics without the others.
     """
     study = read(work / "scores.jsonl")
     folder = docs / "studies"
@@ -152,7 +160,9 @@ def write(work: Path, docs: Path) -> None:
 
 
 def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
-    """The parts made of scores; their table and plots are written to `folder`, next to what earlier runs scored."""
+    """Return the parts that are based on scores; write their table and plots to `folder`, together with the scores of
+    earlier runs.
+    """
     scored = earlier_runs.name_metrics(study.quantities)
     kept = list(earlier_runs.read_other_rows(folder / "distortion.csv", scored))
     _write_csv(folder / "distortion.csv", [*kept, *_rows(study)])
@@ -170,13 +180,13 @@ def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
 
 
 def _replaced(text: str, name: str, made: str) -> str:
-    """The page with what is between the marks of a part made again."""
+    """Return the page with the text between the marks of a part replaced."""
     marks = rf"(<!-- {name}: made by [^>]*-->\n).*?(<!-- /{name} -->)"
     return re.sub(marks, lambda found: f"{found[1]}\n{made}\n{found[2]}", text, flags=re.DOTALL)
 
 
 def _rows(study: Study) -> Iterator[dict[str, Any]]:
-    """A row for each quantity, kind of speech, distortion and level."""
+    """Yield a row for each quantity, kind of speech, distortion and level."""
     for quantity in study.quantities:
         metric, _, key = quantity.partition(".")
         for distortion, level in [(CLEAN, 0.0), *((name, level) for name in LEVELS for level in LEVELS[name])]:
@@ -230,7 +240,9 @@ def _panels(study: Study, quantity: str) -> list[Panel]:
 
 
 def _same_items(study: Study, quantity: str, ladder: Sequence[tuple[str, float]], kind: str) -> list[dict[str, float]]:
-    """Values by level, of the items that have one at every level: other items at one of them would be other voices."""
+    """Return the values by level of the items that have one at every level, because other items would mean other
+    voices.
+    """
     columns = [study.of(quantity, *place, (kind,)) for place in ladder]
     everywhere = set.intersection(*(set(column) for column in columns if column)) if any(columns) else set()
     return [{item: value for item, value in column.items() if item in everywhere} for column in columns]
@@ -305,7 +317,9 @@ def _voice_or_room_table(study: Study) -> str:
 
 
 def _moves_table(study: Study) -> str:
-    """Of each metric's first key and each distortion, the median change at the strongest level and Spearman's rho."""
+    """Return a table of the median change at the strongest level and Spearman's rho, for each metric's first key and
+    each distortion.
+    """
     shown = [name for name in LEVELS if name not in CHANGES]
     rows = []
     for quantity in study.quantities:
@@ -323,7 +337,9 @@ def _moves_table(study: Study) -> str:
 
 
 def _list_expectations(study: Study, path: Path, scored: set[str]) -> list[dict[str, str]]:
-    """Each expectation with its outcome; those of metrics that only an earlier run scored are as its file has them."""
+    """Return each expectation with its outcome; for metrics that only an earlier run scored, the outcome is read from
+    the file.
+    """
     rows = [dict(row) for row in earlier_runs.read_other_rows(path, scored)]
     earlier = {(row["metric"], row["key"], row["distortion"]) for row in rows}
     for expected in EXPECTATIONS:
@@ -351,7 +367,7 @@ def _not_run_table(study: Study) -> str:
 
 
 def _list_corpus(folder: Path) -> list[dict[str, str]]:
-    """Each item with its source and licence."""
+    """Return each item with its source and licence."""
     texts = ("name", "kind", "source", "licence")
     marks = {"repeated": "one utterance repeated", "reference": "other recording"}
     return [

@@ -1,10 +1,12 @@
-"""The figures that LFS-Bench, PodBench and MTalk-Bench report of systems, from transcribed tables to `submissions/`.
+"""Convert the figures that LFS-Bench, PodBench and MTalk-Bench report for systems from transcribed tables to
+`submissions/`.
 
     .venv/bin/python studies/reported_rows.py TABLES SUBMISSIONS
 
-writes `results.csv` of each system, `submission.yaml` where there is none yet, and `left_out.csv`, which has every
-printed value that is no figure of a system, or that cannot be right, with the reason. Figures of PodEval stay as they
-are. TABLES contains one CSV file a table, a value a row, as `mtalk_table09_arena_rubric_votes.csv`.
+The script writes the `results.csv` of each system, its `submission.yaml` if there is none yet, and `left_out.csv`. The
+latter contains, with the reason, every printed value that is not a figure of a system or cannot be right. Figures from
+PodEval are not changed. TABLES contains a CSV file for each table, with one value per row, such as
+`mtalk_table09_arena_rubric_votes.csv`.
 """
 
 import csv
@@ -20,7 +22,7 @@ from pathlib import Path
 NUMBERS = {
     "lfs": (2, 9, 14, 3, 10, 15, 13),
     "podbench": (1, 8, 9),
-    # Table 9 first: its judges heard most systems.
+    # Table 9 comes first, because its judges rated the most systems.
     "mtalk": (9, 2, 12, 10, 11, 4, 8, 5, 6),
 }
 """Tables with figures of systems on a benchmark, in the order of the rows."""
@@ -63,7 +65,7 @@ METRICS = {
     "microphone_better": ("Microphone-based input better, %", "", ""),
     "microphone_better_count": ("Microphone-based input better, count", "", ""),
 }
-"""A metric as the tables call it: as printed, with our module and key for it."""
+"""The printed name, our module and our key of each metric, by its name in the tables."""
 
 VOICES = {
     "single-speaker": "single_speaker",
@@ -71,24 +73,24 @@ VOICES = {
     "3-4-speaker dialogue": "three_and_four_speakers",
 }
 IDS = {"MOSS-TTSD": "mossttsd", "Human": "mtalk_human"}
-"""Ids that do not follow from the name."""
+"""Ids that cannot be derived from the name."""
 
 SYSTEMS = Path(__file__).with_name("reported_systems.csv")
-"""Of each system, as its makers state them: who they are, the licence of the weights (empty where nobody can have it),
-addresses of the system's own. `licence_from` says where a licence was read that took looking up, by commit or model
-card, in November 2026; `unknown_because` why one that has none could not be found.
+"""Facts about each system as its makers state them: the makers, the licence of the weights (empty if they are not
+available) and the system's own addresses. `licence_from` names the commit or model card in which a licence was found in
+November 2026, if it had to be looked up; `unknown_because` gives the reason why no licence was found.
 """
 
 NO_LICENCE = {
     "mtalk": "the paper states none for what people recorded",
     "lfs": "the paper states none for its recordings of people",
 }
-"""Why rows of people have no licence."""
+"""Reasons why rows of people have no licence."""
 
 
 @dataclass(frozen=True)
 class Repository:
-    """What a system's own repository says of it, where that is not what the paper says."""
+    """Facts in a system's own repository that differ from the paper."""
 
     description: str
     languages: str
@@ -104,10 +106,10 @@ REPOSITORIES = {
         languages="zh",
     ),
 }
-"""Looked up where the paper's word was in doubt; its README at commit 634c2c29."""
+"""Facts that were looked up because the paper's statement was doubtful, in the README at commit 634c2c29."""
 
 BILLIONS = {"GLM-4-Voice": "9", "Step-Audio-Chat": "130", "Llama-4-Scout-17B-16E-Instruct": ""}
-"""Parameters that MTalk-Bench states; of Llama 4 Scout, PodBench names the active ones only."""
+"""Parameters that MTalk-Bench states; for Llama 4 Scout, PodBench states only the active ones."""
 
 KINDS = {
     "single_speaker": "one voice",
@@ -120,7 +122,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed value: where it stands, what it is of; `reason` says why it is no reported figure."""
+    """One printed value with its position and subject; `reason` says why it is not a reported figure."""
 
     paper: str
     number: int
@@ -129,14 +131,14 @@ class Cell:
 
     @property
     def system(self) -> str:
-        """What the row is called; a model that thinks and the same model that does not are two systems."""
+        """The name of the system; a model with thinking and the same model without it are two systems."""
         name = self.row["system"]
         modes = {"instruct": " (instruct)", "thinking": " (thinking)"}
         return name + modes[self.row["mode"]] if name.startswith("Qwen3-") and self.paper == "podbench" else name
 
     @property
     def printed(self) -> str:
-        """The metric as printed."""
+        """The name of the metric as printed."""
         name = METRICS[self.row["metric"]][0]
         if self.row["split"] == "STD over buckets":
             return f"{name}, STD over {'input length' if self.number == 8 else 'speaker number'}"
@@ -144,14 +146,16 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Our key for it."""
+        """Our key for the metric."""
         if self.row["split"] == "STD over buckets":
             return "spread_input_length" if self.number == 8 else "spread_speakers"
         return METRICS[self.row["metric"]][2]
 
     @property
     def variant(self) -> str:
-        """What tells it from other figures of the same metric: voices; or judge, what the judge had, the pool."""
+        """The facts that distinguish it from other figures of the same metric: voices, or the judge, the judged form
+        and the pool.
+        """
         if self.paper == "lfs":
             return VOICES[self.row["split"]]
         if self.paper == "podbench":
@@ -168,7 +172,7 @@ class Cell:
 
     @property
     def group(self) -> tuple[str, str]:
-        """Breakdown and group; empty for a figure over all."""
+        """Breakdown and group; empty for a figure over all items."""
         split = self.row["split"]
         if self.number in (14, 15) and self.paper == "lfs":
             return "language", self.row["language"]
@@ -179,7 +183,7 @@ class Cell:
         return "", ""
 
     def figure(self) -> dict[str, str]:
-        """As a row of `results.csv`."""
+        """Return the figure as a row of `results.csv`."""
         breakdown, group = self.group
         return {
             "benchmark": BENCHMARKS[self.paper],
@@ -199,7 +203,7 @@ class Cell:
         }
 
     def notes(self) -> Iterator[str]:
-        """What a reader of the figure should know about its print."""
+        """Yield notes about the printed figure for its readers."""
         row, note = self.row, self.row["note"]
         label = re.sub(r" \([\d.]+B\)$", "", row["system_printed"]).rstrip(")")
         if "label reassigned" in note:
@@ -220,17 +224,17 @@ class Cell:
 
 
 def slug(name: str) -> str:
-    """A name as an id."""
+    """Convert a name to an id."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 def system_id(name: str) -> str:
-    """The folder of a system."""
+    """Return the name of a system's folder."""
     return IDS.get(name, slug(name))
 
 
 def cells(tables: Path) -> Iterator[Cell]:
-    """Every value of the tables, in order, with the reason where it is left out."""
+    """Yield every value of the tables, in order, with the reason if it is left out."""
     for paper, numbers in NUMBERS.items():
         for number in numbers:
             (file,) = tables.glob(f"{paper}_table{number:02d}_*.csv")
@@ -239,7 +243,7 @@ def cells(tables: Path) -> Iterator[Cell]:
 
 
 def _reason(paper: str, number: int, row: Row) -> str:
-    """Why a value is left out; empty where it is not."""
+    """Return the reason why a value is left out; empty if it is not."""
     if row["system"].startswith("AVERAGE"):
         return "a mean over systems, not a system"
     if paper == "mtalk" and number in (5, 6):
@@ -261,7 +265,7 @@ def _quoted(note: str) -> str:
 
 
 def left_out(found: Iterable[Cell]) -> Iterator[dict[str, str]]:
-    """What is no figure of a system here, as rows of `left_out.csv`."""
+    """Yield the values that are not figures of a system, as rows of `left_out.csv`."""
     for cell in found:
         if cell.reason:
             yield {
@@ -291,13 +295,15 @@ def _read_systems() -> dict[str, dict[str, str]]:
 
 
 def document(name: str, own: list[Cell]) -> str:
-    """`submission.yaml` of a system, with what the papers say of it, or its repository where that says otherwise."""
+    """Return the `submission.yaml` of a system, with the facts from the papers or, if they differ, from its
+    repository.
+    """
     paper = own[0].paper
     group = own[0].row["group"]
     repository = REPOSITORIES.get(name)
     facts = _read_systems().get(system_id(name))
     organisation = facts["organisation"] if facts else ""
-    # A row of people, or of nobody's system, is the paper's own.
+    # For a row of people, or of a system without an owner, only the paper is linked.
     links = {"paper": f"https://arxiv.org/abs/{PAPERS[paper]}"}
     if facts:
         links = {link: facts[link] for link in ("homepage", "code", "paper") if facts[link]}
@@ -363,7 +369,7 @@ def _billions(name: str, own: list[Cell]) -> str:
 
 
 def by_system(found: Iterable[Cell]) -> dict[str, list[Cell]]:
-    """The cells that are figures, by the name of their system."""
+    """Group the values that are figures by the name of their system."""
     systems = defaultdict(list)
     for cell in found:
         if not cell.reason:
@@ -372,7 +378,7 @@ def by_system(found: Iterable[Cell]) -> dict[str, list[Cell]]:
 
 
 def write(tables: Path, submissions: Path) -> int:
-    """Write all; how many figures there are."""
+    """Write all files; return the number of figures."""
     found = list(cells(tables))
     for name, own in by_system(found).items():
         folder = submissions / system_id(name)

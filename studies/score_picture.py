@@ -1,4 +1,4 @@
-"""The picture of `podeval score` at the top of the README: the table that the tutorial's dialogue really gets.
+"""Draw the picture of `podeval score` at the top of the README: the actual table for the tutorial's dialogue.
 
 .venv/bin/python studies/score_picture.py [docs/pictures/score.svg]
 """

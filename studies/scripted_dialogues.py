@@ -1,4 +1,4 @@
-"""Dialogues of two voices of the corpus whose words are known, and who says them: each its text in two halves."""
+"""Dialogues between two voices of the corpus with known words and speakers; each voice says its text in two halves."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -22,12 +22,12 @@ MIDDLE = (0.3, 0.7)
 
 
 def find_partner(item: Item, items: Sequence[Item]) -> Item:
-    """Return another voice of the same kind from another collection, whose words are known too."""
+    """Return another voice of the same kind from another collection, whose words are also known."""
     return corpus.other_recording(item, [each for each in items if each.text])
 
 
 def make_scripted_dialogue(item: Item, items: Sequence[Item], folder: Path) -> tuple[Samples, Script]:
-    """Return the first half of an item, that of its partner, and the second halves of both, with their script."""
+    """Return the first half of an item, that of its partner, and the second halves of both, with the script."""
     partner = find_partner(item, items)
     own, other = (cut_in_halves(folder / each.file, each.text or "") for each in (item, partner))
     pause = np.zeros(round(PAUSE * RATE), np.float32)
@@ -43,7 +43,7 @@ def make_scripted_dialogue(item: Item, items: Sequence[Item], folder: Path) -> t
 
 @cache
 def cut_in_halves(path: Path, text: str) -> tuple[tuple[Samples, str], tuple[Samples, str]]:
-    """Cut a recording at its longest pause near the middle of its words; both halves with theirs."""
+    """Cut a recording at its longest pause near the middle of its words; return both halves with their words."""
     samples = load(path)
     alignment, _ = align_recording(Recording.from_samples(samples, RATE), Script((Turn("1", text),)))
     words = [word.text for word in alignment.written]

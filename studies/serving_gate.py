@@ -1,9 +1,11 @@
-"""Thresholds and the gate on the printed figures of vLLM-Omni's threads, for docs/replace-your-threshold.md.
+"""Apply fixed thresholds and the gate to the figures printed in vLLM-Omni's threads, for
+docs/replace-your-threshold.md.
 
-`python studies/serving_gate.py [COMPARISONS]` prints its tables as Markdown. vllm-omni#5480 prints mean and median WER
-of three nightly builds over the 1,088 English clips of Seed-TTS, and no value of a clip. The clips here are drawn: a
-lognormal distribution has exactly one spread for each mean and median, part of which is the clip's (the same in every
-build) and the rest the build's; values are rounded to whole words of 6 to 20. That shape is an assumption.
+`python studies/serving_gate.py [COMPARISONS]` prints its tables as Markdown. vllm-omni#5480 prints the mean and median
+WER of three nightly builds over the 1,088 English clips of Seed-TTS, but no values of single clips. The clips here are
+simulated, because a lognormal distribution has exactly one spread for each mean and median. One part of the spread
+belongs to the clip (and is the same in every build), and the rest to the build. Values are rounded to whole words in
+sentences of 6 to 20 words. This distribution is an assumption.
 """
 
 import sys
@@ -18,12 +20,12 @@ EVIDENCE = 20.0
 THRESHOLD = 0.35
 RUNS_OF_A_THRESHOLD = 5
 OWN_SHARES = (0.25, 0.5, 0.75)
-"""Shares of the spread (of the logarithm) that are the clip's and not the build's."""
+"""Shares of the spread (of the logarithm) that belong to the clip and not to the build."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """Mean and median WER that a nightly build printed."""
+    """The mean and median WER printed for a nightly build."""
 
     number: int
     mean: float
@@ -51,13 +53,15 @@ def draw_clips(generator: np.random.Generator, builds: list[Build], own: float, 
 
 
 def break_clips(generator: np.random.Generator, values: np.ndarray, share: float) -> np.ndarray:
-    """Return values with a share of the clips answered instead of read: as many errors again as there are words."""
+    """Return values for a model that answers a share of the clips instead of reading them; this adds as many errors as
+    there are words.
+    """
     return values + (generator.random(values.shape) < share)
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Shares of comparisons in which each rule is red."""
+    """Shares of comparisons that each rule fails."""
 
     threshold: float
     worst_of_five: float
@@ -66,7 +70,7 @@ class Outcomes:
 
 
 def compare_builds(before: Build, after: Build, own: float, comparisons: int, clips: int = CLIPS) -> Outcomes:
-    """Compare two builds by a fixed threshold, by the worst of five runs of the first, and by the gate."""
+    """Compare two builds by a fixed threshold, by the worst of five runs of the first build, and by the gate."""
     red = np.zeros((comparisons, 4))
     for number in range(comparisons):
         generator = np.random.default_rng(number)
@@ -83,7 +87,7 @@ def compare_builds(before: Build, after: Build, own: float, comparisons: int, cl
 
 
 def share_caught(share: float, own: float, comparisons: int) -> float:
-    """Return the share of comparisons in which the gate is red once a share of the clips is no longer read."""
+    """Return the share of comparisons that the gate fails if a share of the clips is no longer read."""
     caught = 0
     for number in range(comparisons):
         generator = np.random.default_rng(number)

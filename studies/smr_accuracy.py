@@ -1,14 +1,15 @@
-"""How near SMR comes to the truth: mixes whose ratio is known, measured with a profile's separator, as a table.
+"""Measure the accuracy of SMR with a profile's separator, on mixes whose ratio is known.
 
 python studies/smr_accuracy.py --music un/usr/share/asterisk/moh --page docs/smr-accuracy.md
 
-Speech is read by the built-in systems, with the human and synthetic recordings of ../shared where they are. Music is
-played by this script (chords, a pad, drums, all of it with a tune, a tune alone: stereo, up to 20 kHz) and taken from
-the files of a folder, such as the tracks of Debian's asterisk-moh-opsound-wav (8 kHz; CC BY-SA 3.0), unpacked with
-`apt-get download` and `dpkg-deb -x`, never committed.
+The speech is read by the built-in systems; the human and synthetic recordings of ../shared are added if they exist. The
+music is synthesised by this script (chords, a pad, drums, all of these with a tune, and a tune alone; stereo, up to 20
+kHz), and more is read from a folder, such as the tracks of Debian's asterisk-moh-opsound-wav (8 kHz; CC BY-SA 3.0),
+unpacked with `apt-get download` and `dpkg-deb -x` and never committed.
 
-Every speech is mixed with every music, at the ratios by turns, set by loudness (ITU-R BS.1770-4) over the whole mix.
-The truth is what SMR is by its own definition for the true stems: the mean over the segments that the metric found.
+Every speech is mixed with every piece of music, each mix at the next of the ratios, which are set by loudness (ITU-R
+BS.1770-4) over the whole mix. The true value is SMR by its own definition, computed from the true stems: the mean over
+the segments that the metric found.
 """
 
 import argparse
@@ -38,7 +39,7 @@ Samples = NDArray[np.float32]
 RATE = 44_100
 SECONDS = 20
 LEVEL = -20.0
-"""LUFS of the speech in every mix."""
+"""Loudness of the speech in every mix, in LUFS."""
 
 RATIOS = (0.0, 2.5, 5.0, 7.5, 10.0)
 TARGET = 1.5
@@ -55,7 +56,7 @@ RECORDED = ("samples/dialogue_kokoro.flac", "samples/dialogue_espeak.flac", "sam
 
 @dataclass(frozen=True)
 class Outcome:
-    """One mix: what SMR is and what the metric says."""
+    """One mix, with the true SMR and the metric's value."""
 
     speech: str
     music: str
@@ -66,12 +67,12 @@ class Outcome:
 
     @property
     def error(self) -> float:
-        """Found minus truth, LU; not a number where there is no score."""
+        """The metric's value minus the true value in LU; NaN without a score."""
         return float("nan") if self.truth is None or self.found is None else self.found - self.truth
 
 
 def spoken() -> Iterator[tuple[str, Samples]]:
-    """Speech by name, each `(frames, 1)`."""
+    """Yield the speech by name, each of shape `(frames, 1)`."""
     script = Script.parse([{"speaker": name, "text": PASSAGE} for name in ("Ann", "Ben")])
     for name in ("hibari_piper", "espeak_ng"):
         system = registry.get(name)
@@ -93,7 +94,7 @@ def _stretch(samples: Samples) -> Samples:
 
 
 def played(folder: Path | None) -> Iterator[tuple[str, Samples]]:
-    """Music by name, each `(frames, 2)`."""
+    """Yield the music by name, each of shape `(frames, 2)`."""
     for seed, name in enumerate(("chords", "pad", "drums", "band", "tune")):
         yield name, synthesised(name, seed)
     for file in sorted(folder.glob("*.wav")) if folder else ():
@@ -104,7 +105,7 @@ def played(folder: Path | None) -> Iterator[tuple[str, Samples]]:
 
 
 def synthesised(name: str, seed: int) -> Samples:
-    """20 s of music in A minor at 120 beats a minute."""
+    """Synthesise 20 s of music in A minor at 120 beats per minute."""
     draws = np.random.default_rng(seed)
     mix = np.zeros((SECONDS * RATE, 2))
 
@@ -153,7 +154,7 @@ def _level(samples: Samples) -> float:
 
 
 def outcome(names: tuple[str, str], said: Samples, music: Samples, ratio: float, variant: str, profile: str) -> Outcome:
-    """Mix at a ratio, measure, and compare with the true stems."""
+    """Mix speech and music at a ratio, measure the mix, and compare the result with that of the true stems."""
     frames = min(len(said), len(music))
     speech, under = np.repeat(said[:frames], 2, axis=1), music[:frames]
     speech = match_loudness(speech, LEVEL, RATE)
@@ -172,7 +173,7 @@ def outcome(names: tuple[str, str], said: Samples, music: Samples, ratio: float,
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
-    """Whether the target is met, as a sentence."""
+    """Say in a sentence whether the target is met."""
     errors = np.array([one.error for one in outcomes if one.found is not None])
     median, worst = np.median(np.abs(errors)), errors[np.abs(errors).argmax()]
     return (
@@ -182,7 +183,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Errors by ratio, by music and over all, as a Markdown table."""
+    """Return the errors by ratio, by music and overall, as a Markdown table."""
     lines = ["| mixes | scored | median absolute error | worst | mean error |", "|---|---|---|---|---|"]
     groups: list[tuple[str, Callable[[Outcome], Any]]] = [("ratio ", lambda o: o.ratio), ("", lambda o: o.music)]
     for prefix, key in groups:
@@ -200,7 +201,7 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def every_mix(outcomes: Sequence[Outcome]) -> str:
-    """One row a mix, as CSV."""
+    """Return a row for each mix, as CSV."""
     lines = ["speech,music,ratio,truth,smr,error,unscored"]
     for one in outcomes:
         scored = one.found is not None

@@ -1,7 +1,7 @@
-"""Small multiples as plain SVG: one panel a distortion, one line a kind of speech, no library needed.
+"""Draw small multiples as plain SVG, without a library: a panel for each distortion, a line for each kind of speech.
 
-Colours are Okabe and Ito's, which people of all colour vision tell apart; each series has a mark of its own too. The
-ground is white, so that the plots can be read on dark pages.
+The colours are Okabe and Ito's, which people with any colour vision can distinguish; each series also has its own mark.
+The background is white, so the plots can be read on dark pages.
 """
 
 import math
@@ -20,7 +20,7 @@ _Scale = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Series:
-    """Medians with quartiles, one per tick of the panel; None where there is no value."""
+    """Medians with quartiles, one for each tick of the panel; None for a missing value."""
 
     name: str
     median: Sequence[float | None]
@@ -30,7 +30,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small plot; `neutral` is the tick of the untouched signal, marked by a dotted line."""
+    """One small plot; `neutral` is the tick of the undistorted signal, marked by a dotted line."""
 
     title: str
     x_label: str
@@ -41,17 +41,17 @@ class Panel:
 
 
 def small_multiples(title: str, y_label: str, panels: Sequence[Panel], *, columns: int = 4, shared: bool = True) -> str:
-    """An SVG document of panels in rows.
+    """Draw panels in rows; return an SVG document.
 
     Args:
-        title: is above, with the legend under it.
-        y_label: what the vertical axis shows, with its unit.
-        panels: with series of the same names.
-        columns: panels in a row.
-        shared: all panels have one vertical scale, so that they can be compared.
+        title: the title at the top, above the legend.
+        y_label: the quantity on the vertical axis, with its unit.
+        panels: the panels, whose series have the same names.
+        columns: number of panels in a row.
+        shared: whether all panels have the same vertical scale, so that they can be compared.
     """
     across, rows = _WIDTH // columns, math.ceil(len(panels) / columns)
-    # A few panels need no full row, but the line above them its place.
+    # A few panels do not need a full row, but the text above them needs its width.
     width = max(across * min(columns, len(panels)), _LEAST_WIDTH) + 20
     height = rows * _PANEL_HEIGHT + _HEAD
     scale = _ticks(_extent(panels)) if shared else None
@@ -160,7 +160,7 @@ def _extent(panels: Sequence[Panel]) -> tuple[float, float]:
 
 
 def _ticks(extent: tuple[float, float]) -> list[float]:
-    """Four to seven round figures that hold the extent."""
+    """Return four to seven round figures that cover the extent."""
     low, high = extent
     if high - low < 1e-9:
         low, high = low - 0.5, high + 0.5
@@ -172,7 +172,7 @@ def _ticks(extent: tuple[float, float]) -> list[float]:
 
 
 def _shown(tick: float, ticks: Sequence[float]) -> str:
-    """A tick with as many places as its step needs."""
+    """Format a tick with as many decimal places as its step needs."""
     step = ticks[1] - ticks[0]
     places = next(places for places in range(8) if math.isclose(round(step, places), step, rel_tol=1e-6))
     return f"{tick + 0.0:.{places}f}" if abs(tick) > 1e-9 else f"{0:.{places}f}"

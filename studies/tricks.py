@@ -1,13 +1,13 @@
-"""What small tricks bring: clips of the bias study's voices, each changed in one way, as a table of values.
+"""Measure the effect of small tricks: clips of the bias study's voices, each changed in one way, as a table of values.
 
     python studies/tricks.py [--voices espeak-m1 hibari-heart] [--set sound words more] > TABLE
 
-Each voice says two sentences at −26 dB of full scale. Tricks of sound: every pause cut out, mains hum 20 dB below the
-speech, the loudest fiftieth of the samples clipped. Tricks of words: the two longest words of each sentence spelled
-letter by letter, a whole sentence spelled, a sentence said twice, stage directions left out and read aloud.
-`--set more` has others: noise as loud as the speech that is inverted in the other channel, a whistle above what models
-hear, frequencies above 2 kHz made louder, compression, silence after the speech, words said one by one; fillers said
-between words, every "the" left out.
+Each voice says two sentences at −26 dB relative to full scale. The tricks of sound are: cutting out every pause, mains
+hum 20 dB below the speech, and clipping the loudest 2 % of the samples. The tricks of words are: spelling the two
+longest words of each sentence letter by letter, spelling a whole sentence, saying a sentence twice, and omitting stage
+directions or reading them aloud. `--set more` has others: noise as loud as the speech, inverted in the other channel; a
+whistle above the frequencies that models use; louder frequencies above 2 kHz; compression; silence after the speech;
+words said one by one; fillers between words; and every "the" left out.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from studies.distortions import Samples, clip
 LINES = SENTENCES["en"][:MEDIUM]
 VOICES = ("espeak-m1", "espeak-f2", "espeak-m3", "espeak-low", "hibari-heart", "jf_alpha", "jm_kumo", "piper-joe")
 DIRECTIONS = (("(laughs warmly)", "laughs warmly."), ("[sighs]", "sighs."))
-"""As they are written before each sentence, and as they are read."""
+"""Stage directions as written before each sentence, and as read aloud."""
 KEYS = {
     "dnsmos": ("ovrl",),
     "distillmos": ("distillmos",),
@@ -41,14 +41,14 @@ KEYS = {
 
 
 def cut_pauses(samples: Samples) -> Samples:
-    """Leave out every 20 ms that are 40 dB below the speech."""
+    """Leave out every 20 ms that are at least 40 dB below the speech."""
     frame = RATE // 50
     frames = samples[: len(samples) // frame * frame].reshape(-1, frame)
     return np.asarray(frames[np.mean(np.square(frames), axis=1) > 10 ** (-66 / 10)].reshape(-1), np.float32)
 
 
 def add_hum(samples: Samples, rate: int = RATE, level: float = -46.0) -> Samples:
-    """Add 50 Hz and three harmonics at a level in dB of full scale."""
+    """Add 50 Hz and three harmonics at a level in dB relative to full scale."""
     at = np.arange(len(samples)) / rate
     hum = np.sum([np.sin(2 * np.pi * 50 * n * at) / n for n in (1, 2, 3, 4)], axis=0)
     return np.asarray(samples + hum * 10 ** (level / 20) / np.sqrt(np.mean(hum**2)), np.float32)
@@ -61,7 +61,7 @@ def spell(line: str, words: int) -> str:
 
 
 def tricks_of_sound(voice: StudyVoice) -> Iterator[tuple[str, Samples, str]]:
-    """Yield name, clip and script."""
+    """Yield the name, the clip and the script of each trick of sound."""
     plain, script = say_lines(voice, "en", LINES), "\n".join(LINES)
     yield "plain", plain, script
     yield "pauses cut out", cut_pauses(plain), script
@@ -70,7 +70,7 @@ def tricks_of_sound(voice: StudyVoice) -> Iterator[tuple[str, Samples, str]]:
 
 
 def tricks_of_words(voice: StudyVoice) -> Iterator[tuple[str, Samples, str]]:
-    """Yield name, clip and script."""
+    """Yield the name, the clip and the script of each trick of words."""
     script = "\n".join(LINES)
     yield "longest words spelled", say_lines(voice, "en", [spell(line, 2) for line in LINES]), script
     yield "first sentence spelled", say_lines(voice, "en", [spell(LINES[0], len(LINES[0]))]), LINES[0]
@@ -82,7 +82,7 @@ def tricks_of_words(voice: StudyVoice) -> Iterator[tuple[str, Samples, str]]:
 
 
 def invert_noise(samples: Samples, level: float = -26.0) -> Samples:
-    """Add noise to the left channel and take it from the right; shape (frames, 2)."""
+    """Add noise to the left channel, and subtract it from the right; the result has the shape (frames, 2)."""
     noise = np.random.default_rng(0).normal(0, 10 ** (level / 20), len(samples))
     return np.stack([samples + noise, samples - noise], axis=1).astype(np.float32)
 
@@ -94,14 +94,14 @@ def whistle(samples: Samples, rate: int = RATE, level: float = -36.0) -> Samples
 
 
 def brighten(samples: Samples, rate: int = RATE, gain: float = 8.0) -> Samples:
-    """Make frequencies above 2 kHz louder by so many dB, rising from 1 kHz on; the level stays."""
+    """Make frequencies above 2 kHz louder by `gain` dB, with a rise from 1 kHz on; the level does not change."""
     spectrum = np.fft.rfft(samples)
     octaves = np.clip(np.log2(np.maximum(np.fft.rfftfreq(len(samples), 1 / rate), 1.0) / 1000), 0, 1)
     return _match_level(np.fft.irfft(spectrum * 10 ** (gain * octaves / 20), len(samples)), samples)
 
 
 def compress(samples: Samples, rate: int = RATE, power: float = 0.4) -> Samples:
-    """Bring the level of every 20 ms nearer to that of the loudest; the level of the whole stays."""
+    """Bring the level of every 20 ms closer to that of the loudest; the overall level does not change."""
     width = rate // 50
     level = np.sqrt(np.convolve(np.square(samples), np.ones(width) / width, "same")) + 1e-3
     return _match_level(samples * level ** (power - 1), samples)
@@ -112,7 +112,7 @@ def _match_level(samples: Samples, like: Samples) -> Samples:
 
 
 def more_tricks(voice: StudyVoice) -> Iterator[tuple[str, Samples, str]]:
-    """Yield name, clip and script."""
+    """Yield the name, the clip and the script of each further trick."""
     plain, script = say_lines(voice, "en", LINES), "\n".join(LINES)
     yield "noise inverted in the other channel", invert_noise(plain), script
     yield "whistle at 10 kHz", whistle(plain), script

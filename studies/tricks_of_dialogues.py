@@ -1,11 +1,11 @@
-"""What tricks on dialogues bring: one voice made to sound like two, gaps drawn by chance, a minute that is a loop.
+"""Measure the effect of tricks on dialogues: one voice made to sound like two, gaps drawn at random, a looped minute.
 
     python studies/tricks_of_dialogues.py [--tricks voices gaps loop] > TABLE
 
-`voices`: one voice says both parts of a dialogue of 18 turns, and every other turn goes through a telephone's band, is
-reverberated or made brighter; its SPTD is next to that of two voices. `gaps`: the pauses of a dialogue of 24 turns by
-two voices are drawn from how often people wait or overlap how long, without a look at what is said. `loop`: 20 s of a
-voice, four times over, next to a minute of it.
+`voices`: one voice says both parts of a dialogue of 18 turns, and every other turn is limited to telephone frequencies,
+reverberated or made brighter; its SPTD is shown next to that of two voices. `gaps`: the pauses in a dialogue of 24
+turns by two voices are drawn from people's gaps and overlaps, regardless of the words. `loop`: 20 s of a voice are
+repeated four times, and compared with a minute of it.
 """
 
 import argparse
@@ -43,7 +43,7 @@ Trick = tuple[str, Samples, Script]
 
 
 def band(samples: Samples, rate: int = RATE) -> Samples:
-    """Keep 300 to 3,400 Hz, as a telephone does."""
+    """Keep the frequencies from 300 to 3,400 Hz, as a telephone does."""
     spectrum = np.fft.rfft(samples)
     frequencies = np.fft.rfftfreq(len(samples), 1 / rate)
     spectrum[(frequencies < 300) | (frequencies > 3400)] = 0
@@ -59,7 +59,9 @@ SOUNDS: dict[str, Callable[[Samples], Samples]] = {
 
 
 def draw_offsets(count: int, seed: int = 0) -> list[float]:
-    """Return gaps and overlaps in seconds as often as people's in broadcasts, each anywhere in its kind."""
+    """Return gaps and overlaps in seconds with the frequencies of people in broadcasts; each is drawn uniformly within
+    its kind.
+    """
     random = np.random.default_rng(seed)
     counts = count_people("broadcast")[: len(OFFSETS) + 1].astype(float)
     bounds = (-1.0, *OFFSETS, 2.0)
@@ -70,7 +72,7 @@ def draw_offsets(count: int, seed: int = 0) -> list[float]:
 
 
 def lay(sounds: Sequence[Samples], offsets: Sequence[float]) -> Samples:
-    """Lay turns one after the other with these offsets in seconds between them; negative ones overlap."""
+    """Arrange turns one after another with these offsets in seconds between them; negative ones overlap."""
     ends = [0]
     whole = np.zeros(sum(map(len, sounds)) + round(RATE * sum(max(o, 0) for o in offsets)) + RATE, np.float32)
     for number, sound in enumerate(sounds):
@@ -81,7 +83,7 @@ def lay(sounds: Sequence[Samples], offsets: Sequence[float]) -> Samples:
 
 
 def two_by_one(voice: StudyVoice) -> Iterator[Trick]:
-    """Yield a dialogue by one voice whose every other turn sounds otherwise."""
+    """Yield a dialogue by one voice in which every other turn sounds different."""
     lines = lines_of_dialogue("en")[:18]
     sounds = [_speak_lines(voice, number)[: (18 - number + 1) // 2] for number in (0, 1)]
     for name, change in SOUNDS.items():
@@ -91,7 +93,7 @@ def two_by_one(voice: StudyVoice) -> Iterator[Trick]:
 
 
 def gaps_by_chance(voice: StudyVoice, other: StudyVoice) -> Iterator[Trick]:
-    """Yield a dialogue of two voices with equal gaps, and with gaps drawn by chance."""
+    """Yield a dialogue of two voices with equal gaps, and with random gaps."""
     lines = lines_of_dialogue("en")[:24]
     sounds = [_speak_lines(each, number)[:12] for number, each in enumerate((voice, other))]
     turns = [sounds[n % 2][n // 2] for n in range(24)]
@@ -100,7 +102,7 @@ def gaps_by_chance(voice: StudyVoice, other: StudyVoice) -> Iterator[Trick]:
 
 
 def loops(voice: StudyVoice) -> Iterator[Trick]:
-    """Yield a minute, and its first 20 s four times over."""
+    """Yield a minute of speech, and its first 20 s repeated four times."""
     lines = lines_of_a_minute("en", MEDIUM)
     minute = say_lines(voice, "en", lines)
     yield "a minute", minute, Script.parse("\n".join(lines))

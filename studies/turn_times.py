@@ -1,13 +1,13 @@
-"""People's turn-taking from public turn times, and how many turns a distance from it takes to be stable.
+"""Compute people's turn-taking from public turn times, and the number of turns for which a distance from it is stable.
 
     python studies/turn_times.py people meeting=AMI/only_words/rttms broadcast=VOXCONVERSE
     python studies/turn_times.py stability meeting=AMI/only_words/rttms broadcast=VOXCONVERSE
 
-AMI is https://github.com/pyannote/AMI-diarization-setup at 5182c80, VOXCONVERSE
-https://github.com/joonson/voxconverse at 24bf60b. `people` counts what happens on the floor of each kind of
-conversation and prints the facts that podeval ships (`stats/data/people_turn_taking.json`). `stability` measures
-stretches of one conversation against all the others of its kind: how far they are, how much two adjacent stretches of
-it differ, and how far as many turns are that are strung together with equal gaps.
+AMI is https://github.com/pyannote/AMI-diarization-setup at 5182c80, VOXCONVERSE https://github.com/joonson/voxconverse
+at 24bf60b. `people` counts the events on the floor in each kind of conversation, and prints the facts that podeval
+ships (`stats/data/people_turn_taking.json`). `stability` compares stretches of one conversation with all others of its
+kind. It measures their distance, how much two adjacent stretches differ, and the distance of the same number of turns
+concatenated with equal gaps.
 """
 
 import json
@@ -36,10 +36,10 @@ SOURCES = {
         "url": "https://github.com/joonson/voxconverse",
     },
 }
-"""Where each kind of conversation comes from."""
+"""The source of each kind of conversation."""
 
 EQUAL_GAP = 0.3
-"""The gap of turns that are strung together, seconds."""
+"""The gap, in seconds, between turns that are concatenated."""
 
 
 COLUMNS = (
@@ -54,7 +54,9 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Stability:
-    """Distances of stretches of `events` events: medians, and the 95 % quantile of how much two stretches differ."""
+    """Distances of stretches of `events` events: their medians, and the 95 % quantile of the difference between two
+    stretches.
+    """
 
     events: int
     stretches: int
@@ -67,19 +69,19 @@ class Stability:
 
 
 def read_rttm(path: Path) -> list[tuple[str, float, float]]:
-    """Read who speaks when from a file of Rich Transcription Time Marked lines."""
+    """Read who speaks when from a file in the Rich Transcription Time Marked format."""
     lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("SPEAKER")]
     return [(line[7], float(line[3]), float(line[3]) + float(line[4])) for line in lines]
 
 
 def read_conversations(folder: Path) -> list[FloorEvents]:
-    """Return what happens in each conversation of a folder in which somebody answers somebody."""
+    """Return the events in each conversation of a folder in which someone answers someone else."""
     followed = (follow_the_floor(read_rttm(path)) for path in sorted(folder.rglob("*.rttm")))
     return [floor for floor in followed if floor.kinds]
 
 
 def count_people(conversations: list[FloorEvents]) -> dict[str, object]:
-    """Return the facts of one kind of conversation."""
+    """Return the facts about one kind of conversation."""
     minutes = sum(floor.duration for floor in conversations) / 60
     return {
         "conversations": len(conversations),
@@ -94,7 +96,7 @@ def count_people(conversations: list[FloorEvents]) -> dict[str, object]:
 
 
 def cut(kinds: tuple[int, ...], events: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the counts of two adjacent stretches of so many events, from beginning to end."""
+    """Yield the counts of two adjacent stretches of this many events, from beginning to end."""
     for start in range(0, len(kinds) - 2 * events + 1, 2 * events):
         both = (kinds[start : start + events], kinds[start + events : start + 2 * events])
         first, second = (np.bincount(half, minlength=len(KINDS)) for half in both)
@@ -102,7 +104,9 @@ def cut(kinds: tuple[int, ...], events: int) -> Iterator[tuple[NDArray[np.int64]
 
 
 def measure_stability(conversations: list[FloorEvents], events: int) -> Stability | None:
-    """Measure stretches of every conversation against all other conversations; None where none is long enough."""
+    """Compare stretches of every conversation with all other conversations; return None if no conversation is long
+    enough.
+    """
     total = sum(floor.counts for floor in conversations)
     equal = np.bincount([int(np.searchsorted(OFFSETS, EQUAL_GAP))], minlength=len(KINDS)) * events
     distances, differences, strung = [], [], []
@@ -125,7 +129,7 @@ def measure_stability(conversations: list[FloorEvents], events: int) -> Stabilit
 
 
 def main() -> None:
-    """Print facts as JSON, or a line of JSON for each kind and number of events."""
+    """Print the facts as JSON, or a table with a row for each kind and number of events."""
     what, *named = sys.argv[1:]
     folders = {kind: Path(folder) for kind, _, folder in (argument.partition("=") for argument in named)}
     conversations = {kind: read_conversations(folder) for kind, folder in folders.items()}

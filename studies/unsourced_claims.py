@@ -1,11 +1,12 @@
-"""What a script of Real-Pod says that might be a claim of the world, and where no source is noted for it.
+"""List the sentences in scripts of Real-Pod that may be claims about the world, but have no noted source.
 
     python -m studies.unsourced_claims
 
-lists every sentence with a figure, a year or a name (of a person, a place, a work, a study) in a turn that has no
-source and that no reader has marked as the story's own. It finds figures in English and Chinese, and names in English
-alone: Chinese has no capitals. What is the story's own is in `real_pod_sources.json`: `own_turns`, whose figures
-are prices, ages or dates of what happens to its people, and `own_names`, which are invented or only mentioned.
+The script lists every sentence with a figure, a year or a name (of a person, a place, a work, a study) in a turn that
+has no source and that no reader has marked as part of the story. It finds figures in English and Chinese, but names
+only in English, because Chinese has no capitals. `real_pod_sources.json` lists the parts of the story: `own_turns`,
+whose figures are prices, ages or dates of what happens to its people, and `own_names`, which are invented or only
+mentioned.
 """
 
 import re
@@ -36,7 +37,7 @@ _CALENDAR = frozenset(
 
 @dataclass(frozen=True)
 class OpenSentence:
-    """A sentence that says a figure or a name, of which nobody has said where it comes from."""
+    """A sentence with a figure or a name whose source nobody has stated."""
 
     script: str
     turn: int
@@ -45,7 +46,7 @@ class OpenSentence:
 
 
 def find_open_sentences(rows: Sequence[Row]) -> Iterator[OpenSentence]:
-    """Yield the open sentences of scripts, which are rows of the table of sources."""
+    """Yield the open sentences in scripts, which are rows of the table of sources."""
     lower = Counter(word for row in rows for turn in row["turns"] for word in _WORD.findall(turn["text"]))
     for row in rows:
         speakers = {word for turn in row["turns"] for word in turn["speaker"].split()}
@@ -62,7 +63,7 @@ def find_open_sentences(rows: Sequence[Row]) -> Iterator[OpenSentence]:
 
 
 def list_idle_marks(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield marks of a reader that excuse nothing: turns and names that are not there, or have a source."""
+    """Yield a reader's marks that have no effect: turns and names that do not exist, and turns that have a source."""
     for row in rows:
         text = " ".join(turn["text"] for turn in row["turns"])
         for number in row["own_turns"]:
@@ -78,7 +79,7 @@ def _has_figure(sentence: str) -> bool:
 
 
 def _find_names(sentence: str, seen: Mapping[str, int]) -> Iterator[str]:
-    """Yield capitalised words; at the beginning only those that no script has in small letters."""
+    """Yield capitalised words; the first word of a sentence only if no script contains it in lower case."""
     for place, word in enumerate(_WORD.findall(sentence)):
         name = _ENDING.sub("", word)
         if not name[0].isupper() or (not name.isascii() and len(name) == 1) or name in _CALENDAR:

@@ -1,10 +1,10 @@
-"""Lists every sentence that the engine and the site say to a user, read off the code.
+"""List every sentence that the engine and the site show to a user, as found in the code.
 
-`python studies/user_messages.py` prints them by file and line, and how many there are: messages of exceptions, reasons
-for unscored items, help and summaries of commands, what commands print, warnings, titles of what runs, and the texts
-of metrics: what they are about, how they are computed, their parameters, what they must not be read as. Next to the
-code it reads the cards of datasets and the pages of docs that users read, paragraph by paragraph. A text put together
-from parts is with `{…}` where a value goes.
+`python studies/user_messages.py` prints the sentences by file and line, and their number. They are messages of
+exceptions, reasons for unscored items, help and summaries of commands, output of commands, warnings, titles of running
+tasks, and the texts of metrics: purpose, computation, parameters, and conclusions to avoid. In addition to the code,
+the script reads the cards of datasets and the docs pages for users, paragraph by paragraph. A text that is put together
+from parts contains `{…}` in place of each value.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ROOTS = ("benchmark/podeval", "space", "dataset_builders", "hf_metrics")
 PRINTED = frozenset(
     {"echo", "secho", "print", "warn", "warning", "info", "error", "confirm", "prompt", "fail", "write"}
 )
-"""Functions and methods whose texts are read by somebody."""
+"""Functions and methods whose texts people read."""
 SAID_BY = frozenset({"Unscored", "Finding", "Refusal", "Problem", "CodedSentence", "Step", "Note", "Check", "Answer"})
-"""Classes whose texts are sentences, besides exceptions."""
+"""Classes whose texts are sentences, in addition to exceptions."""
 HELP = frozenset(
     {"help", "about", "caution", "intended_use", "limitations", "only_for", "unreached", "message", "source"}
     | {"description", "title", "summary", "note", "task", "purpose"}
 )
-"""Arguments that are shown."""
+"""Arguments whose texts are shown."""
 PAGES = (
     *("README.md", "docs/README.md", "docs/guide.md", "docs/running.md", "docs/arena.md", "docs/listening-tests.md"),
     *("docs/adapters.md", "docs/gaming.md", "docs/validity.md", "docs/ratings.md", "docs/operating.md"),
@@ -37,12 +37,12 @@ PAGES = (
 )
 """Documents for users."""
 WORDY = 2
-"""A text of so many words can be a sentence."""
+"""Minimum number of words in a text that may be a sentence."""
 
 
 @dataclass(frozen=True)
 class UserMessage:
-    """A text with its place and what says it."""
+    """A text with its position and its kind."""
 
     file: str
     line: int
@@ -61,7 +61,7 @@ def list_messages(checkout: Path = CHECKOUT) -> list[UserMessage]:
 
 
 def _read_page(path: Path, checkout: Path) -> Iterator[UserMessage]:
-    """The paragraphs, rows and entries of a page; code is left out."""
+    """Yield the paragraphs, rows and entries of a page, without code."""
     blocks: list[tuple[int, list[str]]] = []
     code = False
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
@@ -87,7 +87,7 @@ def _read_file(path: Path, checkout: Path) -> Iterator[UserMessage]:
     if "\n@metric(\n" in path.read_text("utf-8"):
         for line, text in _read_metric(tree):
             texts.setdefault((line, " ".join(text.split())), "metric")
-    # Constants of modules and classes hold sentences that are said elsewhere.
+    # Constants of modules and classes contain sentences that are shown elsewhere.
     for line, text in _read_constants(tree):
         texts.setdefault((line, " ".join(text.split())), "constant")
     for (line, text), kind in sorted(texts.items()):
@@ -111,7 +111,7 @@ def _find_texts(node: ast.AST, *, is_command_line: bool) -> Iterator[tuple[str, 
 
 
 def _read_metric(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """How a metric is computed, paragraph by paragraph, and what its parameters are."""
+    """Yield the description of a metric's computation, paragraph by paragraph, and of its parameters."""
     for part in (ast.get_docstring(tree) or "").split("\n\n"):
         yield 1, part
     for node in tree.body:
@@ -121,7 +121,7 @@ def _read_metric(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _read_texts(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """The texts of an expression; those of values that are filled in are by themselves."""
+    """Yield the texts of an expression; those of inserted values are separate."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
             yield node.lineno, node.value
@@ -143,7 +143,7 @@ def _read_constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def main() -> None:
-    """Print them with their number."""
+    """Print the messages and their number."""
     messages = list_messages()
     for message in messages:
         print(f"{message.file}:{message.line} [{message.kind}] {message.text}")

@@ -1,8 +1,9 @@
-"""What WER and CER good systems reach on the demo scripts of Real-Pod: `reach.DEMO`, as `metrics/speech/wer` has it.
+"""Measure the WER and CER of good systems on Real-Pod's demo scripts: the source of `reach.DEMO` in
+`metrics/speech/wer`.
 
     python studies/usual_range.py WORK hibari_piper=6 kokoro=3
 
-A system speaks the first so many of the six scripts; a dialogue that WORK has is not spoken again. Kokoro needs
+A system speaks the given number of the six scripts; a dialogue that exists in WORK is not spoken again. Kokoro requires
 `podeval models install --profile kokoro`.
 """
 
@@ -18,7 +19,7 @@ from podeval.systems import registry
 
 
 def main(work: Path, systems: dict[str, int]) -> None:
-    """Print the values of each dialogue, and the span of all."""
+    """Print the values of each dialogue, and their range."""
     rows: list[tuple[float, float]] = []
     for system, dialogues in systems.items():
         for item in benchmarks.get("real_pod").items("demo")[:dialogues]:

@@ -1,12 +1,13 @@
-"""A listening test by which metrics can be held against people: how large it has to be, and its analysis.
+"""A simulated listening test for comparing metrics with people: the necessary size, and the analysis.
 
     python studies/validity_listening_test.py power
     python studies/validity_listening_test.py simulate listeners.csv metrics.csv
 
-The first prints the table of docs/validity.md, the second writes answers as a test would give them. Listeners are made:
-a mark from 1 to 5 is the quality of the system, an effect of the item, a taste of the listener, and noise, rounded; one
-in ten answers without listening. The metric is made to correlate with the systems' quality as asked. The analysis is
-that of the product: `podeval.validation.agreement`, with intervals over systems and items.
+The first command prints the table of docs/validity.md; the second writes answers in the form of a test's answers. The
+listeners are simulated: a mark from 1 to 5 is the rounded sum of the system's quality, an effect of the item, the
+listener's taste, and noise; one listener in ten answers without listening. The metric is simulated with the given
+correlation with the systems' quality. The analysis is podeval's own (`podeval.validation.agreement`), with intervals
+over systems and items.
 """
 
 import argparse
@@ -25,28 +26,28 @@ from podeval.validation.agreement import correlate
 CARELESS = 0.1
 """Share of listeners who answer without listening."""
 LEAST_AGREEMENT = 0.2
-"""Correlation with the mean of the others below which a listener is left out."""
+"""Correlation with the mean of the others below which a listener is excluded."""
 SPREADS = {"system": 0.6, "item": 0.25, "listener": 0.4, "interaction": 0.3, "noise": 0.8}
-"""Standard deviations of the parts of a mark, of the order that public MOS tests have."""
+"""Standard deviations of the parts of a mark, of the same size as in public MOS tests."""
 
 
 @dataclass(frozen=True)
 class MadeTest:
-    """Made answers of a test, and the values of a made metric of the same outputs."""
+    """The simulated answers of a test, and the values of a simulated metric for the same outputs."""
 
     marks: tuple[Mark, ...]
     metric: dict[tuple[str, str], float]
 
 
 def make(systems: int, items: int, listeners: int, correlation: float, random: np.random.Generator) -> MadeTest:
-    """Make the answers of so many listeners, each of whom hears every item once, by systems in turn.
+    """Simulate the answers of listeners, each of whom hears every item once, with the systems in turn.
 
     Args:
-        systems: how many are compared.
-        items: texts, each spoken by every system.
-        listeners: who take part.
-        correlation: of the metric with the quality of systems.
-        random: source of the draws.
+        systems: number of compared systems.
+        items: number of texts, each spoken by every system.
+        listeners: number of listeners.
+        correlation: correlation of the metric with the systems' quality.
+        random: generator of the draws.
     """
     quality = random.normal(0, SPREADS["system"], systems)
     of_metric = correlation * quality / SPREADS["system"] + np.sqrt(1 - correlation**2) * random.normal(size=systems)
@@ -71,7 +72,7 @@ def make(systems: int, items: int, listeners: int, correlation: float, random: n
 
 
 def screen(marks: Sequence[Mark]) -> set[str]:
-    """Return the listeners whose marks hardly go with the mean of the others on the same outputs."""
+    """Return the listeners whose marks hardly agree with the mean of the others on the same outputs."""
     sums: dict[tuple[str, str], list[float]] = defaultdict(list)
     for mark in marks:
         sums[mark.stimulus, mark.page].append(mark.value)
@@ -103,14 +104,14 @@ def analyse(test: MadeTest) -> Estimate:
 
 
 def power(systems: int, items: int, listeners: int, correlation: float, rounds: int, seed: int = 0) -> float:
-    """Return the share of made tests whose interval of the agreement lies above 0."""
+    """Return the share of simulated tests in which the interval of the agreement is above 0."""
     random = np.random.default_rng(seed)
     estimates = [analyse(make(systems, items, listeners, correlation, random)) for _ in range(rounds)]
     return sum(estimate.low is not None and estimate.low > 0 for estimate in estimates) / rounds
 
 
 def write(test: MadeTest, listeners: Path, metrics: Path) -> None:
-    """Write the answers as `podeval report agreement --ratings` reads them, and the metric's values."""
+    """Write the answers in the form that `podeval report agreement --ratings` reads, and the metric's values."""
     with listeners.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["system", "item", "score", "rater"])
@@ -123,7 +124,7 @@ def write(test: MadeTest, listeners: Path, metrics: Path) -> None:
 
 
 def main() -> None:
-    """Print the power of tests of several sizes, or write made answers."""
+    """Print the power of tests of several sizes, or write simulated answers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=["power", "simulate"])
     parser.add_argument("files", type=Path, nargs="*")

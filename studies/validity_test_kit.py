@@ -1,15 +1,16 @@
-"""The listening test of docs/validity.md as files: recordings, design, and what to make of the answers.
+"""The listening test of docs/validity.md as files: recordings, the design, and the analysis of the answers.
 
-    python studies/validity_test_kit.py make FOLDER                 recordings and FOLDER/validity.yaml
-    podeval listening add FOLDER/validity.yaml                            the test stands on the site
-    podeval listening export validity --form csv > answers.csv            when enough have listened
-    python studies/validity_test_kit.py analyse FOLDER answers.csv  metrics against these people
+    python studies/validity_test_kit.py make FOLDER                 makes recordings and FOLDER/validity.yaml
+    podeval listening add FOLDER/validity.yaml                            adds the test to the site
+    podeval listening export validity --form csv > answers.csv            once enough people have listened
+    python studies/validity_test_kit.py analyse FOLDER answers.csv  compares metrics with these people
 
-`make` speaks the first minute of scripts of Real-Pod's split `spontaneous`, one a category, by engines that ship, each
-plain, in a room of 0.6 s, through Opus and a quarter faster, and cuts two excerpts of 20 s from each: twelve systems
-and 24 items. `--engines` and `--scripts` make fewer, `--add NAME=FOLDER` takes excerpts of a further system from files
-named like those of the others. `analyse` leaves out who failed the headphone check and whose marks hardly go with the
-others', measures the excerpts, and prints each key's agreement with the interval over systems and items.
+`make` has engines that ship speak the first minute of scripts in Real-Pod's split `spontaneous`, one from each
+category. Each recording is used unchanged, in a room with a reverberation time of 0.6 s, encoded with Opus, and a
+quarter faster; two excerpts of 20 s are cut from each. This gives twelve systems and 24 items. `--engines` and
+`--scripts` reduce the number; `--add NAME=FOLDER` adds the excerpts of another system, from files with the same names.
+`analyse` excludes listeners who failed the headphone check or whose marks hardly agree with those of the others,
+measures the excerpts, and prints each key's agreement with its interval over systems and items.
 """
 
 import argparse
@@ -95,14 +96,14 @@ def make(folder: Path, engines: Sequence[str], scripts: int, added: Mapping[str,
 
 
 def _speak_all(engines: Sequence[str], scripts: int) -> Iterator[tuple[tuple[str, str], Samples]]:
-    """Yield what each engine makes of each script: engine, item, and the first excerpts' worth of sound."""
+    """Yield each engine's speech for each script (engine and item, samples), long enough for the excerpts."""
     chosen = {item.category: item for item in reversed(benchmarks.get("real_pod").items("spontaneous"))}
     for item in list(chosen.values())[:scripts]:
         script = item.script
         assert script
         for engine in engines:
             turns, length = [], 0.0
-            # As many turns as fill the excerpts at a brisk pace, and no more: synthesis is what takes time.
+            # Only as many turns as fill the excerpts at a brisk pace, because synthesis takes most of the time.
             for turn in script.turns:
                 turns.append(turn)
                 length += len(turn.text.split()) / 3.5
@@ -114,7 +115,7 @@ def _speak_all(engines: Sequence[str], scripts: int) -> Iterator[tuple[tuple[str
 
 
 def read_marks(answers: Path) -> list[Mark]:
-    """Return the marks of sessions that count from the table of `podeval listening export --form csv`."""
+    """Return the marks of the sessions that count, from the table of `podeval listening export --form csv`."""
     with answers.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["counted"] in ("True", "true", "1")]
     return [Mark(row["listener"], row["item"], row["stimulus"], float(row["mark"]), row["scale"]) for row in rows]
@@ -160,7 +161,7 @@ def _describe(row: Validity) -> str:
 
 
 def main() -> None:
-    """Make the test, or say what its answers show."""
+    """Make the test, or analyse its answers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=["make", "analyse"])
     parser.add_argument("folder", type=Path)

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/walkthrough.md again: `python studies/walkthrough.py`."""
+"""Take the pictures of docs/walkthrough.md again: `python studies/walkthrough.py`."""
 
 import sys
 import tempfile
@@ -11,7 +11,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "space")]
 
 
 def main() -> None:
-    """Make the pictures."""
+    """Take the pictures."""
     from playwright.sync_api import sync_playwright
 
     from tests.fakes.loopback_hub import LoopbackHub, point_client_to
@@ -31,7 +31,7 @@ def main() -> None:
             page = browser.new_context(viewport={"width": 1100, "height": 800}, reduced_motion="reduce").new_page()
 
             def take(name: str) -> None:
-                # The machine that makes the pictures may have no letters of another language.
+                # Remove the languages, because the machine that takes the pictures may lack fonts for them.
                 page.evaluate("document.querySelector('.top .who')?.remove()")
                 page.screenshot(path=pictures / f"{name}.png")
 

@@ -1,17 +1,17 @@
-"""Who speaks when: the error of diarisation on real meetings, and what a script in its place does to rhythm's figures.
+"""Measure the error of diarisation on real meetings, and the effect of a script in its place on the figures of rhythm.
 
     python studies/who_speaks.py meetings ../shared/data/samples [--against CHECKOUT]
     python studies/who_speaks.py script [--topics 3] [--one-voice] [--read NAME=AUDIO,SCRIPT.json]
 
-`meetings` diarises every `ami_NAME.flac` of a folder whose turns are in its `ami.rttm`, and prints the error of
-diarisation: missed speech, false alarms and speech of the wrong speaker as a share of all speech, in frames of 10 ms,
-overlaps included, without a collar, after the best assignment of speakers. `--against` does the same with the code of
-another checkout and prints how many turns are the same.
+`meetings` diarises every `ami_NAME.flac` in a folder whose turns are in its `ami.rttm`, and prints the diarisation
+error: missed speech, false alarms and speech of the wrong speaker as a share of all speech. It is measured in frames of
+10 ms, including overlaps, without a collar, after the best assignment of speakers. `--against` does the same with the
+code of another checkout, and prints how many turns are equal.
 
-`script` lays out dialogues of Real-Pod, read by two systems, with people's gaps and overlaps, so that it is known who
-speaks when. The events of the floor and the melody are then counted by the times that are known, as the metrics do (by
-diarisation), and by the names that a script's aligned words give to the same stretches of speech. `--read` adds a
-recording with its turns and their times, as `[{"speaker", "start", "end", "text"}, …]`.
+`script` arranges dialogues of Real-Pod, read by two systems, with people's gaps and overlaps, so that the speaker at
+each moment is known. The floor events and the melody are then computed from the known times, from diarisation (as in
+the metrics), and from diarised speech with the names given by a script's aligned words. `--read` adds a recording with
+its turns and their times, as `[{"speaker", "start", "end", "text"}, …]`.
 """
 
 import argparse
@@ -51,20 +51,20 @@ print(json.dumps({
     for path in sorted(Path(sys.argv[1]).glob("ami_*.flac"))
 }))
 """
-"""What each checkout runs: nothing else of it is needed."""
+"""The program that is run with the code of each checkout."""
 
 READERS = ("hibari_piper", "espeak_ng")
 Turn = tuple[str, float, float]
 
 
 def read_rttm(path: Path, name: str) -> list[Turn]:
-    """The turns of one recording."""
+    """Read the turns of one recording."""
     rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     return [(row[7], float(row[3]), float(row[3]) + float(row[4])) for row in rows if row[1] == name]
 
 
 def mark(turns: Sequence[Turn], seconds: float) -> np.ndarray:
-    """Who speaks in each frame, (speakers, frames)."""
+    """Return who speaks in each frame, shape (speakers, frames)."""
     names = list(dict.fromkeys(turn[0] for turn in turns))
     marked = np.zeros((len(names), round(seconds / FRAME)), dtype=bool)
     for name, start, end in turns:
@@ -73,7 +73,7 @@ def mark(turns: Sequence[Turn], seconds: float) -> np.ndarray:
 
 
 def count_errors(truth: Sequence[Turn], heard: Sequence[Turn], seconds: float) -> tuple[int, int]:
-    """Frames of speech that are wrong, and frames of speech; two who speak at once count twice."""
+    """Count the wrong frames of speech and all frames of speech; two simultaneous speakers count twice."""
     there, said = mark(truth, seconds), mark(heard, seconds)
     rows, columns = linear_sum_assignment(-(there.astype(int) @ said.T.astype(int)))
     right = sum(int((there[row] & said[column]).sum()) for row, column in zip(rows, columns, strict=True))
@@ -81,7 +81,7 @@ def count_errors(truth: Sequence[Turn], heard: Sequence[Turn], seconds: float) -
 
 
 def show_meetings(folder: Path, against: Path | None) -> None:
-    """Print the errors, and those of the other checkout next to them."""
+    """Print the errors, next to those of the other checkout."""
     checkouts = {"this code": Path(__file__).parents[1], **({str(against): against} if against else {})}
     sides: dict[str, dict[str, list[Turn]]] = {}
     for side, checkout in checkouts.items():
@@ -106,7 +106,9 @@ def show_meetings(folder: Path, against: Path | None) -> None:
 
 
 def list_dialogues(topics: int, one_voice: bool) -> Iterator[tuple[str, np.ndarray, list[Turn], Script]]:
-    """Dialogues laid out as people do, with who speaks when; the lines of both by one voice where that is asked for."""
+    """Yield dialogues arranged with people's gaps and overlaps, with their known turns; with `one_voice`, one voice
+    reads all lines.
+    """
     chosen = [
         (name, script.script)
         for name, script in read_scripts(real_pod.SCRIPTS).items()
@@ -127,7 +129,7 @@ def list_dialogues(topics: int, one_voice: bool) -> Iterator[tuple[str, np.ndarr
 
 
 def measure(recording: Recording, turns: Sequence[Turn]) -> dict[str, float]:
-    """The figures of turn-taking and melody of these turns."""
+    """Compute the figures of turn-taking and melody for these turns."""
     floor = follow_the_floor(turns)
     spoken = [SpeakerTurn(*turn) for turn in turns]
     melody, dynamics, _ = describe_speakers(recording.prosody(), spoken, join_speech(recording.speech()))
@@ -144,7 +146,7 @@ def measure(recording: Recording, turns: Sequence[Turn]) -> dict[str, float]:
 
 
 def compare(name: str, samples: np.ndarray, rate: int, truth: list[Turn], script: Script) -> None:
-    """Print the figures by the known times, by diarisation, and with names by the script."""
+    """Print the figures for the known times, for diarisation, and with names from the script."""
     recording = Recording.from_samples(samples, rate)
     diarised, aligned = recording.diarization(), align_turns(recording, script, "en")
     sides: dict[str, Any] = {"truth": truth, "diarised, for pace": diarised, "script, for pace": aligned}
@@ -159,7 +161,7 @@ def compare(name: str, samples: np.ndarray, rate: int, truth: list[Turn], script
 
 
 def main() -> None:
-    """Do what is asked."""
+    """Run the given command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["meetings", "script"])
     parser.add_argument("folder", type=Path, nargs="?")

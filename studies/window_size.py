@@ -1,4 +1,4 @@
-"""How long a window should be: timbre and reverb consistency at several window lengths, as in LFS-Bench, F.2."""
+"""Compare window lengths: timbre and reverb consistency with several of them, as in LFS-Bench, F.2."""
 
 import json
 from collections.abc import Sequence
@@ -54,7 +54,9 @@ def run(work: Path, count: int) -> None:
 
 
 def measured(recording: Recording, window: float, stride: float) -> dict[str, float | int | None]:
-    """Both metrics by their formulas, on the windows that hold enough speech; None below two of them."""
+    """Compute both metrics by their formulas on the windows that contain enough speech; None with fewer than two
+    windows.
+    """
     clips = place_windows([Span(0.0, recording.duration)], window, stride)
     heard = find_sounding(clips, recording.speech())
     kept = [clip for clip, sounds in zip(clips, heard, strict=True) if sounds]
@@ -81,7 +83,9 @@ def _spread(recording: Recording, window: float, stride: float, heard: NDArray[n
 
 
 def table(lines: Lines) -> tuple[list[str], list[list[str]]]:
-    """Of every setting: medians of clean speech by kind, and of what a change of voice and of room does to them."""
+    """Return, for every setting, the medians of clean speech by kind, and the effects of a change of voice and of
+    room.
+    """
     head = ["window, stride (s)", "items"]
     for title in QUANTITIES.values():
         head += [f"{title}: human", "synthetic", "change by voice", "by room"]
@@ -99,7 +103,7 @@ def table(lines: Lines) -> tuple[list[str], list[list[str]]]:
 
 
 def charts(lines: Lines) -> dict[str, str]:
-    """The same as plots: `clean` by kind of speech, `changes` by what changes."""
+    """Return the same figures as plots: `clean` by kind of speech, and `changes` by kind of change."""
     found = {}
     for name, title, names, of in (
         ("clean", "Clean speech by window size", ("human", "synthetic"), _clean),
@@ -127,13 +131,13 @@ def _at(lines: Lines, setting: tuple[float, float]) -> list[dict[str, Any]]:
 
 
 def _clean(lines: Lines, setting: tuple[float, float], key: str) -> list[list[float]]:
-    """Values of human and of synthetic speech."""
+    """Return the values of human and of synthetic speech."""
     own = [line for line in _at(lines, setting) if line["distortion"] == CLEAN and line[key] is not None]
     return [[line[key] for line in own if line["kind"] == kind] for kind in ("human", "synthetic")]
 
 
 def _changes(lines: Lines, setting: tuple[float, float], key: str) -> list[list[float]]:
-    """By how much a change of voice and one of room moves each item."""
+    """Return the effect of a change of voice, and of a change of room, on each item."""
     own = {(line["item"], line["distortion"]): line[key] for line in _at(lines, setting) if line[key] is not None}
     return [
         [value - own[item, CLEAN] for (item, name), value in own.items() if name == change and (item, CLEAN) in own]

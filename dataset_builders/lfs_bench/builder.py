@@ -29,7 +29,7 @@ from podeval.text.tokens import count_words_or_characters
 LANGUAGES = {"english": "en", "chinese": "zh"}
 PARTS = ("mono", "two", "multi")
 LENGTHS = ("up to 150", "151 to 300", "301 to 450", "over 450")
-"""English words or Chinese characters."""
+"""Groups of texts by length, in English words or Chinese characters."""
 
 _BOUNDS = (150, 300, 450)
 _TEXT = datasets.Value("string")

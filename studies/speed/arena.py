@@ -1,10 +1,11 @@
-"""An arena of 300 systems, 100 items and many votes: what a battle, a vote, a page, a rating and a sweep cost.
+"""Measure the cost of a battle, a vote, a page, a rating and a sweep in an arena of 300 systems, 100 items and many
+votes.
 
 .venv/bin/python studies/speed/arena.py                        # 10,000 votes in a folder that is removed afterwards
-.venv/bin/python studies/speed/arena.py make FILE [VOTES]      # a million, written by SQL, then counted
-.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]   # also again
+.venv/bin/python studies/speed/arena.py make FILE [VOTES]      # a million votes, written by SQL and then counted
+.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]   # may be repeated
 
-Figures are of the processor; the memory that a part needs is seen by measuring it in a process of its own.
+The figures are processor time. To see how much memory a part needs, measure it in a separate process.
 """
 
 import resource
@@ -62,7 +63,7 @@ drop table drawn;
 
 @contextmanager
 def cost(what: str) -> Iterator[None]:
-    """Print how much processor a block takes, and the most memory of the process so far."""
+    """Print the processor time of a block, and the process's maximum memory so far."""
     began = time.process_time()
     yield
     took, memory = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -70,7 +71,7 @@ def cost(what: str) -> Iterator[None]:
 
 
 def make(file: str, votes: int) -> None:
-    """Fill an arena by SQL; of votes that a voter would give twice, one is left."""
+    """Fill an arena by SQL; if a voter would vote twice on the same battle, one vote is kept."""
     small = SmallArena(file, systems=0, items=0)
     numbers = {"systems": SYSTEMS, "items": ITEMS, "voters": VOTERS, "votes": votes}
     with cost(f"{votes:,} votes written"), small.database.writing() as session:
@@ -90,7 +91,7 @@ def make(file: str, votes: int) -> None:
 
 
 def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> None:
-    """Print the median cost of something that is asked many times."""
+    """Print the median cost of a repeated request."""
     costs = []
     for number in range(times):
         began = time.process_time()
@@ -104,8 +105,8 @@ def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> None:
 
 
 def measure_battles(small: SmallArena) -> None:
-    """Deal battles to voters that there are, and take a vote on each."""
-    # A day after the votes of another run.
+    """Serve battles to existing voters, and take a vote on each."""
+    # Begin a day after the votes of the previous run.
     small.clock.now = small.database.read(lambda session: session.scalar(select(func.max(Battle.expires_at))))
     small.clock.on(86_400)
     with cost("the first battle after a start"):
@@ -118,7 +119,7 @@ def measure_battles(small: SmallArena) -> None:
 
 
 def measure_pages(small: SmallArena) -> None:
-    """Read ten votes, wherever they are."""
+    """Read ten votes at different positions."""
     last = small.arena.list_votes(limit=1)[1][0]["number"] + 900_000
     arena, last_page = small.arena, {"after": last}
     for query in ({}, last_page, {"offset": 100_000}, {"dimension": "ambient", **last_page}, {"dimension": "no"}):
@@ -141,7 +142,7 @@ def measure_ratings(small: SmallArena) -> None:
 
 
 def measure_sweep(small: SmallArena) -> None:
-    """Apply the rules of integrity, and print how long they keep others from writing."""
+    """Apply the rules of integrity, and print for how long they block other writers."""
     write, holds = small.database.write, [0.0]
 
     def timed(work: Callable[[Any], Any], about: str = "") -> Any:
@@ -157,7 +158,7 @@ def measure_sweep(small: SmallArena) -> None:
 
 
 def measure(file: str, chosen: list[str]) -> None:
-    """Measure parts, all by default, as a site that has just started."""
+    """Measure the chosen parts, or all, on a site that has just started."""
     small = SmallArena(file, systems=0, items=0, gold_share=0.0, most_an_hour=10**6)
     parts = {"battles": measure_battles, "pages": measure_pages, "ratings": measure_ratings, "sweep": measure_sweep}
     for name, part in parts.items():

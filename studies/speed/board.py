@@ -1,9 +1,9 @@
-"""How quickly a large board is there and answers: 300 systems, 40 figures, every breakdown of LFS-Bench.
+"""Measure how quickly a large board starts and answers: 300 systems, 40 figures, every breakdown of LFS-Bench.
 
-`python studies/speed/board.py` writes the tables, serves the real site in a process of its own and asks it, one
-request after the other, as readers do; then a real Chromium opens it. Times of the server are from the first byte of a
-request to the last of its answer, on the loopback interface. Wall time depends on what else the machine does: the load
-is next to, and the time that the server's process had on a processor.
+`python studies/speed/board.py` writes the tables, serves the real site in a separate process and sends it one request
+after another, as readers do; then a real Chromium opens it. The times of the server are from the first byte of a
+request to the last byte of its answer, on the loopback interface. Wall-clock time depends on the machine's other work,
+so the load and the processor time of the server's process are printed next to it.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ new MutationObserver(() => {
     requestAnimationFrame(() => setTimeout(() => { window.firstRow = window.firstRow || performance.now(); }));
 }).observe(document, { childList: true, subtree: true });
 """
-"""Notes when the first row of the table has been painted, and adds up how much of the page moves."""
+"""Script that records when the first row of the table was painted, and the total layout shift of the page."""
 
 
 def processor_seconds(pid: int) -> float:
-    """How long a process was at work, all its threads together."""
+    """Return the processor time of a process, over all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def serve(runs: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """The real site over a folder of runs, once it answers."""
+    """Serve a folder of runs with the real site; return once it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -87,14 +87,14 @@ def serve(runs: Path) -> tuple[subprocess.Popen[bytes], str]:
 
 
 def open_first(address: str, process: subprocess.Popen[bytes], begun: float) -> None:
-    """Print what the start took, and what the first and the second reader of a language cost the server."""
+    """Print the cost of the start, and the cost to the server of the first and the second reader in each language."""
     print(f"ready after {time.perf_counter() - begun:.2f} s, {processor_seconds(process.pid):.2f} s of processor")
     for language in ("en", "zh"):
         costs = []
         for _ in range(2):
             before, begun = processor_seconds(process.pid), time.perf_counter()
             httpx.get(address, headers={"accept-language": language}, timeout=60).raise_for_status()
-            # What continues in the background is of the request too.
+            # Work that continues in the background also belongs to the request.
             time.sleep(0.5)
             taken = time.perf_counter() - begun - 0.5
             costs.append(f"{processor_seconds(process.pid) - before:.2f} s of processor ({taken:.2f} s)")
@@ -102,7 +102,7 @@ def open_first(address: str, process: subprocess.Popen[bytes], begun: float) -> 
 
 
 def ask(address: str, pid: int, times: int) -> None:
-    """Print what every interaction costs the server: the first time, and from then on."""
+    """Print the cost of every interaction to the server: the first time, and later."""
     print(f"{'':28} {'first ms':>9} {'median ms':>10} {'worst ms':>9} {'cpu ms':>7} {'kB sent':>8}")
     with httpx.Client(base_url=address, headers={"accept-encoding": "gzip"}, timeout=120) as client:
         for name, query in ASKED.items():
@@ -123,7 +123,7 @@ def ask(address: str, pid: int, times: int) -> None:
 
 
 def look(address: str, times: int) -> None:
-    """Print when Chromium shows something, and the first row, with an empty cache."""
+    """Print when Chromium first shows anything, and the first row, with an empty cache."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -157,7 +157,7 @@ def _opened(browser: Any, address: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the board, and print the figures."""
     from tests.board.large_board import write_large_board
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

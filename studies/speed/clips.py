@@ -1,12 +1,12 @@
-"""A set like LFS-Bench's, measured as `podeval run` does it: many clips of a minute and a half, worker processes.
+"""Measure a set like LFS-Bench's in the way of `podeval run`: many clips of a minute and a half, with worker processes.
 
     python studies/speed/clips.py [--clips 1000] [--seconds 90] [--metrics loudness,…] [--workers 2]
 
-eSpeak NG reads the scripts of Real-Pod, each clip from another turn on and no two alike. Then every embedded metric
-that needs no reference voice (or those asked for) is taken of all of them in a real run's folder with an empty cache,
-the results are summed up, and, without the results, everything is done again over what the cache has. Loading models
-is part of the time. Prints wall-clock and processor seconds (of the process that hands out the work, and of the
-workers), the real-time factor, the most memory of each, and the size of results and cache.
+eSpeak NG reads the scripts of Real-Pod; each clip begins with another turn, and no two clips are alike. Every embedded
+metric that needs no reference voice (or the given metrics) is computed for all clips in the folder of a real run with
+an empty cache, and the results are aggregated. The results are then removed, and everything is computed again from the
+cache. Loading the models is part of the time. The script prints wall-clock and processor seconds (of the main process
+and of the workers), the real-time factor, the maximum memory of each process, and the size of results and cache.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 
 WORDS_A_SECOND = 3.1
-"""Of eSpeak NG at its own pace."""
+"""Number of words per second that eSpeak NG speaks at its own pace."""
 
 
 def items(clips: int, seconds: float) -> tuple[Item, ...]:
-    """Scripts for so many clips of about so many seconds, in the two voices of a podcast."""
+    """Return scripts for this many clips of about this many seconds, in the two voices of a podcast."""
     turns = [
         {"speaker": f"Speaker{1 + number % 2}", "text": turn.text}
         for item in benchmarks.get("real_pod").items("topics")
@@ -48,7 +48,7 @@ def items(clips: int, seconds: float) -> tuple[Item, ...]:
         while sum(len(turn["text"].split()) for turn in chosen) < seconds * WORDS_A_SECOND:
             chosen.append(turns[at % len(turns)])
             at += 1
-        # From another turn on in each round, so that no clip comes twice.
+        # Begin each round with another turn, so that no clip occurs twice.
         at += at // len(turns) % 7
         script = Script.parse(chosen)
         found.append(Item(id=f"clip-{number:04}", topic="", language="en", voices=2, script=script))
@@ -56,7 +56,7 @@ def items(clips: int, seconds: float) -> tuple[Item, ...]:
 
 
 def asking(names: Sequence[str]) -> Benchmark:
-    """LFS-Bench, asking for these metrics instead, or for all that can be taken of a clip and its script."""
+    """Return LFS-Bench with these metrics or, by default, all that need only a clip and its script."""
     given = {"recording", "script", "reference_text"}
     known = [
         one
@@ -77,7 +77,9 @@ def asking(names: Sequence[str]) -> Benchmark:
 
 
 def take(folder: RunFolder, benchmark: Benchmark, asked: tuple[Item, ...], workers: int) -> tuple[float, float, float]:
-    """Measure all and sum up: seconds on the wall, of this process, of the workers."""
+    """Measure and aggregate everything; return the wall-clock seconds, and the processor seconds of this process and of
+    the workers.
+    """
 
     def done(count: int) -> None:
         print(f"\r{count}/{len(asked)} clips", end="", file=sys.stderr, flush=True)
@@ -102,7 +104,7 @@ def _size(folder: Path) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure twice, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--clips", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=90)
@@ -112,7 +114,7 @@ def main() -> None:
     benchmark = asking(options.metrics.split(",") if options.metrics else [])
     asked = items(options.clips, options.seconds)
     with tempfile.TemporaryDirectory() as place:
-        # The workers inherit it, so that all share one empty cache.
+        # The workers inherit the variable, so all share one empty cache.
         os.environ["PODEVAL_CACHE"] = str(Path(place) / "cache")
         folder = RunFolder(Path(place), "lfs_bench", "test", "espeak_ng")
         system = EspeakNg()

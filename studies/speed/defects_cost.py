@@ -1,11 +1,12 @@
-"""What the list of defects costs on top of `wer` and `sptd` of the same recording, in processor time of one thread.
+"""Measure the cost of the list of defects in addition to `wer` and `sptd` of the same recording, in processor time of
+one thread.
 
     python studies/speed/podcast.py make podcast.wav                 # an hour, with its words and turns
     PODEVAL_THREADS=1 python studies/speed/defects_cost.py podcast.wav [--plant 60]
 
-The cache is empty, and what a model takes to be loaded is part of what first asks for it. With `--plant` so many
-defects lie evenly over the recording, by turns of six kinds: a turn left out, a turn said twice, a turn that the script
-gives to the other voice, a hole, a click, and the same 3 s again. Wanted on an hour: at most 20 %.
+The cache is empty, and the loading of a model counts towards the part that uses it first. With `--plant`, this many
+defects are spread evenly over the recording, six kinds in turn: an omitted turn, a repeated turn, a turn that the
+script gives to the other voice, a hole, a click, and a repeated stretch of 3 s. The target for an hour is at most 20 %.
 """
 
 import argparse
@@ -36,16 +37,16 @@ Turns = list[dict[str, Any]]
 
 KINDS = ("left out", "twice", "wrong voice", "hole", "click", "loop")
 LOOP = 3.0
-"""Seconds that are heard again."""
+"""Length in seconds of the repeated stretch."""
 
 SHORTEST_TURN, LONGEST_TURN = 3.0, 9.0
-"""Seconds of a turn in which something is planted."""
+"""Minimum and maximum length, in seconds, of a turn in which a defect is planted."""
 
 WANTED = 0.2
 
 
 def plant(samples: Samples, rate: int, turns: Turns, count: int) -> tuple[Samples, Turns]:
-    """Plant defects in turns that lie evenly over a recording; their kinds follow each other.
+    """Plant defects in turns that are spread evenly over a recording, with their kinds in turn.
 
     Returns:
         The recording and the turns of its script.
@@ -85,7 +86,7 @@ def _spoil(sound: Samples, rate: int, kind: str) -> list[Samples]:
 
 
 def measure(path: Path, count: int) -> None:
-    """Measure and print."""
+    """Measure the parts, and print their cost."""
     turns: Turns = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     samples, rate = soundfile.read(path, dtype="float32")
     if count:
@@ -109,7 +110,7 @@ def measure(path: Path, count: int) -> None:
 
 
 def _watch_second_hearings() -> dict[str, list[float]]:
-    """Count from now on by recogniser the stretches that are heard again, their seconds, and what they cost."""
+    """From now on, count by recogniser the stretches that are transcribed again, their seconds, and their cost."""
     spent: dict[str, list[float]] = {}
     hear = spoken_script.listen_again
 
@@ -118,7 +119,7 @@ def _watch_second_hearings() -> dict[str, list[float]]:
     ) -> tuple[Word, ...]:
         begin = _read_clock()
         words = hear(recording, spans, language, job=job)
-        # What is asked a second time is remembered and costs nothing.
+        # Repeated requests are answered from memory and cost nothing.
         if (cost := _read_clock() - begin) > 0.05:
             known = spent.setdefault(job, [0, 0.0, 0.0])
             spent[job] = [known[0] + len(spans), known[1] + sum(span.duration for span in spans), known[2] + cost]
@@ -137,7 +138,7 @@ def _spend(what: str, do: Callable[[], Any]) -> float:
 
 
 def _read_clock() -> float:
-    """Processor seconds of this process and of those that it started."""
+    """Return the processor seconds of this process and of its children."""
     clocks = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(clock.ru_utime + clock.ru_stime for clock in clocks)
 

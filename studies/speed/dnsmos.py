@@ -1,11 +1,11 @@
-"""DNSMOS side by side: speechmos, called on every exact window, against ours.
+"""Compare the speed of two implementations of DNSMOS: ours, and speechmos called on every exact window.
 
     python studies/speed/dnsmos.py speech.wav [--seconds 120] [--turns 3]
 
-The recording is repeated to the wanted length. Both run on one thread, by turns in one process, with their networks
-loaded beforehand. speechmos is the package of that name, from the reference packages (`make reference-packages`); it
-is given each window of 9.01 s by itself, as on the whole recording it would leave some of them out. Its networks are
-loaded again with one thread each: it has no setting for that.
+The recording is repeated to the requested length. Both implementations run on one thread, in turn in one process, with
+their networks loaded beforehand. speechmos is the package of that name, from the reference packages (`make
+reference-packages`). It is given each window of 9.01 s separately, because it would omit some windows of the whole
+recording. Its networks are loaded again with one thread each, because it has no setting for this.
 """
 
 import os
@@ -26,7 +26,7 @@ KEYS = ("sig", "bak", "ovrl", "p808")
 
 
 def speechmos_on_every_window() -> Callable[[np.ndarray], np.ndarray]:
-    """Table of windows and keys by speechmos."""
+    """Return a function that computes the table of windows and keys with speechmos."""
     import onnxruntime
     from speechmos import dnsmos
 
@@ -48,7 +48,7 @@ def speechmos_on_every_window() -> Callable[[np.ndarray], np.ndarray]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Time both implementations, and print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("recording", type=Path)
     parser.add_argument("--seconds", type=int, default=120)

@@ -1,11 +1,11 @@
-"""Run every adapter with models of published sizes and random weights, and keep what ran on which device.
+"""Run every adapter with models of published sizes and random weights, and record the outcome by device.
 
     python studies/speed/full_size.py [--device cpu|cuda] [--most GB] [--only mms-tts-eng,bark-small]
 
-Each model is written to a folder, opened by its adapter in a process of its own as a submission is, and made to make
-one short item. What came out goes into `benchmark/podeval/systems/adapters/full_size.json`, from which the tables of
+Each model is written to a folder, opened by its adapter in a separate process like a submission, and used to make one
+short item. The outcome is stored in `benchmark/podeval/systems/adapters/full_size.json`, from which the tables of
 docs/adapters.md are made (`python -m podeval.cli.generate_docs`). Models of more than `--most` gigabytes are left out.
-On a processor weights are float32, on a GPU bfloat16, as the adapters load them.
+As in the adapters, weights are float32 on a processor and bfloat16 on a GPU.
 """
 
 import argparse
@@ -31,11 +31,11 @@ SPOKEN = [
     {"speaker": "B", "text": "It is a fine day."},
 ]
 TOKENS = 48
-"""That a script writer may draw: enough to see it work."""
+"""Maximum number of tokens that a script writer generates, which is enough to show that it works."""
 
 
 def main() -> None:
-    """Run what fits, one model after the other."""
+    """Run the models that fit, one after another."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--most", type=float, default=2.5, help="gigabytes of weights in memory")
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def try_model(model: models.FullSize, device: str, most: float, place: Path) -> None:
-    """Run one model where it fits, and keep the line that says how it went."""
+    """Run one model if it fits, and store the line with its outcome."""
     parameters = models.count_parameters(model)
     size = parameters * (4 if device == "cpu" else 2) / 1e9
     title = f"{model.task}, {model.published} ({parameters / 1e6:.0f} million parameters, {size:.1f} GB)"
@@ -79,7 +79,7 @@ def try_model(model: models.FullSize, device: str, most: float, place: Path) -> 
 
 
 def keep(line: dict[str, Any]) -> None:
-    """Put a line into the table, in place of the one of that model on such a device."""
+    """Add a line to the table, replacing the line of the same model on the same kind of device."""
     lines = json.loads(TABLE.read_bytes()) if TABLE.exists() else []
     key = ("task", "type", "published", "device")
     rest = [old for old in lines if any(old[name] != line[name] for name in key)]
@@ -98,7 +98,7 @@ def run_step(step: str, model: models.FullSize, device: str, place: Path) -> Non
 
 
 def run_adapter(model: models.FullSize, device: str, place: Path) -> dict[str, Any]:
-    """Have the adapter open the model and make one item; what was measured."""
+    """Have the adapter open the model and make one item; return the measurements."""
     from podeval.systems.adapters import generate, loading
     from podeval.systems.adapters.adapter import Job, Log
 
@@ -141,7 +141,7 @@ def run_adapter(model: models.FullSize, device: str, place: Path) -> dict[str, A
 
 
 def write_job(model: models.FullSize, device: str, place: Path) -> Path:
-    """Write a job of one short item."""
+    """Write a job with one short item."""
     item: dict[str, Any] = {"id": "one", "language": "en"}
     match model.task:
         case "script-writer":
@@ -170,13 +170,13 @@ def write_job(model: models.FullSize, device: str, place: Path) -> Path:
 
 
 def shorten(folder: Path) -> None:
-    """Let a language model draw a few tokens only."""
+    """Limit a language model to a few tokens."""
     file = folder / "generation_config.json"
     file.write_text(json.dumps(json.loads(file.read_bytes()) | {"max_new_tokens": TOKENS}))
 
 
 def write_voice(path: Path) -> str:
-    """Write something voice-like for a system to hear; returns its name."""
+    """Write a voice-like sound for a system to hear; return the file's name."""
     import soundfile
 
     soundfile.write(path, models._models.voice(1.5, 0), 16_000)
@@ -184,7 +184,7 @@ def write_voice(path: Path) -> str:
 
 
 def count_stored(folder: Path) -> int:
-    """Count the parameters that are in a folder's weights."""
+    """Count the parameters in a folder's weights."""
     from safetensors import safe_open
 
     total = 0
@@ -206,7 +206,7 @@ def _size(shape: list[int]) -> int:
 
 
 def describe(made: Any) -> str:
-    """Say in words what came out."""
+    """Describe the output in words."""
     if made.error is not None:
         return ""
     if made.audio_seconds is not None:
@@ -215,7 +215,7 @@ def describe(made: Any) -> str:
 
 
 def name_device(device: str) -> str:
-    """Name what it ran on."""
+    """Name the device on which the models run."""
     if device == "cuda":
         import torch
 
@@ -226,7 +226,7 @@ def name_device(device: str) -> str:
 
 
 def read_commit() -> str:
-    """Read which commit of the checkout is run."""
+    """Read the checkout's current commit."""
     done = subprocess.run(
         ["git", "-C", str(CHECKOUT), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True
     )

@@ -1,8 +1,8 @@
 """Models of published sizes with random weights, as files that the adapters open.
 
-The small files of a repo (tokenizer, template, settings of generation) are those of the tests' tiny submissions; the
-configuration is the published one, but for the numbers of special tokens, which are those of the tokenizer of letters.
-Where transformers' default configuration is that of a published model, it is taken, and `source` says so.
+The small files of a repo (tokenizer, template, generation settings) are those of the tests' tiny submissions. The
+configuration is the published one, except for the numbers of special tokens, which are those of the tests' tokenizer of
+letters. If transformers' default configuration is that of a published model, it is used, and `source` says so.
 """
 
 import json
@@ -25,7 +25,7 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A network in a folder of a submission ("" for the submission's own)."""
+    """A network in a folder of a submission ("" for the submission's own folder)."""
 
     folder: str
     network: str
@@ -37,13 +37,13 @@ class FullSize:
     """A model of a published size.
 
     Attributes:
-        published: the repo whose size it has.
-        task: of the adapter.
-        type: `model_type` that the adapter opens.
-        source: where its configuration is from.
-        small_files: writes a tiny submission, whose small files are kept.
+        published: the repo of the published model of this size.
+        task: the task of the adapter.
+        type: the `model_type` that the adapter opens.
+        source: the source of its configuration.
+        small_files: function that writes a tiny submission, whose small files are kept.
         parts: its networks.
-        base: a further model, the codec or what a LoRA adapts, where it is outside the folder.
+        base: another model outside the folder, if any: the codec, or the model that a LoRA adapts.
     """
 
     published: str
@@ -93,7 +93,7 @@ _MMS = {"vocab_size": 38}
 
 
 def _lora(folder: Path) -> None:
-    """Write an adapter of rank 16 on Qwen3-0.6B; its base is next to it."""
+    """Write an adapter of rank 16 for Qwen3-0.6B, with its base next to it."""
     tiny_submissions.causal_lm(folder / "base")
 
 
@@ -178,11 +178,11 @@ MODELS = (
         ),
     ),
 )
-"""What is run; classes that are not here are said to have run small only."""
+"""The models that are run; docs/adapters.md says of other classes that only small models were run."""
 
 
 def count_parameters(model: FullSize) -> int:
-    """Count the parameters of a model's networks without making any."""
+    """Count the parameters of a model's networks without creating them."""
     import torch
     import transformers
 
@@ -196,7 +196,7 @@ def count_parameters(model: FullSize) -> int:
 
 
 def write_model(model: FullSize, folder: Path, dtype: str) -> None:
-    """Write the files of a model, its weights drawn at random."""
+    """Write the files of a model with random weights."""
     model.small_files(folder)
     for part in model.parts:
         _grow(folder / part.folder if part.folder else folder, part, dtype)
@@ -207,7 +207,7 @@ def write_model(model: FullSize, folder: Path, dtype: str) -> None:
 
 
 def _grow(folder: Path, part: Part, dtype: str) -> None:
-    """Replace a tiny network's configuration and weights by those of full size."""
+    """Replace the configuration and weights of a tiny network with those of full size."""
     import torch
     import transformers
 
@@ -226,7 +226,7 @@ def _grow(folder: Path, part: Part, dtype: str) -> None:
     if kind.__name__.endswith("ForCausalLM"):
         _widen_vocabulary(folder, int(full["vocab_size"]))
     if part.network.startswith("Whisper"):
-        # Its tokenizer of letters has no words for the other numbers, and takes high ones for times.
+        # The tokenizer of letters has no words for the other numbers, and treats high numbers as times.
         limits = json.loads(settings)
         words = json.loads((folder / "tokenizer.json").read_bytes())
         known = len(words["model"]["vocab"]) + len(words["added_tokens"])
@@ -237,7 +237,7 @@ def _grow(folder: Path, part: Part, dtype: str) -> None:
 
 
 def _draw_codebooks(network: Any) -> None:
-    """Codebooks are buffers of zeros until they are trained, and zeros are silence."""
+    """Fill the codebooks with random numbers, because an untrained codebook contains zeros, which are silence."""
     import torch
 
     with torch.no_grad():
@@ -245,12 +245,12 @@ def _draw_codebooks(network: Any) -> None:
             if name.endswith(("codebook.embed", "codebook.embed_sum")):
                 codes.normal_()
         if type(network).__name__ == "VitsModel":
-            # As if trained: a letter lasts a few frames, and samples reach to a tenth of full scale.
+            # Imitate trained weights: a letter lasts a few frames, and samples reach a tenth of full scale.
             network.decoder.conv_post.weight.normal_(std=0.2)
 
 
 def _widen_vocabulary(folder: Path, size: int) -> None:
-    """Give every number that the model may draw a word, as a tokenizer of its size has."""
+    """Add a word for every number that the model may generate, as in a tokenizer of this size."""
     tokenizer = json.loads((folder / "tokenizer.json").read_bytes())
     words = tokenizer["model"]["vocab"]
     used = {*words.values(), *(token["id"] for token in tokenizer["added_tokens"])}
@@ -270,7 +270,7 @@ def _write_lora(folder: Path) -> None:
 
 
 def _write_voices(folder: Path) -> None:
-    """Replace the voices that a repo ships by some of the width that its configuration names."""
+    """Replace the voices that a repo ships with voices of the width in its configuration."""
     import torch
     from safetensors.torch import save_file
 
@@ -284,7 +284,7 @@ def _edit(file: Path, **changes: Any) -> None:
 
 
 def _read_defaults(kind: Any) -> dict[str, Any]:
-    """Read the default configuration of a class, but for what follows from the number of its layers."""
+    """Read the default configuration of a class, without the entries that follow from the number of its layers."""
 
     def drop(config: Changes) -> dict[str, Any]:
         return {
@@ -297,7 +297,7 @@ def _read_defaults(kind: Any) -> dict[str, Any]:
 
 
 def _merge(full: Changes, changes: Changes) -> dict[str, Any]:
-    """Put changes into a configuration, into its parts too."""
+    """Apply changes to a configuration, including its nested parts."""
     merged = dict(full)
     for name, value in changes.items():
         old = merged.get(name)
@@ -306,7 +306,7 @@ def _merge(full: Changes, changes: Changes) -> dict[str, Any]:
 
 
 def _keep_tokens(full: Changes, tiny: Changes) -> dict[str, Any]:
-    """Take the numbers of words' special tokens from the tiny configuration; those of codes are the published ones."""
+    """Take the numbers of special tokens for words from the tiny configuration; those for codes stay as published."""
     kept = dict(full)
     for name, value in full.items():
         if isinstance(value, Mapping) and isinstance(tiny.get(name), Mapping):

@@ -1,14 +1,15 @@
-"""How time and memory grow with the work: clips, hours in one file, items in a run, systems on a board, votes.
+"""Measure how time and memory grow with clips, hours in one file, items in a run, systems on a board, and votes.
 
     python studies/speed/growth.py [--works votes,systems] [--rows rows.jsonl] [--material FOLDER] [--largest 1]
 
-The works are in `WORKS`. Sizes of clips are reached one after the other in one process (the figures of 100 clips are
-those of the first 100 of 10,000); every size of another work is done in a process of its own. Processor seconds are
-those of the process and its children after what is needed was imported, memory is the highest resident. The slope is
-the exponent by which processor seconds grow from one size to the next (1: in proportion). Nothing is extrapolated: a
-size is run or not in the table. With `--rows` each row is written as soon as it is there, and what is in the file is
-not run again; clips go on after the largest size in it. `--largest` is the share of the largest sizes to run, for a
-quick look. One thread, unless PODEVAL_THREADS says otherwise.
+The kinds of work are listed in `WORKS`. The sizes of clips are reached one after another in one process (the figures of
+100 clips are those of the first 100 of 10,000); for other kinds of work, every size is run in a separate process.
+Processor seconds are those of the process and its children after the necessary imports; memory is the highest resident
+size. The slope is the exponent by which processor seconds grow from one size to the next (1 means proportional growth).
+Nothing is extrapolated: a size that was not run is not in the table. With `--rows`, each row is written as soon as it
+is known, and rows in the file are not run again; clips continue after the largest size in the file. `--largest` is the
+share of the largest sizes to run, for a quick test. The script uses one thread unless PODEVAL_THREADS sets another
+number.
 """
 
 import os
@@ -45,7 +46,7 @@ def rate_votes(count: int, folder: Path, material: Path) -> Callable[[], object]
 
 
 def read_board(count: int, folder: Path, material: Path) -> Callable[[], object]:
-    """Read the tables of a board of so many systems, 40 figures, every breakdown of LFS-Bench."""
+    """Read the tables of a board with this many systems, 40 figures and every breakdown of LFS-Bench."""
     from podeval.board.runs_folder import RunsFolder
     from tests.board.large_board import write_large_board
 
@@ -54,7 +55,7 @@ def read_board(count: int, folder: Path, material: Path) -> Callable[[], object]
 
 
 def rank_systems(count: int, folder: Path, material: Path) -> Callable[[], object]:
-    """Rank so many systems by one figure on 100 items, each with each, as building a board does for every column."""
+    """Rank this many systems pair by pair on one figure over 100 items, as for every column when a board is built."""
     import numpy as np
 
     from podeval.stats.intervals import paired_bootstrap_ranks
@@ -66,9 +67,9 @@ def rank_systems(count: int, folder: Path, material: Path) -> Callable[[], objec
 
 
 def build_board(count: int, folder: Path, material: Path) -> Callable[[], object]:
-    """Build the board of so many systems, each with 51 items: loudness of all items and of each slice.
+    """Build the board of this many systems, each with 51 items: loudness over all items and over each slice.
 
-    Without WER nothing is ranked here; `rank_systems` has what ranking takes.
+    Without WER, nothing is ranked here; `rank_systems` measures the cost of ranking.
     """
     from growth_runs import prepare_board
 
@@ -76,14 +77,16 @@ def build_board(count: int, folder: Path, material: Path) -> Callable[[], object
 
 
 def run_items(count: int, folder: Path, material: Path) -> Callable[[], object]:
-    """Run so many clips of 9 s as `podeval run --outputs` does, for loudness; resume, build the board, report."""
+    """Measure the loudness of this many clips of 9 s as `podeval run --outputs` does; resume, build the board, write
+    the report.
+    """
     from growth_runs import prepare_run
 
     return prepare_run(count, folder, material)
 
 
 def measure_minutes(count: int, folder: Path, material: Path) -> Callable[[], object]:
-    """Measure one file of so many minutes in every embedded metric."""
+    """Measure one file of this many minutes with every embedded metric."""
     from growth_material import write_hours
 
     path = folder / "hours.wav"
@@ -92,7 +95,9 @@ def measure_minutes(count: int, folder: Path, material: Path) -> Callable[[], ob
 
 
 def measure_clips(metrics: Sequence[str], seconds: float = 9.0) -> Callable[[Path, Path], Callable[[int], object]]:
-    """Return what prepares measuring one clip after the other in one process, from a file, with the cache on disk."""
+    """Return a function that prepares the measurement of clips from a file, one after another in one process, with the
+    cache on disk.
+    """
 
     def prepare(folder: Path, material: Path) -> Callable[[int], object]:
         from growth_material import write_clip
@@ -111,7 +116,9 @@ def measure_clips(metrics: Sequence[str], seconds: float = 9.0) -> Callable[[Pat
 def measure_everything(
     path: Path, given: dict[str, Any], material: Path, metrics: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Measure a file in these metrics, or every embedded one; of each the processor seconds and whether it scored."""
+    """Measure a file with these metrics or every embedded one; return each metric's processor seconds, and whether it
+    scored.
+    """
     from podeval.metrics import catalogue
     from podeval.metrics.score import Score
     from podeval.recording import Recording
@@ -132,7 +139,7 @@ def measure_everything(
 
 
 def find_voices(material: Path) -> Any:
-    """Return the two voices that the clips must be in, from the first dialogue."""
+    """Return the two voices that the clips should have, from the first dialogue."""
     from growth_material import RATE, read_dialogues
 
     from podeval.recording import Recording
@@ -145,7 +152,7 @@ def find_voices(material: Path) -> Any:
 
 @dataclass(frozen=True)
 class Work:
-    """What grows: how it is called in the table, its sizes, and what prepares it."""
+    """A kind of work: its title in the table, its sizes, and the function that prepares it."""
 
     title: str
     sizes: tuple[int, ...]
@@ -163,7 +170,8 @@ WORKS = {
     "loudness": Work("clips of 9 s, loudness", (100, 1_000, 10_000), None, measure_clips(["loudness"])),
     "items": Work("items in a run, loudness", (100, 1_000, 10_000), run_items),
     "everything": Work("clips of 9 s, all embedded metrics", (30, 100, 300, 600, 1_000), None, measure_clips([])),
-    # DNSMOS repeats a clip below 9.01 s, as its reference does, and then scores nine windows of it instead of one.
+    # DNSMOS repeats a clip shorter than 9.01 s, like its reference, and would then score nine windows of it instead of
+    # one.
     "dnsmos": Work(
         "clips of 9.02 s, loudness and DNSMOS",
         (100, 1_000, 3_000, 6_000, 10_000),
@@ -175,19 +183,21 @@ WORKS = {
 
 
 def processor() -> float:
-    """Processor seconds of this process and of its children."""
+    """Return the processor seconds of this process and of its children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def memory() -> float:
-    """The highest resident memory of this process so far, GB; what getrusage tells begins with that of its parent."""
+    """Return the highest resident memory of this process so far in GB; the value of getrusage would include that of the
+    parent.
+    """
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024 / 1e9
 
 
 def do_sizes(name: str, sizes: Sequence[int], material: Path) -> None:
-    """Do sizes of a work and print of each, as it is done, what it took as JSON."""
+    """Run sizes of a kind of work; print the cost of each as JSON once it is done."""
     work, folder = WORKS[name], Path(os.environ["PODEVAL_CACHE"])
     if work.prepare:
         prepared = work.prepare(sizes[0], folder, material)
@@ -199,7 +209,7 @@ def do_sizes(name: str, sizes: Sequence[int], material: Path) -> None:
     step = work.one_after_the_other(folder, material)
     step(max(sizes))  # loads the models
     before, start, busy = memory(), time.perf_counter(), processor()
-    # What an earlier process has done of it is not done again, and counts with what it took.
+    # Work that an earlier process has done is not repeated, and its cost is added.
     done = json.loads(os.environ.get("GROWTH_DONE") or "{}")
     steps: dict[str, dict[str, float]] = done.get("steps", {})
     for number in range(done.get("size", 0), max(sizes)):
@@ -221,7 +231,7 @@ def print_row(
     more: dict[str, Any],
     done: dict[str, Any] | None = None,
 ) -> None:
-    """Print what a size took, with the number and bytes of the files in the cache, on top of what was done before."""
+    """Print the cost of a size, including earlier work, with the number and bytes of the files in the cache."""
     files = [path.stat().st_size for path in Path(os.environ["PODEVAL_CACHE"]).glob("analysis/*/*")]
     took = {"wall": time.perf_counter() - start, "busy": processor() - busy, "files": len(files), "bytes": sum(files)}
     took = {what: value + (done or {}).get(what, 0) for what, value in took.items()}
@@ -232,7 +242,9 @@ def print_row(
 def run_sizes(
     name: str, sizes: Sequence[int], material: Path, done: dict[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Run sizes of a work in a process of its own, with an empty cache, and yield their rows as they are there."""
+    """Run sizes of a kind of work in a separate process with an empty cache; yield their rows as they become
+    available.
+    """
     with tempfile.TemporaryDirectory(prefix="podeval-growth-") as folder:
         command = [sys.executable, __file__, "--material", str(material), "--one", name, *map(str, sizes)]
         environment = {**os.environ, "PODEVAL_CACHE": folder, "GROWTH_DONE": json.dumps(done or {})}
@@ -258,7 +270,7 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run what is not there yet and print the table."""
+    """Run the missing sizes, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--works", default=",".join(WORKS))
     parser.add_argument("--largest", type=float, default=1.0)

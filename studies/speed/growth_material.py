@@ -1,9 +1,9 @@
-"""What `growth.py` measures: clips of 9 s and files of hours, all made of the baseline's speech.
+"""The material for `growth.py`: clips of 9 s and files of hours, all made from the baseline's speech.
 
-The baseline of podeval reads short dialogues from the scripts of Real-Pod, once; they are kept in a folder. A clip is
-one of them at a gain and behind a silence of its own, so that no two files are the same and nothing derived from one is
-found for another. A file of hours has the same dialogues one after the other, and each time that they come round again
-everybody speaks at another rate, as somebody else would.
+podeval's baseline reads short dialogues from the scripts of Real-Pod once, and they are stored in a folder. A clip is
+one of these dialogues with its own gain and leading silence, so no two files are the same, and nothing derived from one
+is found for another. A file of hours contains the same dialogues one after another; in each repetition, everyone speaks
+at another rate, like another person.
 """
 
 import json
@@ -23,21 +23,21 @@ from podeval.text.script import Script
 RATE = 16_000
 SECONDS = 9.0
 DIALOGUES = 60
-"""How many different ones are read."""
+"""Number of different dialogues."""
 
 _WORDS = 10
-"""Of a turn: two turns of ten words take some 8 s."""
+"""Number of words in a turn; two turns of ten words last about 8 s."""
 
 _SILENCE_STEP = 0.01
 _SPEEDS = (1.0, 1.06, 0.94, 1.03, 0.97, 1.09, 0.91)
-"""By how often the dialogues have come before, in a long file."""
+"""Speeds in a long file, by the number of earlier repetitions of the dialogues."""
 
 _GAP_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """Two turns as they were read, 16 kHz, and who speaks when."""
+    """Two turns as read, at 16 kHz, with the times of the speakers."""
 
     samples: np.ndarray
     script: Script
@@ -45,7 +45,7 @@ class Dialogue:
 
 
 def write_dialogues(folder: Path) -> None:
-    """Have the baseline read the dialogues, where that has not been done."""
+    """Have the baseline read the dialogues, unless they exist already."""
     if (folder / "dialogues.json").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def write_dialogues(folder: Path) -> None:
 
 @cache
 def read_dialogues(folder: Path) -> tuple[Dialogue, ...]:
-    """Read what `write_dialogues` wrote."""
+    """Read the dialogues that `write_dialogues` wrote."""
     lines = json.loads((folder / "dialogues.json").read_text(encoding="utf-8"))
     return tuple(
         Dialogue(
@@ -81,7 +81,7 @@ def read_dialogues(folder: Path) -> tuple[Dialogue, ...]:
 
 
 def write_clip(folder: Path, number: int, path: Path, seconds: float = SECONDS) -> Dialogue:
-    """Write the clip of that number in 16 bits, and return the dialogue that is spoken in it."""
+    """Write the clip with this number in 16 bits; return its dialogue."""
     dialogues = read_dialogues(folder)
     dialogue, again = dialogues[number % len(dialogues)], number // len(dialogues)
     samples = np.zeros(round(seconds * RATE), dtype=np.float32)
@@ -93,7 +93,7 @@ def write_clip(folder: Path, number: int, path: Path, seconds: float = SECONDS) 
 
 
 def write_hours(folder: Path, path: Path, minutes: float) -> str:
-    """Write a file of so many minutes and return its words."""
+    """Write a file of this many minutes; return its words."""
     left, words = round(minutes * 60 * RATE), []
     with soundfile.SoundFile(path, "w", RATE, channels=1, subtype="PCM_16") as file:
         for text, samples in _read_on(read_dialogues(folder)):
@@ -106,7 +106,7 @@ def write_hours(folder: Path, path: Path, minutes: float) -> str:
 
 
 def _read_on(dialogues: tuple[Dialogue, ...]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the words and the sound of one dialogue after the other, without end."""
+    """Yield the words and the sound of one dialogue after another, without end."""
     again, gap = 0, np.zeros(round(_GAP_SECONDS * RATE), dtype=np.float32)
     while True:
         speed = _SPEEDS[again % len(_SPEEDS)] * (1 + 0.002 * (again // len(_SPEEDS)))

@@ -1,6 +1,6 @@
-"""Runs of thousands of items, and boards of hundreds of runs, for `growth.py`: from files to board and report.
+"""Runs of thousands of items and boards of hundreds of runs for `growth.py`: from files to the board and the report.
 
-The items are made for this, in the split of Real-Pod that measures nothing but loudness; their outputs are clips of 9
+The items are made for this purpose, in the split of Real-Pod that only measures loudness; their outputs are clips of 9
 s.
 """
 
@@ -31,10 +31,10 @@ SPLIT, NAME = "spontaneous", "many_items"
 
 
 class ManyItems(Benchmark):
-    """Real-Pod with as many items as are wanted."""
+    """Real-Pod with any number of items."""
 
     def items(self, split: str) -> tuple[Item, ...]:
-        """Return the items made for this, whatever the split."""
+        """Return the items that `prepare_run` made, whatever the split."""
         return _ITEMS
 
 
@@ -42,7 +42,7 @@ _ITEMS: tuple[Item, ...] = ()
 
 
 def prepare_run(count: int, folder: Path, material: Path) -> Callable[[], dict[str, Any]]:
-    """Write the clips; what is returned makes the run of them, resumes it, builds the board and writes the report."""
+    """Write the clips; return a function that makes their run, resumes it, builds the board and writes the report."""
     global _ITEMS
     script = read_dialogues(material)[0].script
     _ITEMS = tuple(
@@ -62,7 +62,9 @@ def prepare_run(count: int, folder: Path, material: Path) -> Callable[[], dict[s
 
 
 def _run(system: OwnSystem, request: RunRequest) -> dict[str, Any]:
-    """Run, resume with nothing to do, build the board, write the report; the processor seconds of each step."""
+    """Run, resume with nothing to do, build the board and write the report; return the processor seconds of each
+    step.
+    """
     seconds, start = {}, time.process_time()
 
     def clock(step: str) -> None:
@@ -85,7 +87,9 @@ def _run(system: OwnSystem, request: RunRequest) -> dict[str, Any]:
 
 
 def prepare_board(count: int, folder: Path) -> Callable[[], None]:
-    """Write so many systems' runs of Real-Pod's 51 topics, loudness alone; what is returned builds their board."""
+    """Write this many systems' runs of Real-Pod's 51 topics, with loudness only; return a function that builds their
+    board.
+    """
     benchmark = benchmarks.get("real_pod")
     items = benchmark.items(SPLIT)
     dice = np.random.default_rng(0)

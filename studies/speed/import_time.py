@@ -1,6 +1,6 @@
-"""What `import podeval` adds to starting Python: the median of 10 warm starts of each.
+"""Measure how much `import podeval` adds to the start of Python: the medians of 10 warm starts.
 
-Run `python studies/speed/import_time.py`; the bound is 0.3 s.
+Run `python studies/speed/import_time.py`; the limit is 0.3 s.
 """
 
 import statistics
@@ -13,7 +13,9 @@ BOUND = 0.3
 
 
 def seconds(program: str) -> float:
-    """Median time of a Python process that runs this, after one that warms the disk."""
+    """Return the median time of a Python process that runs a program, after a first process that warms the disk
+    cache.
+    """
     taken = []
     for _ in range(STARTS + 1):
         start = time.perf_counter()
@@ -23,7 +25,7 @@ def seconds(program: str) -> float:
 
 
 def main() -> None:
-    """Print bare Python, with podeval, and the difference."""
+    """Print the time of Python alone, the time with podeval, and the difference."""
     bare, with_podeval = seconds("pass"), seconds("import podeval")
     print(f"bare Python        {bare:.3f} s")
     print(f"with import podeval {with_podeval:.3f} s")

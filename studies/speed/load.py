@@ -1,16 +1,17 @@
-"""Many listeners at once: the real site in a process of its own, asked over HTTP as a browser asks it.
+"""Simulate many listeners at once: the real site runs in a separate process and receives HTTP requests like a
+browser's.
 
     python studies/speed/load.py [--listeners 200] [--seconds 300] [--period 15] [--postgresql] [--votes 100000]
 
-Every listener signs in with a provider on loopback (the real code flow), takes a battle, fetches both sounds and their
-peaks, listens to both at the speed at which they were spoken, votes, and asks who it was and how many they judged: a
-vote every `--period` seconds. One vote in twenty is sent twice at the same moment, as a page does that hears no answer.
-Meanwhile a reader opens the board every two seconds: its page, its rows for programs, and the arena's ratings. With
-`--votes`, there are 300 systems, 100 items and so many votes by 20,000 people already.
+Every listener signs in with a provider on loopback (by the real code flow), takes a battle, fetches both sounds and
+their peaks, listens to both in real time, votes, and requests the names of the systems and the number of their own
+votes. Each listener votes once every `--period` seconds. One vote in twenty is sent twice at the same moment, as by a
+page that receives no answer. Meanwhile, a reader opens the board every two seconds: its page, its rows for programs,
+and the arena's ratings. With `--votes`, there are already 300 systems, 100 items and this many votes by 20,000 people.
 
-The listeners are another process, which tells how busy it was itself. Times at the server are from the moment a request
-was read to the last byte of its answer, taken around the whole site; times at the listener hold the generator's own
-delays, too. What was acknowledged is compared with the database at the end: lost and doubled votes must be none.
+The listeners run in another process, which reports how busy it was. Times at the server are measured around the whole
+site, from the moment a request was read to the last byte of its answer; times at the listener include the delays of the
+load generator. At the end, the acknowledged votes are compared with the database: no vote may be lost or duplicated.
 """
 
 import argparse
@@ -47,11 +48,11 @@ from studies.speed.arena import make
 SPACE = Path(__file__).parents[2] / "space"
 RATE = 24_000
 SETTLING = 10
-"""Seconds after the start in which a vote may be late."""
+"""Number of seconds after the start during which a vote may be late."""
 
 
 def prepare(runs: Path, database: str, systems: int, items: int, seconds: float) -> None:
-    """A board to read, and an arena of tones that are all different recordings."""
+    """Write a board to read, and an arena of tones, all of which are different recordings."""
     import numpy as np
     import soundfile
 
@@ -86,7 +87,7 @@ update outputs set (audio, sha256, loudness) = (
 
 
 def fill(file: str, systems: int, items: int, seconds: float, votes: int) -> None:
-    """More systems and items with so many votes, which share the recordings of those that there are."""
+    """Add more systems and items with this many votes; they share the existing recordings."""
     make(file, votes)
     with Database(file) as opened, opened.writing() as session:
         session.execute(text(_SHARED), {"systems": systems, "items": items, "seconds": seconds})
@@ -94,7 +95,7 @@ def fill(file: str, systems: int, items: int, seconds: float, votes: int) -> Non
 
 
 def copy(file: str, address: str) -> None:
-    """Every row of a database in another one, which has none."""
+    """Copy every row of a database to another one, which is empty."""
     with Database(file) as source, Database(address) as target, source.reading() as read, target.writing() as write:
         for table in TableBase.metadata.sorted_tables:
             rows = read.execute(select(table).execution_options(yield_per=5_000)).mappings()
@@ -104,7 +105,7 @@ def copy(file: str, address: str) -> None:
 
 
 def serve(runs: Path, port: int, database: str, told: Path) -> None:
-    """The site of `space/app.py`, with a watch around it that writes what it saw when it is stopped."""
+    """Run the site of `space/app.py` with a monitor around it, which writes its measurements when it is stopped."""
     sys.path.insert(0, str(SPACE))
     import app as site
     from server import SiteServer, build_configuration
@@ -129,7 +130,8 @@ def serve(runs: Path, port: int, database: str, told: Path) -> None:
         return None
 
     server = SiteServer(build_configuration(watched, "127.0.0.1", port))
-    # uvicorn sends itself the signal again when it has ended: there is something left to tell then.
+    # After shutting down, uvicorn sends the signal to itself again; it is ignored, because the measurements must still
+    # be written.
     signal.signal(signal.SIGTERM, lambda *_: None)
     server.run()
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -137,7 +139,7 @@ def serve(runs: Path, port: int, database: str, told: Path) -> None:
 
 
 def route(method: str, path: str) -> str:
-    """The kind of a request, without what is in its address of one battle."""
+    """Return the kind of a request, without the parts of its address that identify a battle."""
     parts = path.strip("/").split("/")
     match parts:
         case ["arena", "votes", _, "reveal"]:
@@ -150,13 +152,13 @@ def route(method: str, path: str) -> str:
 
 
 def signed_in(address: str, provider: Any, count: int) -> list[str]:
-    """The session cookie of every listener, each of whom signed in as the provider has it."""
+    """Sign in every listener with the provider; return their session cookies."""
     cookies = []
     for number in range(count):
         provider.person = {"sub": f"listener-{number:05}", "preferred_username": f"listener{number}"}
         jar = http.cookiejar.CookieJar()
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-        # Everybody has an address of their own: the site bounds how often one address signs in.
+        # Every listener has a separate address, because the site limits how often an address signs in.
         opener.addheaders = [("X-Forwarded-For", f"10.0.{number // 250}.{number % 250 + 1}")]
         opener.open(f"{address}/sign-in?next=/health", timeout=60).close()
         cookies.append(next(cookie.value for cookie in jar if cookie.name == "podeval"))
@@ -164,7 +166,7 @@ def signed_in(address: str, provider: Any, count: int) -> list[str]:
 
 
 def rehearse(address: str, cookies: list[str]) -> None:
-    """Every listener plays a pair once, four at a time: copies of the sounds are made, as on a site that is in use."""
+    """Have every listener play a pair once, four at a time, so that copies of the sounds exist, as on a site in use."""
 
     def play(cookie: str) -> None:
         headers = {"Cookie": f"podeval={cookie}", "X-Podeval": "1", "Content-Type": "application/json"}
@@ -187,14 +189,16 @@ class Crowd:
         self.times: dict[str, list[float]] = defaultdict(list)
         self.acknowledged: dict[str, str] = {}
         self.battles = self.sent_twice = self.late = 0
-        """`late`: votes after the first ten seconds that were not given, because the one before took over a period."""
+        """`late` is the number of votes, after the first ten seconds, that were skipped because the previous one took
+        longer than a period.
+        """
         self.trouble: Counter[str] = Counter()
 
     async def go(self) -> None:
         """Listen and vote until the time is over."""
         import aiohttp
 
-        # The site closes what was idle for 10 s: a request on a connection that is being closed is not answered.
+        # The site closes connections that were idle for 10 s, and a request on a closing connection gets no answer.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
         self.unanswered = (aiohttp.ClientError, OSError, TimeoutError)
         async with aiohttp.ClientSession(
@@ -225,7 +229,7 @@ class Crowd:
 
     async def _listener(self, number: int, cookie: str) -> None:
         chance = random.Random(f"9:{number}")
-        # Everyone has moments of their own: a wait that all had to sit out does not make all come at once ever after.
+        # Every listener starts at a random moment, so that a wait that affects all of them does not synchronise them.
         start = time.monotonic() + self.period * chance.random()
         while start < self.end - self.period:
             await asyncio.sleep(max(0.0, start - time.monotonic()))
@@ -262,7 +266,7 @@ class Crowd:
             await self._ask("me", "GET", "/arena/me", cookie)
 
     async def _vote(self, cookie: str, ballot: dict[str, Any]) -> Any:
-        """Send until it is answered, as the page does."""
+        """Send a ballot until it is answered, as the page does."""
         for attempt in range(10):
             status, content = await self._ask("vote", "POST", "/arena/votes", cookie, ballot)
             if status == 200:
@@ -281,7 +285,7 @@ class Crowd:
 
 
 def generate(address: str, cookies: Path, told: Path, seconds: float, period: float) -> None:
-    """The generator's process."""
+    """Run the process of the load generator."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     crowd = Crowd(address, json.loads(cookies.read_text()), seconds, period)
     began = time.monotonic()
@@ -297,7 +301,9 @@ def generate(address: str, cookies: Path, told: Path, seconds: float, period: fl
 
 @contextmanager
 def site(folder: Path, own: Path, database: str, provider: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """A site's process and its address; stopped at the end, so that it tells what it saw in a folder of its own."""
+    """Run a site; yield its address and its process, which writes its measurements to its own folder when it is
+    stopped.
+    """
     own.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -341,7 +347,7 @@ def site(folder: Path, own: Path, database: str, provider: str) -> Iterator[tupl
 
 
 def votes_in(database: str) -> list[tuple[str, str, str]]:
-    """Id, battle and outcome of every vote of a listener, asked of the database itself."""
+    """Read the id, battle and outcome of every vote by a listener directly from the database."""
     query = "SELECT id, battle, outcome FROM votes WHERE id NOT LIKE 'vote-%'"
     if database.startswith("postgresql"):
         import psycopg
@@ -353,7 +359,9 @@ def votes_in(database: str) -> list[tuple[str, str, str]]:
 
 
 def compare(there: list[tuple[str, str, str]], acknowledged: dict[str, str]) -> dict[str, Any]:
-    """Acknowledged votes that are not there as they were told, second votes of a battle, and votes nobody heard of."""
+    """Return the acknowledged votes that are missing or different, and the numbers of second votes on a battle and of
+    unacknowledged votes.
+    """
     known = {id: outcome for id, _, outcome in there}
     return {
         "lost": [id for id, outcome in acknowledged.items() if known.get(id) != outcome],
@@ -376,7 +384,7 @@ def load(
     systems: int = 12,
     items: int = 10,
 ) -> dict[str, Any]:
-    """Let listeners vote and compare what they were told with what is there; figures by name."""
+    """Let listeners vote, and compare their answers with the database; return the figures by name."""
     from tests.fakes import loopback_provider
 
     on_server = database.startswith("postgresql")
@@ -430,7 +438,7 @@ def load(
 
 
 def _cpu_of(process: int) -> float:
-    """Processor seconds of a process so far."""
+    """Return the processor seconds of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -442,7 +450,7 @@ def _spread(values: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Prepare, load, print."""
+    """Prepare the site, apply the load, and print the figures."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--listeners", type=int, default=200)
     asked.add_argument("--seconds", type=float, default=300)

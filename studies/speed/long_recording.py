@@ -1,16 +1,17 @@
-"""What a recording of hours needs in memory and time, metric by metric.
+"""Measure the memory and time that each metric needs for a recording of hours.
 
     python studies/speed/long_recording.py speech.wav [--hours 3] [--music] [--metrics loudness,sptd] [--rate 24000]
     python studies/speed/long_recording.py speech.wav --hours 10 --metrics integrity --channels 1 --limit 1
 
-The speech is repeated to the wanted length in two channels that differ, every repetition in noise of its own at -50 dB,
-and written as a FLAC file, which is opened as `podeval measure` opens it. With --music, a tune in steady tones is
-under every second half minute, 8 dB below the speech, so that the metrics of speech are given the separated speech.
+The speech is repeated to the requested length in two different channels, with new noise at -50 dB in every repetition.
+It is written as a FLAC file, which is opened as by `podeval measure`. With --music, a tune of steady tones is under
+every second half minute, 8 dB below the speech, so the metrics of speech get the separated speech.
 
-Each metric is measured in a process of its own, after the models that it needs are loaded, with the file's opening:
-the highest resident memory beyond what was resident then, and the wall-clock and processor seconds. A cache on disk is
-common to all, so what one metric has derived (who speaks when) the next ones find; the order of --metrics decides
-whose it is. Linux only. Ends with 1 where one is above the limit, by default 2.5 GB.
+Each metric is measured in a separate process, after the models that it needs are loaded. The measurement includes
+opening the file: the highest resident memory beyond the initial one, and the wall-clock and processor seconds. All
+metrics share a cache on disk, so facts that one metric has derived (such as who speaks when) are found by the next
+ones; the order of --metrics decides which metric bears the cost. The script runs only on Linux, and ends with 1 if a
+metric exceeds the limit, by default 2.5 GB.
 """
 
 import argparse
@@ -27,10 +28,10 @@ import soundfile
 import soxr
 
 METRICS = "loudness,reverb_consistency,sptd,timbre_consistency,distillmos,dnsmos"
-"""By default; `smr` needs --music."""
+"""The default metrics; `smr` needs --music."""
 
 MUSIC_BELOW, NOISE_BELOW = 8.0, 50.0
-"""How far music and noise are below the speech, dB."""
+"""Number of dB by which music and noise are below the speech."""
 
 MUSIC_SECONDS = 30
 _MUSIC_NOTES = (220.0, 277.18, 329.63, 440.0, 369.99, 293.66, 246.94, 329.63)
@@ -38,7 +39,7 @@ _NOTE_SECONDS = 0.5
 
 
 class Used(NamedTuple):
-    """What one metric took: bytes resident before and at most, seconds, and what it said."""
+    """The use of one metric: resident bytes before and at most, seconds, and the result in words."""
 
     before: int
     peak: int
@@ -48,7 +49,7 @@ class Used(NamedTuple):
 
 
 def long_speech(speech: Path, seconds: float, rate: int, music: bool) -> Iterator[np.ndarray]:
-    """The recording piece by piece, each (frames, 2): the speech once, in new noise."""
+    """Yield the recording piece by piece, each of shape (frames, 2): the speech once, with new noise."""
     samples, own_rate = soundfile.read(speech, dtype="float32", always_2d=True)
     voice = soxr.resample(samples.mean(axis=1), own_rate, rate).astype(np.float32)
     level = float(np.sqrt(np.mean(np.square(voice))))
@@ -66,7 +67,7 @@ def long_speech(speech: Path, seconds: float, rate: int, music: bool) -> Iterato
 
 
 def tune(start: int, frames: int, rate: int, level: float) -> np.ndarray:
-    """Chords of three tones with two overtones each, at this RMS; silent in every first half minute."""
+    """Return chords of three tones with two overtones each, at this RMS; every first half minute is silent."""
     seconds = (start + np.arange(frames)) / rate
     note = (seconds // _NOTE_SECONDS).astype(int)
     fade = np.minimum(1, np.minimum(seconds % _NOTE_SECONDS, _NOTE_SECONDS - seconds % _NOTE_SECONDS) / 0.02)
@@ -81,7 +82,7 @@ def tune(start: int, frames: int, rate: int, level: float) -> np.ndarray:
 
 
 def used(metric_name: str, path: Path, cache: Path) -> Used:
-    """Measure one metric on the file, in this process; its models are loaded first."""
+    """Measure one metric on the file in this process, after loading its models."""
     from podeval.measuring.inputs import read_input
     from podeval.metrics import catalogue
     from podeval.metrics.score import Unscored
@@ -92,7 +93,7 @@ def used(metric_name: str, path: Path, cache: Path) -> Used:
     for job in metric.needs:
         registry.load(job, "embedded")
     before = _memory("VmRSS")
-    # Since 4.0, Linux forgets the highest resident memory when 5 is written.
+    # Since version 4.0, Linux resets the highest resident memory when 5 is written to this file.
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     wall, processor = time.perf_counter(), time.process_time()
     options = {"profile": "embedded", "allow_upsampling": False, "cache": Cache(cache)}
@@ -108,13 +109,13 @@ def used(metric_name: str, path: Path, cache: Path) -> Used:
 
 
 def _memory(name: str) -> int:
-    """A figure of this process in bytes, by its name in /proc."""
+    """Return a figure of this process in bytes, by its name in /proc."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(f"{name}:")).split()[1])
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure the metrics, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("speech", type=Path)
     parser.add_argument("--hours", type=float, default=3.0)
@@ -133,7 +134,7 @@ def main() -> int:
         music = ", music under half of it" if options.music else ""
         form = f"{options.hours:g} h, {options.channels} channels at {options.rate} Hz{music}"
         print(f"{form}; wanted: at most {options.limit:g} GB above the models")
-        # A process that is forked has its parent's memory; one that is spawned has its own alone.
+        # A forked process has its parent's memory; a spawned one has only its own.
         with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as processes:
             for name in options.metrics.split(","):
                 found = processes.apply(used, (name, path, cache))

@@ -1,18 +1,18 @@
-"""Loudness side by side, on ten minutes of 44.1 kHz stereo speech: ours, PodEval's way, and FFmpeg's ebur128.
+"""Compare the speed of loudness on ten minutes of 44.1 kHz stereo speech: ours, PodEval's code, and FFmpeg's ebur128.
 
     python studies/speed/loudness.py speech.wav [--turns 3]
 
-The recording is repeated to ten minutes, brought to 44.1 kHz and put into two channels that differ. Everything runs
-on one thread, by turns in one process:
+The recording is repeated to ten minutes, resampled to 44.1 kHz and put into two different channels. Everything runs on
+one thread, in turn in one process:
 
 - from the same decoded samples: ours (loudness, range and true peak of both channels), PodEval's way (librosa's mix to
   mono; pyloudnorm's integrated loudness; librosa's resampling by 4 for the peak; pyloudnorm on frames of 3 s every
   1.5 s for the range), and the filter `ebur128=peak=true` of the FFmpeg libraries that PyAV brings
 - from the file (16-bit WAV), decoding included: ours, PodEval's way after `librosa.load`, and the program `ffmpeg` with
-  the same filter, where it is installed
+  the same filter, if it is installed
 
-The lines give wall-clock and processor seconds; the ratios are of processor time, which a busy machine disturbs
-less, as medians over the turns.
+The lines give wall-clock and processor seconds. The ratios are medians over the turns of processor time, which depends
+less on the machine's other work.
 """
 
 import os
@@ -41,25 +41,27 @@ from podeval.audio.loudness import measure
 RATE, SECONDS = 44_100, 600
 
 WANTED = {"PodEval's way": 8, "libavfilter ebur128": 1 / 1.5, "ffmpeg ebur128": 1 / 1.5}
-"""How many times ours each should take at least."""
+"""Minimum factor by which each program should take longer than ours."""
 
 
 def stereo(speech: Path, seconds: int) -> np.ndarray:
-    """So much of it at 44.1 kHz, repeated, in two channels, the right one later by 0.3 ms and lower."""
+    """Return this many seconds of the speech at 44.1 kHz, repeated, in two channels; the right one is 0.3 ms later and
+    quieter.
+    """
     samples, rate = soundfile.read(speech, dtype="float32", always_2d=True)
     left = soxr.resample(samples.mean(axis=1), rate, RATE)
     return np.resize(np.stack([left, 0.8 * np.roll(left, 13)], axis=1).astype(np.float32), (seconds * RATE, 2))
 
 
 def ours(path: Path) -> tuple[float, float | None, float]:
-    """From the file."""
+    """Measure a file with our code."""
     decoded = decode(path)
     found = measure(decoded.samples, decoded.rate, decoded.layout)
     return found.integrated, found.range, found.true_peak
 
 
 def podeval_way_from_file(path: Path) -> tuple[float, float, float]:
-    """What `calculate_loudness` of the PodEval code does before it scores."""
+    """Measure a file as `calculate_loudness` in PodEval's code does before it scores."""
     import librosa
 
     mono, rate = librosa.load(path, sr=None)
@@ -67,7 +69,7 @@ def podeval_way_from_file(path: Path) -> tuple[float, float, float]:
 
 
 def podeval_way(samples: np.ndarray, rate: int) -> tuple[float, float, float]:
-    """The same from decoded samples, (frames,) or (frames, channels)."""
+    """Measure decoded samples, (frames,) or (frames, channels), in the same way."""
     import librosa
     import pyloudnorm
 
@@ -82,14 +84,14 @@ def podeval_way(samples: np.ndarray, rate: int) -> tuple[float, float, float]:
 
 
 def ffmpeg_program(path: Path) -> None:
-    """Its three readings go to its log."""
+    """Measure a file with the program `ffmpeg`, whose three readings go to its log."""
     command = ["ffmpeg", "-nostdin", "-hide_banner", "-loglevel", "error", "-threads", "1", "-i", str(path)]
     command += ["-filter_complex", "ebur128=peak=true:framelog=verbose", "-f", "null", "-"]
     subprocess.run(command, check=True)
 
 
 def ffmpeg_filter(samples: np.ndarray) -> tuple[float, float, float]:
-    """Through PyAV, a second at a time."""
+    """Measure samples with FFmpeg's filter through PyAV, a second at a time."""
     import av
     import av.filter
 
@@ -119,7 +121,7 @@ def ffmpeg_filter(samples: np.ndarray) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Time the programs, and print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("speech", type=Path)
     parser.add_argument("--turns", type=int, default=3)

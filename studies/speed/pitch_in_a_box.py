@@ -1,4 +1,4 @@
-"""How long the first pitch of a fresh sandbox takes, with and without a copy of what numba compiled, side by side.
+"""Compare the time for the first pitch in a new sandbox with and without a copy of the code that numba compiled.
 
 `python studies/speed/pitch_in_a_box.py [TIMES]` prints both medians in seconds and their ratio.
 """
@@ -22,7 +22,7 @@ LIMITS = sandbox.SandboxLimits(wall_seconds=600.0, memory_bytes=10 * 2**30, proc
 
 
 def measure(*, compiled: bool) -> float:
-    """Seconds of nine seconds' pitch in a new sandbox."""
+    """Return the seconds that the pitch of nine seconds takes in a new sandbox."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "out")
         out.mkdir()
@@ -37,7 +37,7 @@ def measure(*, compiled: bool) -> float:
 
 
 def compare(times: int) -> tuple[float, float]:
-    """Median seconds without and with what is compiled, taken in turn."""
+    """Return the median seconds without and with the compiled code, measured in turn."""
     prepare()
     pairs = [(measure(compiled=False), measure(compiled=True)) for _ in range(times)]
     before, after = (statistics.median(each) for each in zip(*pairs, strict=True))

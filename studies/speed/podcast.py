@@ -1,24 +1,25 @@
-"""All embedded metrics of one long podcast in two voices: seconds, real-time factor, and what a second run takes.
+"""Measure all embedded metrics on one long podcast in two voices: seconds, real-time factor, and the time of a second
+run.
 
     python studies/speed/podcast.py make podcast.wav [--minutes 60]      # read by the baseline, with its words
     python studies/speed/podcast.py measure podcast.wav
     python studies/speed/podcast.py compare podcast.wav --against CHECKOUT [--turns 1]
     python studies/speed/podcast.py score podcast.wav
 
-`make` has the baseline of podeval read the scripts of Real-Pod one after the other; no sentence comes twice while
-there are scripts. `measure` opens the file as `podeval measure` does, with an empty cache, takes every embedded metric
-of it, one after the other in one process with as many threads as there are cores (or PODEVAL_THREADS), and then
-everything again over what the first run left in the cache. Loading the models is part of the time. Prints wall-clock
-and processor seconds of each metric; wanted are a real-time factor of 0.15 on two cores, and a second run at least 50
-times as fast.
+`make` has podeval's baseline read the scripts of Real-Pod one after another; sentences are repeated only after all
+scripts were read. `measure` opens the file as `podeval measure` does, with an empty cache. It computes every embedded
+metric, one after another in one process with as many threads as there are cores (or PODEVAL_THREADS), and then
+everything again from the cache of the first run. Loading the models is part of the time. It prints the wall-clock and
+processor seconds of each metric. The targets are a real-time factor of 0.15 on two cores, and a second run that is at
+least 50 times as fast.
 
-`score` times `podeval.score` of the recording, its words and two voices in place of that: every metric there is, two
-at a time, and a second call; on a machine that `podeval models install` has prepared.
+`score` times `podeval.score` instead, on the recording with its words and two voices: all metrics, two at a time, and a
+second call; the machine must have been prepared by `podeval models install`.
 
-`compare` measures with this code and with that of another checkout (`git worktree add CHECKOUT COMMIT`), in turn, each
-in a process of its own with an empty cache and by its own copy of this script, and prints wall and processor seconds
-of each metric side by side, and how far the values are apart. Exported networks are there from a run before: each side
-measures 20 s first.
+`compare` measures with this code and with that of another checkout (`git worktree add CHECKOUT COMMIT`) in turn, each
+in a separate process with an empty cache and its own copy of this script. It prints the wall-clock and processor
+seconds of each metric side by side, and the differences between the values. Exported networks exist beforehand, because
+each side first measures 20 s.
 """
 
 import argparse
@@ -52,16 +53,16 @@ from podeval.systems.hibari_piper import HibariPiper
 from podeval.text.script import Script
 
 GAP_SECONDS = 0.8
-"""Between two scripts."""
+"""Seconds between two scripts."""
 
 REFERENCE_SECONDS = 60
-"""From the beginning: where the voices to compare with are taken."""
+"""Number of seconds at the beginning from which the reference voices are taken."""
 
 WANTED_FACTOR, WANTED_AGAIN = 0.15, 50
 
 
 def scripts() -> list[Script]:
-    """Every English script of Real-Pod for at most two voices, each once."""
+    """Return every English script of Real-Pod for at most two voices, each once."""
     benchmark = benchmarks.get("real_pod")
     found = {
         item.script.text: item.script
@@ -73,7 +74,7 @@ def scripts() -> list[Script]:
 
 
 def make(path: Path, minutes: float) -> None:
-    """Write so many minutes of speech, and next to them as .txt the words, as .json the turns with their times."""
+    """Write this many minutes of speech and, next to it, the words as .txt and the turns with their times as .json."""
     voice = HibariPiper()
     voice.threads = len(os.sched_getaffinity(0))
     turns: list[dict[str, Any]] = []
@@ -98,7 +99,7 @@ def make(path: Path, minutes: float) -> None:
 
 
 def measured(path: Path, reference: list[Path], cache: Cache) -> Iterator[tuple[str, Any]]:
-    """Opens the recording, then gives metric by metric its result."""
+    """Open the recording; yield it and then the result of each metric."""
     recording = Recording.open(path, cache=cache)
     yield "opening", recording
     voices = {clip.stem: Recording.open(clip, cache=cache) for clip in reference}
@@ -113,7 +114,7 @@ def measured(path: Path, reference: list[Path], cache: Cache) -> Iterator[tuple[
 
 
 def voice_clips(path: Path, folder: Path) -> list[Path]:
-    """The longest turn of two speakers each as a file."""
+    """Write the longest turn of each of two speakers to a file."""
     with soundfile.SoundFile(path) as whole:
         start, rate = whole.read(REFERENCE_SECONDS * whole.samplerate, dtype="float32"), whole.samplerate
     opening = folder / "opening.wav"
@@ -128,7 +129,9 @@ def voice_clips(path: Path, folder: Path) -> list[Path]:
 
 
 def timed(parts: Iterator[tuple[str, Any]]) -> dict[str, tuple[float, float, Any]]:
-    """Of every part, once it is made, its wall-clock and processor seconds and what came of it."""
+    """Return the wall-clock and processor seconds and the result of every part, in the order in which the parts are
+    made.
+    """
     found = {}
     wall, busy = time.perf_counter(), time.process_time()
     for name, result in parts:
@@ -138,7 +141,7 @@ def timed(parts: Iterator[tuple[str, Any]]) -> dict[str, tuple[float, float, Any
 
 
 def measure(path: Path) -> None:
-    """Measure twice and print."""
+    """Measure twice, and print the figures."""
     warnings.simplefilter("ignore")
     seconds = soundfile.info(path).duration
     with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
@@ -158,12 +161,12 @@ def measure(path: Path) -> None:
 
 
 def score(path: Path) -> None:
-    """Score everything twice and print."""
+    """Score everything twice, and print the figures."""
     warnings.simplefilter("ignore")
     seconds, calls = soundfile.info(path).duration, []
     networks = find_user_folder() / "networks"
     with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
-        # Only what was made once on this machine is there.
+        # Only the parts that are made once per machine exist beforehand.
         os.environ["PODEVAL_CACHE"] = temporary
         shutil.copytree(networks, find_user_folder() / "networks")
         reference = {clip.stem: str(clip) for clip in voice_clips(path, Path(temporary))}
@@ -179,7 +182,7 @@ def score(path: Path) -> None:
 
 
 def measure_once(path: Path) -> None:
-    """Measure once and print a line of JSON: of every metric its wall and processor seconds and its values."""
+    """Measure once; print a line of JSON with the wall-clock and processor seconds and the values of every metric."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
         folder = Path(temporary)
@@ -190,7 +193,7 @@ def measure_once(path: Path) -> None:
 
 
 def ask(checkout: Path, path: Path) -> dict[str, Any]:
-    """Measure once with the code of a checkout, in a process of its own."""
+    """Measure once with the code of a checkout, in a separate process."""
     environment = {**os.environ, "PYTHONPATH": str(checkout / "benchmark")}
     script = checkout / "studies" / "speed" / "podcast.py"
     command = [sys.executable, str(script if script.is_file() else __file__), "once", str(path)]
@@ -200,7 +203,7 @@ def ask(checkout: Path, path: Path) -> dict[str, Any]:
 
 
 def compare(path: Path, other: Path, turns: int) -> None:
-    """Measure with both checkouts in turn and print them side by side, the least of the turns."""
+    """Measure with both checkouts in turn; print the minimum over the turns side by side."""
     ours = Path(__file__).parents[2]
     with tempfile.TemporaryDirectory() as temporary:
         start = Path(temporary) / "start.wav"
@@ -217,7 +220,9 @@ def compare(path: Path, other: Path, turns: int) -> None:
 
 
 def print_side_by_side(path: Path, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> None:
-    """Print wall and processor seconds of both, and the largest relative difference of a metric's values."""
+    """Print the wall-clock and processor seconds of both, and the largest relative difference between a metric's
+    values.
+    """
     seconds = soundfile.info(path).duration
     print(f"{seconds / 60:.1f} minutes; {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
     print(f"{'':24}{'wall, other':>14}{'wall, ours':>14}{'cpu, other':>14}{'cpu, ours':>14}{'apart':>10}")
@@ -235,7 +240,7 @@ def print_side_by_side(path: Path, before: list[dict[str, Any]], now: list[dict[
 
 
 def find_distance(before: dict[str, float] | None, now: dict[str, float] | None) -> str:
-    """Return the largest relative difference of a key that both have, as text; empty where nothing was scored."""
+    """Return the largest relative difference over the keys that both have, as text; empty if nothing was scored."""
     keys = [key for key in before or {} if key in (now or {}) and isinstance(before[key], float)] if before else []
     if not keys or before is None or now is None:
         return ""
@@ -243,7 +248,7 @@ def find_distance(before: dict[str, float] | None, now: dict[str, float] | None)
 
 
 def main() -> None:
-    """Do what is asked."""
+    """Run the given command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=["make", "measure", "score", "compare", "once"])
     parser.add_argument("podcast", type=Path)

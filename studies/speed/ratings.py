@@ -1,4 +1,4 @@
-"""One million votes: how long rating them takes. Prints figures; nothing is asserted.
+"""Measure how long it takes to rate one million votes; the script prints figures and asserts nothing.
 
 python studies/speed/ratings.py [VOTES] [SYSTEMS] [VOTERS]
 """
@@ -14,7 +14,7 @@ from podeval.stats.bradley_terry import rate
 
 
 def votes(count: int, systems: int, voters: int, seed: int = 0) -> dict[str, list[str]]:
-    """Votes of people with tastes of their own, as columns of names."""
+    """Draw votes of people with different tastes, as columns of names."""
     random = np.random.default_rng(seed)
     strength = np.linspace(-1, 1, systems)
     taste = random.normal(0, 0.5, (voters, systems))

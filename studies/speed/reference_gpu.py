@@ -1,4 +1,4 @@
-"""The reference profile on a GPU: one hour in one process, many clips in several, and how busy the GPU is meanwhile.
+"""Measure the reference profile on a GPU: an hour in one process, many clips in several, and how busy the GPU is.
 
     python studies/speed/podcast.py make speech.wav --minutes 60
     python studies/speed/reference_gpu.py make speech.wav podcast.wav          # music under a third of it
@@ -9,12 +9,13 @@
 
 `make` writes stereo at 44.1 kHz with chords under the middle third. `hour` scores the file as `podeval score` does,
 with an empty cache, after a first scoring of 40 s has loaded the models. `several` cuts clips and measures them as
-`podeval run` does, by so many workers (0: as many as the GPU has room for); loading the models is part of its time.
-`equal` scores the first 40 s on the CPU and here, and ends with 1 where a value differs by more than 1 %. The others
-print wall seconds, how many times as fast as real time that is, and the share of time in which a kernel ran
-(`nvidia-smi`, five times a second), over all and while it is above zero. Wanted on one H100: the hour in under 80 s,
-several at 300 times real time, 60 % while networks run. The models come from `podeval models install --profile
-reference`; without a GPU, or without them, `--profile embedded` shows that the script works. `gpu.sh` runs all of it.
+`podeval run` does, with this many workers (0 means as many as the GPU has room for); loading the models is part of its
+time. `equal` scores the first 40 s on the CPU and on the default device, and ends with 1 if a value differs by more
+than 1 %. The others print the wall-clock seconds, the speed relative to real time, and the share of time in which a
+kernel ran (`nvidia-smi`, five times per second), both overall and while it is above zero. The targets on one H100 are
+less than 80 s for the hour, 300 times real time for several, and 60 % while networks run. The models come from `podeval
+models install --profile reference`; without a GPU, or without the models, `--profile embedded` shows that the script
+works. `gpu.sh` runs all of it.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def make(speech: Path, podcast: Path) -> None:
 
 @contextlib.contextmanager
 def watch_gpu() -> Iterator[list[int]]:
-    """Collect how many percent of each fifth of a second a kernel ran; nothing where there is no `nvidia-smi`."""
+    """Collect the percentage of each fifth of a second in which a kernel ran; nothing if there is no `nvidia-smi`."""
     shares: list[int] = []
     if shutil.which("nvidia-smi") is None:
         yield shares
@@ -89,7 +90,7 @@ def tell(what: str, audio: float, wall: float, shares: list[int], wanted: str) -
 
 
 def cut(podcast: Path, folder: Path, begin: float, seconds: float, name: str) -> Path:
-    """Write a part of the podcast as a file."""
+    """Write a part of the podcast to a file."""
     rate = soundfile.info(podcast).samplerate
     samples, _ = soundfile.read(podcast, start=round(begin * rate), frames=round(seconds * rate), dtype="float32")
     soundfile.write(folder / f"{name}.wav", samples, rate)
@@ -114,7 +115,9 @@ def score_hour(podcast: Path, profile: str, metrics: str) -> None:
 
 
 def compare_devices(podcast: Path, profile: str, metrics: str) -> bool:
-    """Print the values of the first seconds that differ between the CPU and the device of choice; whether none does."""
+    """Print the values of the first seconds that differ between the CPU and the default device; return whether none
+    differs.
+    """
     values = []
     with tempfile.TemporaryDirectory() as folder:
         clip = cut(podcast, Path(folder), 0, WARM_SECONDS, "clip")
@@ -131,12 +134,12 @@ def compare_devices(podcast: Path, profile: str, metrics: str) -> bool:
 
 
 def is_close(one: float | None, other: float | None) -> bool:
-    """Whether two values differ by no more than 1 %."""
+    """Return whether two values differ by at most 1 %."""
     return one == other if one is None or other is None else math.isclose(one, other, rel_tol=0.01, abs_tol=1e-3)
 
 
 def measure_several(podcast: Path, profile: str, metrics: str, workers: int, clips: int, seconds: float) -> None:
-    """Measure clips by workers, each from the file."""
+    """Measure clips with several workers, each from its file."""
     from podeval.benchmarks.benchmark import Item, MetricUse
     from podeval.metrics import catalogue
     from podeval.runs.executor import Workers, count_workers
@@ -171,7 +174,7 @@ def measure_several(podcast: Path, profile: str, metrics: str, workers: int, cli
 
 
 def main() -> None:
-    """Do what is asked."""
+    """Run the given command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=["make", "hour", "several", "equal"])
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")

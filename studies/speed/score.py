@@ -1,12 +1,13 @@
-"""`podeval.score` of one recording against the sum of its metrics, each by itself.
+"""Compare `podeval.score` of one recording with the sum of its metrics, each measured separately.
 
     python studies/speed/score.py speech.wav [--text words.txt] [--seconds 600] [--threads 2] [--added]
 
-Ours is one call with an empty cache. Against it stands the sum of every metric measured by itself, from the file and
-with an empty cache; with `--added` also of what the metrics add one after another on one shared `Recording`, which
-nothing can undercut but by doing the work side by side. Wanted: at most 1.1 times the first. The second call and the
-report follow ours. Processor and wall seconds, models loaded and warm on both sides; the words are repeated as the
-speech is. Each line is printed when it is known, so a measurement that is stopped has told what it knew.
+Our side is one call with an empty cache. The other side is the sum of all metrics, each measured separately from the
+file with an empty cache. With `--added`, the script also sums the times that the metrics add one after another on one
+shared `Recording`; only parallel work can be faster than this sum. The target is at most 1.1 times the first sum. The
+second call and the report are timed after the first call. Figures are processor and wall-clock seconds, with the models
+loaded and warm on both sides; the words are repeated like the speech. Each line is printed as soon as it is known, so a
+stopped measurement shows its results so far.
 """
 
 import argparse
@@ -29,13 +30,13 @@ FILE_RATE = 44_100
 
 
 def processor() -> float:
-    """Processor seconds of this process."""
+    """Return the processor seconds of this process."""
     times = os.times()
     return times.user + times.system
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Processor and wall seconds of a piece of work with an empty cache, and what came of it."""
+    """Run a function with an empty cache; return its processor and wall-clock seconds and its result."""
     from podeval.recording import cache
 
     with tempfile.TemporaryDirectory() as folder:
@@ -47,13 +48,15 @@ def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
 
 
 def repeat_words(text: str, times: float) -> str:
-    """The words so many times one after another, the last time as many of them as there is room for."""
+    """Repeat the words this many times, the last time only as far as there is room."""
     words = text.split()
     return " ".join(words[number % len(words)] for number in range(round(len(words) * times)))
 
 
 def one_after_another(path: Path, text: str | None, names: list[str]) -> dict[str, float]:
-    """What each metric adds on one shared recording, processor seconds; each is given what `podeval.score` gives it."""
+    """Return the processor seconds that each metric adds on one shared recording; each gets the inputs that
+    `podeval.score` gives it.
+    """
     from podeval.errors import PodevalError
     from podeval.measuring.compute import score_item
     from podeval.measuring.inputs import MetricInputs, read_request
@@ -67,7 +70,7 @@ def one_after_another(path: Path, text: str | None, names: list[str]) -> dict[st
     for name in names:
         metric = catalogue.get(name)
         start = processor()
-        # What refuses these inputs is unscored in `podeval.score`.
+        # A metric that refuses these inputs is unscored in `podeval.score`.
         with contextlib.suppress(PodevalError):
             score_item(metric, {one: inputs[one] for one in request.names_for(metric)}, request.chosen_for(metric))
         seconds[name] = processor() - start
@@ -75,7 +78,7 @@ def one_after_another(path: Path, text: str | None, names: list[str]) -> dict[st
 
 
 def score_alone(path: Path, text: str | None, name: str) -> None:
-    """Score with one metric; what refuses the inputs, and is unscored among others, takes what it takes to refuse."""
+    """Score with one metric; a metric that refuses the inputs counts with the time that the refusal takes."""
     import podeval
     from podeval.errors import PodevalError
 
@@ -84,7 +87,7 @@ def score_alone(path: Path, text: str | None, name: str) -> None:
 
 
 def compare_with_sum(whole: Path, text: str | None, seconds: int, added: bool) -> bool:
-    """Print ours against the metrics by themselves; whether it is as fast as wanted."""
+    """Print our time and that of the separate metrics; return whether the target is met."""
     import podeval
 
     def score_twice() -> tuple[Any, float, float]:
@@ -117,7 +120,7 @@ def compare_with_sum(whole: Path, text: str | None, seconds: int, added: bool) -
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("speech", type=Path)
     parser.add_argument("--text", type=Path, help="what is said in it")
@@ -125,7 +128,7 @@ def main() -> None:
     parser.add_argument("--added", action="store_true", help="also what metrics add one after another on one recording")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of both sides; by default one a core")
     options = parser.parse_args()
-    # What is imported for the speech asks for one.
+    # The module that is imported for the speech has set one thread.
     os.environ["PODEVAL_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(options.threads)
     import podeval
 

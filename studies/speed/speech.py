@@ -1,4 +1,4 @@
-"""Write some minutes of speech for the other scripts: a dialogue of the demo in two voices, and next to it its words.
+"""Write a few minutes of speech for the other scripts: a dialogue of the demo in two voices, with its words next to it.
 
 python studies/speed/speech.py speech.wav
 """

@@ -1,10 +1,12 @@
-"""What spreading costs and brings: the same items in this process, in workers, over a Ray cluster of this machine.
+"""Measure the cost and the gain of distributing work: the same items in this process, in workers, and over a Ray
+cluster on this machine.
 
     python studies/speed/spreading.py [--workers 2] [--clips 8] [--seconds 30]
 
-Three things by turns: tasks that do nothing (what handing one over costs), tasks with a file that is only read (what
-carrying files costs), and clips measured for loudness, DNSMOS and SRMR with an empty cache. Wall time; starting the
-processes and loading models is not in it, as every executor has done each kind of task once before.
+Three kinds of tasks are run in turn: tasks that do nothing (the cost of handing one over), tasks that only read a file
+(the cost of transferring files), and clips that are measured for loudness, DNSMOS and SRMR with an empty cache. The
+figures are wall-clock time, without starting processes and loading models, because every executor has done each kind of
+task once before.
 """
 
 import argparse
@@ -33,7 +35,7 @@ METRICS = ("loudness", "dnsmos", "reverb_consistency")
 
 @dataclass(frozen=True)
 class Clip:
-    """A file to be read or measured."""
+    """A file that is read or measured."""
 
     path: Path
 
@@ -46,24 +48,24 @@ class Clip:
 
 
 def nothing(task: int) -> int:
-    """No work."""
+    """Do nothing."""
     return task
 
 
 def read(clip: Clip) -> str:
-    """The content, by its hash."""
+    """Return a hash of the file's content."""
     return hashlib.sha256(clip.path.read_bytes()).hexdigest()
 
 
 def measure(clip: Clip) -> dict[str, Any]:
-    """A few metrics that are computed from samples alone."""
+    """Compute a few metrics that need only samples."""
     recording = Recording.open(clip.path)
     given = {"recording": recording}
     return {name: score_item(catalogue.get(name), given, {}).to_json() for name in METRICS}
 
 
 def clips(folder: Path, count: int, seconds: float) -> list[Clip]:
-    """Noise that swells and fades like syllables, other noise in each."""
+    """Write clips of noise that swells and fades like syllables, with different noise in each."""
     rate, found = 24_000, []
     time_line = np.arange(int(rate * seconds)) / rate
     for number in range(count):
@@ -75,14 +77,14 @@ def clips(folder: Path, count: int, seconds: float) -> list[Clip]:
 
 
 def timed(run: Callable[..., Iterator[Any]], work: Callable[[Any], Any], tasks: Iterable[Any]) -> tuple[float, Any]:
-    """Seconds, and what came of it in the order of the tasks."""
+    """Return the seconds, and the results in the order of the tasks."""
     began = time.perf_counter()
     found = dict(run(work, tasks))
     return time.perf_counter() - began, [found[task] for task in tasks]
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measure, and print a table."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--workers", type=int, default=2)
     asked.add_argument("--clips", type=int, default=8)

@@ -1,16 +1,16 @@
-"""SRMR side by side: torchmetrics called once a window against ours, in windows of 3 s every 2 s at 16 kHz.
+"""Compare the speed of SRMR in windows of 3 s every 2 s at 16 kHz: ours, and torchmetrics called once per window.
 
     python studies/speed/srmr.py speech.flac [--seconds 600] [--slow-seconds 60] [--turns 3]
 
-The recording is repeated to the wanted length. Everything runs on one thread, by turns in one process; fast mode is
-compared with fast mode and slow with slow. Slow mode of torchmetrics takes about a second a window, so it is measured
-on `--slow-seconds`; both programs take time in proportion to the windows, so ten minutes are given as an
-extrapolation. Ratios are of processor time; the lines give wall-clock time too.
+The recording is repeated to the requested length. Everything runs on one thread, in turn in one process; the fast modes
+are compared with each other, and so are the slow modes. The slow mode of torchmetrics takes about a second per window,
+so it is measured on `--slow-seconds`; the time of both programs is proportional to the number of windows, so the time
+for ten minutes is extrapolated. Ratios are of processor time; the lines also give wall-clock time.
 
-Values agree within 1e-4 in slow mode. In fast mode they cannot: torchmetrics reckons the number of frames from the
-samples instead of the 400 Hz envelopes, so that it averages one more, partly empty frame than SRMRpy, and its Hamming
-window is that of one more sample. Ours is equal to SRMRpy in both modes (tests/audio/test_srmr.py); the difference
-printed for fast mode is theirs.
+In slow mode, the values agree within 1e-4. In fast mode, they cannot: torchmetrics computes the number of frames from
+the samples instead of from the 400 Hz envelopes, so it averages over one more, partly empty frame than SRMRpy, and its
+Hamming window is one sample longer. Our values equal those of SRMRpy in both modes (tests/audio/test_srmr.py); the
+difference printed for fast mode comes from torchmetrics.
 """
 
 import os
@@ -40,7 +40,7 @@ unpacks them beside it."""
 
 
 def torchmetrics_per_window() -> Callable[..., np.ndarray]:
-    """The function of torchmetrics in a loop over windows."""
+    """Return the function of torchmetrics in a loop over windows."""
     sys.path.append(str(Path(sys.prefix) / "share" / "podeval" / "reference-packages"))
     try:
         versions = [f"{name} {version(name)}" for name in PACKAGES]
@@ -61,12 +61,12 @@ def torchmetrics_per_window() -> Callable[..., np.ndarray]:
 
 
 def ours(samples: np.ndarray, fast: bool) -> np.ndarray:
-    """Ours, as the same column."""
+    """Return our values in the same form."""
     return compute_srmr_windows(samples, RATE, WINDOW, STRIDE, fast=fast)[1]
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Time both programs, and print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("recording", type=Path)
     parser.add_argument("--seconds", type=int, default=TEN_MINUTES)

@@ -1,11 +1,11 @@
-"""A run of many items in one folder: written, resumed, aggregated, built into the board, and shown.
+"""Measure a run of many items in one folder: written, resumed, aggregated, added to the board, and shown.
 
     python studies/speed/store_size.py [--items 100000] [--no-sync]
 
-The items are made for this, in a folder of the benchmark real_pod; their outputs are scripts, so that no audio has to
-be made, and results are put in as a measuring run puts them in. `--no-sync` leaves out the syncs to the disk, which are
-the disk's time and not podeval's. Prints seconds, the store's size and the memory of the process; the small version in
-the tests looks whether the time per item grows with their number.
+The items are made for this purpose, in a folder of the benchmark real_pod. Their outputs are scripts, so no audio needs
+to be made, and results are stored as in a measuring run. `--no-sync` omits the syncs to the disk, whose time depends on
+the disk and not on podeval. The script prints the seconds, the size of the store and the memory of the process. The
+small version in the tests checks whether the time per item grows with the number of items.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 
 class Clocked:
-    """Seconds by step."""
+    """Records the seconds of each step."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -42,7 +42,7 @@ class Clocked:
 
 
 def items_of(count: int) -> tuple[Item, ...]:
-    """Items in 17 categories, as Real-Pod has them."""
+    """Return items in 17 categories, like those of Real-Pod."""
     return tuple(
         Item(
             id=f"item{number:06}", topic=f"Topic {number}", category=f"Category {number % 17}", language="en", voices=2
@@ -52,7 +52,7 @@ def items_of(count: int) -> tuple[Item, ...]:
 
 
 def measure(folder: Path, count: int) -> dict[str, float]:
-    """Seconds of every step, with this many items."""
+    """Return the seconds of every step with this many items."""
     from podeval.board.build import build
     from podeval.board.runs_folder import RunsFolder
     from podeval.runs.executor import InProcess
@@ -101,7 +101,7 @@ def measure(folder: Path, count: int) -> dict[str, float]:
 
 
 def page(shown: Any, item: str) -> None:
-    """What the system's page asks of the folder for one item."""
+    """Read what a system's page requests from the folder for one item."""
     from podeval.board import item_results
     from podeval.board.playable import list_parts
 
@@ -112,12 +112,12 @@ def page(shown: Any, item: str) -> None:
 
 
 def without_sync() -> None:
-    """From now on, nothing waits for the disk."""
+    """From now on, do not wait for the disk."""
     os.fsync = lambda descriptor: None  # type: ignore[assignment]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the steps, and print the figures."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--items", type=int, default=100_000)
     asked.add_argument("--no-sync", action="store_true")

@@ -1,4 +1,4 @@
-"""One page, in Markdown, of what the other scripts found side by side with peers: `make bench` keeps it with the docs.
+"""Write one Markdown page with the comparisons that the other scripts made; `make bench` keeps it with the docs.
 
 python studies/speed/table.py FOUND > docs/studies/speed.md
 """
@@ -16,7 +16,7 @@ PACKAGES = ("numpy", "scipy", "onnxruntime", "torch", "pyloudnorm", "librosa")
 
 
 def main() -> None:
-    """Print it."""
+    """Print the page."""
     lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, text=True)

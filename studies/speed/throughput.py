@@ -1,11 +1,12 @@
-"""Clips measured in an hour by one process and by two, each on a core of its own.
+"""Measure how many clips one process and two processes measure per hour, each on its own core.
 
     python studies/speed/throughput.py podcast.wav [--clips 8] [--seconds 90]
 
-Clips are cut from the file that `podcast.py make` has written, one behind the other. Every process loads its models
-and measures a clip before time is taken; then each clip is opened with an empty cache and every embedded metric that
-needs no words is taken of it, and the words too are transcribed. Twice: all clips by one process on the first core, and
-half of them each by two processes on the first two cores. Two are wanted to do at least 1.8 times as much as one.
+Clips are cut one after another from the file that `podcast.py make` wrote. Every process loads its models and measures
+one clip before the timing begins. Then each clip is opened with an empty cache, its words are transcribed, and every
+embedded metric that needs no given words is computed. This is done twice: with all clips in one process on the first
+core, and with half of them in each of two processes on the first two cores. The target is that two processes do at
+least 1.8 times as much as one.
 """
 
 import argparse
@@ -22,7 +23,7 @@ WANTED = 1.8
 
 
 def cut(path: Path, folder: Path, clips: int, seconds: float) -> list[Path]:
-    """So many clips, as files."""
+    """Cut this many clips, and write them to files."""
     found = []
     with soundfile.SoundFile(path) as whole:
         for number in range(clips):
@@ -35,7 +36,7 @@ def cut(path: Path, folder: Path, clips: int, seconds: float) -> list[Path]:
 
 
 def everything(path: Path) -> None:
-    """Each embedded metric of one clip, computed again."""
+    """Compute each embedded metric of one clip with an empty cache."""
     from podeval.metrics import catalogue
     from podeval.recording import Recording
     from podeval.recording.cache import Cache
@@ -49,7 +50,7 @@ def everything(path: Path) -> None:
 
 
 def worker(core: int, clips: list[Path], start: Barrier, stop: Barrier) -> None:
-    """Measure clips on one core, once all are ready."""
+    """Measure clips on one core, once all processes are ready."""
     os.sched_setaffinity(0, {core})
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
@@ -61,7 +62,7 @@ def worker(core: int, clips: list[Path], start: Barrier, stop: Barrier) -> None:
 
 
 def seconds_of(shares: dict[int, list[Path]]) -> float:
-    """From when every process is ready until all are done."""
+    """Return the seconds from the moment when every process is ready until all have finished."""
     context = multiprocessing.get_context("spawn")
     start, stop = context.Barrier(len(shares) + 1), context.Barrier(len(shares) + 1)
     processes = [
@@ -79,7 +80,7 @@ def seconds_of(shares: dict[int, list[Path]]) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("podcast", type=Path)
     parser.add_argument("--clips", type=int, default=8)

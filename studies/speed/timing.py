@@ -1,6 +1,6 @@
-"""Programs timed side by side: by turns in one process, so that a busy machine disturbs all of them alike.
+"""Time programs in turn in one process, so that other work on the machine affects all of them equally.
 
-What they find is also kept, where PODEVAL_BENCH names a file, for the one table of `table.py`.
+If PODEVAL_BENCH names a file, the results are also stored in it, for the table of `table.py`.
 """
 
 import json
@@ -15,16 +15,16 @@ from typing import Any
 def by_turns(
     what: str, programs: Mapping[str, Callable[[], Any]], turns: int, wanted: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
-    """Run each program in every turn; print its seconds, and how much longer than the first the others take.
+    """Run each program in every turn; print its seconds, and how many times as long as the first the others take.
 
     Args:
-        what: is measured.
-        programs: by name, ours first; they start no more threads than each other.
-        turns: how often, after one turn that warms up.
-        wanted: how many times ours another program should take at least, by its name.
+        what: the name of the measurement.
+        programs: the programs by name, ours first; all must use the same number of threads.
+        turns: number of turns, after one that warms up.
+        wanted: minimum factor by which another program should take longer than ours, by its name.
 
     Returns:
-        What each program gave last.
+        The last result of each program.
     """
     wall: dict[str, list[float]] = {name: [] for name in programs}
     processor: dict[str, list[float]] = {name: [] for name in programs}
@@ -49,7 +49,7 @@ def by_turns(
 
 
 def keep(what: str, peer: str, ours: float, theirs: float, times: float, wanted: float | None, turns: int = 1) -> None:
-    """A line for the table: processor seconds of both sides, their ratio, the ratio that is wanted, and the load."""
+    """Store a line for the table: processor seconds of both sides, their ratio, the target ratio, and the load."""
     if path := os.environ.get("PODEVAL_BENCH"):
         line = {"what": what, "peer": peer, "ours": ours, "theirs": theirs, "times": times, "wanted": wanted}
         line |= {"turns": turns, "load": os.getloadavg()[0]}
@@ -58,6 +58,6 @@ def keep(what: str, peer: str, ours: float, theirs: float, times: float, wanted:
 
 
 def _processor() -> float:
-    """Processor seconds of this process and of its finished children."""
+    """Return the processor seconds of this process and of its finished children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

@@ -1,9 +1,9 @@
 """Every podeval metric as a module for the `evaluate` library.
 
 The layer is thin. Only strings pass through the library: paths, scripts as JSON, and an empty string for a missing
-value. Other values are written to a float WAV file first, so samples beyond ±1 arrive unchanged. Each of several
-processes writes to its own folder, which all of them can read, and process 0 deletes these folders. A module's file on
-the Hub has two lines:
+value. Audio in other forms is written to a file first (samples as float WAV, so values beyond ±1 arrive unchanged).
+Each of several processes writes to its own folder, which all of them can read, and process 0 deletes these folders. A
+module's file on the Hub has two lines:
 
     from podeval.measuring.evaluate_module import module
     Sptd = module("sptd")
@@ -181,7 +181,9 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._as_path(item)
 
     def _as_path(self, item: Any) -> str:
-        """Return the path of a recording; anything else, and a name that is not text, is written to a file."""
+        """Return the path of a recording; write audio in any other form to a file, and link to a file whose name is not
+        valid text.
+        """
         audio = read_audio(item)
         if audio is None:
             return ""

@@ -105,7 +105,7 @@ class ScoreSession:
 
 
 def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResults | None:
-    """Return the scores so far, from the lines; None before the first score.
+    """Return the scores in the lines so far; None before the first score.
 
     Args:
         lines: the lines that the program wrote.
@@ -194,7 +194,7 @@ class StepTeller:
         self._tell({"at": at, "what": what})
 
     def __call__(self, what: str, done: float, total: float) -> None:
-        """Report a step, unless there has just been a report."""
+        """Report a step, unless the previous report is less than half a second old."""
         now, name = time.monotonic(), self._texts["steps"].get(what)
         start, before = self._begun.setdefault(what, (now, done))
         if done < before:

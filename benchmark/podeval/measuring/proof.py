@@ -58,8 +58,9 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 RUN = {"en": 3, "zh": 6}
 """Number of consecutive words (in Chinese, characters) by which a recording is located in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Minimum shares of a sentence's words: omitted words for the verdict `missing`; repeated words for `twice`, or
-recognised words for optional text to count as read; and words as written for high confidence.
+"""Minimum shares of a sentence's words. `WHOLE` is for omitted words (verdict `missing`). `HALF` is for repeated words
+(verdict `twice`), and for recognised words of optional text, which then counts as read. `EQUAL` is for words recognised
+as written (high confidence).
 """
 MARGIN = 0.5
 """Seconds of the recording that an excerpt contains before and after its sentence."""
@@ -136,7 +137,7 @@ class BookProof:
 
     @property
     def share(self) -> float:
-        """The share of the spoken sentences that are not as written."""
+        """The share of the spoken sentences that differ from the text."""
         return len(self.faulty) / max(1, self.spoken)
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +156,7 @@ class BookProof:
 def proof_book(
     book: Book, name: str, files: Sequence[Path], *, profile: str = "embedded", part: bool = False, sound: bool = False
 ) -> BookProof:
-    """Proof the recordings of a book.
+    """Check the recordings of a book against its text.
 
     Args:
         book: the book.
@@ -309,7 +310,7 @@ def _align(sentences: Sequence[ProofedSentence], transcript: Transcript) -> tupl
 
 
 def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference]:
-    """Yield the differences, with omissions divided by sentence."""
+    """Yield the differences; an omission that spans several sentences is split at their boundaries."""
     for each in (*find_content_differences(alignment), *find_replaced_words(alignment)):
         if each.kind != "omitted":
             yield _move_to_sentence(each, alignment)

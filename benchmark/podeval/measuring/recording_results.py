@@ -104,7 +104,9 @@ class RecordingResults:
 
     @property
     def notes(self) -> dict[str, list[str]]:
-        """The sentences that a reader of the values needs, by metric and for the `file` and the `text`."""
+        """The sentences that a reader of the values needs, by metric, and under `file` and `text` for notes on
+        these.
+        """
         notes = {"file": list(self.facts.notes), "text": list(self.script.notes) if self.script else []}
         scored = {name: describe_notes(one) for name, one in self.results.items() if isinstance(one, Score)}
         return {name: sentences for name, sentences in (notes | scored).items() if sentences}

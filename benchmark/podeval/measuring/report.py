@@ -241,7 +241,7 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
     script = scores.script if scores.script and len(scores.script.speakers) > 1 else None
     speakers: tuple[SpeakerTurn, ...] = ()
     if script or "sptd" in scores.results:
-        # The speakers were diarised with the expected number if more were found.
+        # If `sptd` merged the voices until the expected number remained, they are merged here, too.
         notes = getattr(scores.results.get("sptd"), "notes", {})
         asked = int(notes["speakers_asked"]) if "voices_heard" in notes else 0
         with suppress(CannotScore, ModelMissing):

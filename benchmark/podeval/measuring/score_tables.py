@@ -42,14 +42,14 @@ def write_notes(scores: RecordingResults) -> list[str]:
 
 
 def _group(sentences: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return, for each sentence, the names that have it."""
+    """Return each sentence once, with the names to which it applies."""
     every = dict.fromkeys(sentence for of_name in sentences.values() for sentence in of_name)
     return {sentence: ", ".join(name for name, of in sentences.items() if sentence in of) for sentence in every}
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
-    """Give the verdict and list the defects, collapsing a long list; their times start a player. All forms begin this
-    way.
+    """Give the verdict and list the defects, collapsing a long list; their times start a player. Every form of the
+    result begins this way.
     """
     entries = []
     for one in scores.defects:

@@ -90,7 +90,7 @@ def install() -> dict[str, Path]:
 
 
 def list_sources(metric: Metric) -> dict[str, str]:
-    """Return the files of a metric's Space, by name; the plot of its bias comes from the study."""
+    """Return the files of a metric's Space, by name; `studies/bias.py` draws the plot of its bias."""
     picture = locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE
     return {
         f"{metric.name}.py": write_script(metric),

@@ -23,7 +23,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "script": ("script",),
     "other": ("",),
 }
-"""Prefixes of dimensions by group; a metric is in the first group with a prefix of its dimension."""
+"""Prefixes of dimensions by group; a metric belongs to the first group that has a prefix of its dimension."""
 
 LINES = (
     *("wer.wer", "wer.cer", "content_errors.errors_per_1000"),
@@ -45,8 +45,8 @@ _LEVEL = "loudness.integrated"
 class ScoreRow:
     """A value of a metric, for a table; `value` is None if it does not exist for this recording.
 
-    A value that is not ranked (`unranked` gives the reason) is neither good nor bad news, and no value counts as better
-    than people's in a recording with defects (`faulty`). For a rate, `counted` is the length in its unit: hours or
+    A value that is not ranked (`unranked` gives the reason) is neither good nor bad news; in a recording with defects
+    (`faulty`), no value counts as better than people's. For a rate, `counted` is the length in its unit: hours or
     thousands of words. A `censored` value is a lower bound.
     """
 
@@ -98,7 +98,7 @@ class ReportWords:
         self._causes: Mapping[str, Any] = texts["board"]["causes"]
 
     def __getitem__(self, name: str) -> Any:
-        """Return a text, or a group of them."""
+        """Return a text, or a group of texts."""
         return self.texts[name]
 
     @property
@@ -227,7 +227,7 @@ def write_verdict(
             side = "quiet" if row.value is not None and row.value < low else "loud"
             target = standing.format_span(row.key, ((low + high) / 2,) * 2)
             sentences.append(texts[side].format(words.quote(row), target))
-        # The number of faults would repeat the defects.
+        # A number of faults would repeat the list of defects.
         elif not (row.counted and defects):
             usual = texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row)
             phrases.append(texts["one"].format(words.name(row), words.quote(row), usual))

@@ -19,7 +19,7 @@ _WORDS: Mapping[str, str] = {
     **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
     **dict.fromkeys(("skip", "skipped"), SKIPPED),
 }
-"""Outcomes by their names in logs; names are in lower case, without spaces, underscores, hyphens and brackets."""
+"""Outcomes by their names in logs; names are in lower case, without spaces, underscores, hyphens or brackets."""
 
 _VOTERS = (
     "voter",

@@ -88,7 +88,7 @@ HARDWARE = "Depends on the machine; no paper reports it for the same machine"
 
 @dataclass(frozen=True)
 class JudgeUse:
-    """What a metric requires of a judge, given its parameters.
+    """The use that a metric makes of a judge, given the metric's parameters.
 
     Attributes:
         prompts: the prompts that the metric may use.

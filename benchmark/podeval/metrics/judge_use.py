@@ -278,7 +278,7 @@ def note_injections(
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the words recognised in a metric's recording, or in the answers of its dialogue, by name.
 
-    A recording is left out if it contains no speech, or if no model here can transcribe it.
+    A recording is left out if it contains no speech, or if no model on this machine can transcribe it.
     """
     from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.recording import Recording

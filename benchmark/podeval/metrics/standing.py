@@ -1,6 +1,6 @@
-"""The position of a value relative to those of people and good systems, as a word and as the numbers behind it; the
-agreement between a metric and people's judgements, if it was measured (`human_agreement.csv`); and the list of all
-metrics.
+"""How a value compares with the values of people and good systems, as a word and as the numbers behind it. The module
+also has the list of all metrics, and their agreement with people's judgements if it was measured
+(`human_agreement.csv`).
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ class HubRepo:
 
     @property
     def commit(self) -> str:
-        """The commit: `revision`, or the commit installed here for a branch; the branch itself if none is installed."""
+        """The commit: `revision`, or the commit of a branch that is installed on this machine; the branch itself if
+        none is.
+        """
         first = None if len(self.revision) == 40 else self._find_cached(self.files[0])
         return self._find_snapshot(first).name if first else self.revision
 
@@ -203,7 +205,9 @@ class ModelCard:
         return [package for package in self.packages if not is_importable(package)]
 
     def missing(self) -> str | None:
-        """Return why the model cannot be used here, with the remedy, or None if it can; weights are not opened."""
+        """Return why the model cannot be used on this machine, with the remedy; None if it can. Weights are not
+        opened.
+        """
         if absent := self.absent_packages():
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
         if self.weights and not weights.lock()[self.weights].is_installed():

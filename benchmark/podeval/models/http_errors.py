@@ -1,8 +1,8 @@
 """Errors of OpenAI-compatible endpoints, in any form, and the request fields that the endpoints refuse.
 
 An error is classified by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, an
-HTML page, plain text, cut off, empty or not text at all: the endpoint's own words are extracted if there are any, and
-no body causes an exception.
+HTML page, plain text or not text at all, and it may be empty or cut off. The endpoint's own words are extracted if
+there are any; no body causes an exception.
 """
 
 import contextlib

@@ -60,7 +60,7 @@ class SpeakerTurn:
 
 
 class Transcriber(Protocol):
-    """Turns speech into words; fills the jobs `transcriber` and `second_transcriber`."""
+    """Turns speech into words; the interface for the jobs `transcriber` and `second_transcriber`."""
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Return words with times; if `language` is None, the model detects it."""
@@ -123,14 +123,16 @@ class MusicDetector(Protocol):
 
 
 class WindowScorer(Protocol):
-    """Rates a window of speech with one number; fills the jobs `naturalness`, `pesq_estimator` and `utmos22`."""
+    """Rates a window of speech with one number; the interface for the jobs `naturalness`, `pesq_estimator` and
+    `utmos22`.
+    """
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one value per window, shape (windows,)."""
 
 
 class RateAwareScorer(Protocol):
-    """Rates a window of speech, at its own sample rate, with one number; fills the job `nisqa_tts`."""
+    """Rates a window of speech, at its own sample rate, with one number; the interface for the job `nisqa_tts`."""
 
     def score(self, windows: Sequence[Samples], rate: int) -> NDArray[np.float32]:
         """Return one value per window of samples at `rate`, shape (windows,)."""

@@ -1,10 +1,10 @@
 """Three models from pyannote.audio, which is imported only when one of them is loaded.
 
-Diarisation is its community-1 pipeline: segmentation every second, embeddings of local speakers, VBx (Bredin,
-"pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's diarizer is the
-pipeline 3.0: a segmentation network, WeSpeaker's embeddings as ONNX, and centroid linkage. PodEval's speaker encoder
-computes x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and standard deviation over
-the whole clip (Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020).
+Diarisation uses the library's community-1 pipeline: segmentation every second, embeddings of local speakers, and VBx
+(Bredin, "pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's diarizer
+is the pipeline 3.0: a segmentation network, WeSpeaker's embeddings as ONNX, and centroid linkage. PodEval's speaker
+encoder computes x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and standard deviation
+over the whole clip (Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020).
 """
 
 import os
@@ -31,7 +31,7 @@ def import_pyannote_audio() -> Any:
     """
     os.environ.setdefault("PYANNOTE_METRICS_ENABLED", "false")
     with warnings.catch_warnings():
-        # It warns if it cannot decode files, but here it only receives samples.
+        # The library warns if it cannot decode files, but here it only receives samples.
         warnings.simplefilter("ignore")
         import pyannote.audio
     return pyannote.audio

@@ -79,7 +79,7 @@ def list_cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
 
 
 def explain_missing(jobs: Collection[str], profile: str) -> list[str]:
-    """Return why jobs cannot be done here: a sentence for each missing model, with the remedy."""
+    """Return why jobs cannot be done on this machine: a sentence for each missing model, with the remedy."""
     reasons: list[str] = []
     for job in jobs:
         try:

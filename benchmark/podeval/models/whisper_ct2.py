@@ -43,7 +43,7 @@ class _Request:
     result: "Future[Any]" = field(default_factory=Future)
 
     def is_like(self, other: "_Request") -> bool:
-        """Return whether both can share a batch, that is, whether they differ only in the piece."""
+        """Return whether the two requests can share a batch, that is, whether they differ only in the piece."""
         return self.prompt == other.prompt and self.options == other.options
 
 

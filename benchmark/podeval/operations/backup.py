@@ -46,7 +46,7 @@ SOUNDS = "sounds"
 """Folder in the folder of runs for recordings that were stored elsewhere."""
 
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?$")
-"""Databases and secrets in the folder of runs; the ones that are needed are backed up separately."""
+"""Databases and secrets in the folder of runs, which are skipped; those that are needed are backed up separately."""
 
 _ENDINGS = (".tar", ".tar.gz", ".tgz")
 _ROWS = 2_000

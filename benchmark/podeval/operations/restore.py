@@ -4,8 +4,8 @@ Existing data is not touched until everything is unpacked and the restored table
 are kept in a folder next to the runs, with a timestamp in its name; replaced rows of a server are not kept.
 
 A backup may come from a stranger. Names, links, devices and sizes are checked before anything is unpacked, and nothing
-is written outside the target folders. The database must have exactly the schema of its version, because its triggers
-and views would run when votes arrive; the tables of a server are always created by the migrations.
+is written outside the target folders. The database must have exactly the schema of its version, because any triggers
+and views in it would run when votes arrive; the tables of a server are always created by the migrations.
 """
 
 import filecmp
@@ -248,7 +248,9 @@ def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
 
 
 def _move_in(unpacked: Path, file: Path | None, runs: Path) -> tuple[Path | None, Path | None]:
-    """Move the database, the runs and the secret into place; return the secret's path, and the folder `kept`."""
+    """Move the database, the runs and the secret into place; return the secret's path, and the folder with the replaced
+    files.
+    """
     kept = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     beside = file or runs / "podeval"
     secret, new_secret = beside.with_name(f"{beside.name}.secret"), unpacked / SECRET

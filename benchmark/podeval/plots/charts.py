@@ -29,7 +29,7 @@ from podeval.plots.svg import (
 )
 
 EDGE = 28
-"""Space left and right of an axis, for half of its first and last label."""
+"""Space to the left and to the right of an axis, for half of its first label and half of its last."""
 MOST_PAIRS = 120
 """Maximum number of items that are drawn: those with the largest differences on either side."""
 _STEP, _PAIR, _TOP = 34, 11, 26
@@ -343,7 +343,7 @@ class _Rays:
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """Return the position of a value on an axis; the worst is slightly off-centre, so systems differ even there."""
+        """Return the position of a value on an axis; the worst value is off-centre, where systems still differ."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle

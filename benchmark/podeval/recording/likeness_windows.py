@@ -36,7 +36,7 @@ BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
 """Minimum number of voiced frames for the prosody of a window to be known, and the minimum step between two frames, in
-semitones, that counts as an error by the pitch tracker.
+semitones, that counts as an error of the pitch tracker.
 """
 
 Features = NDArray[np.float64]

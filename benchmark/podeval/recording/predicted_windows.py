@@ -3,8 +3,8 @@
 Such predictors are trained on utterances, and rate silence and constant offsets, which listeners do not hear, as bad
 speech. Therefore, a constant offset is removed (`Recording.mono`, for all models). The following are left out: digital
 silence at the ends, other sound before the first speech or after the last if it lasts more than a second, and windows
-that are more than 60 % silence or music alone. Music under speech is rated together with the speech. Variants that
-reproduce public code rate everything.
+of which more than 60 % is silence or music without speech. Music under speech is rated together with the speech.
+Variants that reproduce public code rate everything.
 """
 
 import hashlib

@@ -61,7 +61,7 @@ def _is_bare_samples(source: Any) -> bool:
 
 
 def read_name(source: Any) -> str:
-    """Return the name of the file that an object from `datasets`, or a row containing one, was read from."""
+    """Return the name of the file from which an object of `datasets`, or a row containing such an object, was read."""
     audio = source.get("audio", source) if isinstance(source, Mapping) else None
     path = audio.get("path") if isinstance(audio, Mapping) else None
     return "" if is_missing(path) else Path(str(path)).name

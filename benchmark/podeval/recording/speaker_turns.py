@@ -1,4 +1,4 @@
-"""Find the speakers and their times, one at a time or two at once, and the speaker of each line.
+"""Find who speaks when, with at most two speakers at once, and who speaks each line.
 
 If there is a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and
 may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
@@ -96,7 +96,7 @@ def align_turns(recording: Recording, script: Script, language: str | None = Non
 def _merge_voices(
     turns: Sequence[SpeakerTurn], voices: Sequence[SpeakerVoice], speakers: int
 ) -> tuple[SpeakerTurn, ...]:
-    """Return the turns with the most similar voices merged, until `speakers` remain.
+    """Merge the most similar voices until `speakers` remain, and return the turns.
 
     Groups of voices are compared by the mean cosine between them (average linkage), and a group is named after the
     voice that speaks longest. Turns of speakers who have too little speech for a voice are left out.

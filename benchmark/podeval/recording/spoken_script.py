@@ -121,7 +121,7 @@ affect."""
 
 CERTAIN = 6
 """Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,
-regardless of what the second finds.
+regardless of the second recogniser's result.
 """
 
 PAUSE = 0.8
@@ -313,7 +313,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the words that remain once one equal word has been removed for each of the others."""
+    """Return the words that are left after each of the others has cancelled one word equal to it."""
     left = list(others)
     remaining = []
     for word in words:

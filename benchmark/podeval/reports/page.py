@@ -33,13 +33,14 @@ _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
 )
-"""The space between a number and its unit in texts between tags; `page.js` contains the same pattern."""
+"""Pattern for the space between a number and its unit in text between tags; `page.js` contains the same pattern."""
 _WHOLE = re.compile(
     r"(?s)<(script|style|title|option|textarea|svg|code|pre)\b.*?</\1>"
     r"|#\d+–\d+(?=[^<>{}]*<)|(?<=[\s\[(>])-(?=\d[^<>{}]*<)"
 )
-"""Pattern for an element that is left unchanged or, in text between tags, a rank range or a hyphen that stands for a
-minus."""
+"""Pattern for elements that are left unchanged and, in text between tags, for rank ranges and for hyphens that stand
+for a minus sign.
+"""
 
 
 @dataclass(frozen=True)
@@ -83,16 +84,16 @@ def tabulate(label: str, texts: Texts, columns: str, rows: Iterable[Any], css: s
 
 
 def make_row(*cells: Any, span: str = "") -> RowOfCells:
-    """Make a table row of cells, texts, numbers and, for missing values, None."""
+    """Make a table row from cells, texts and numbers; None stands for a missing value."""
     texts = (MISSING if cell is None else cell for cell in cells)
     return RowOfCells([cell if isinstance(cell, TableCell) else TableCell(str(cell)) for cell in texts], span)
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph or an entry of a list: a bold lead, a text, and a literal, such as a command or an id.
+    """A paragraph or a list entry: a bold lead, a text, and a literal, such as a command or an id.
 
-    With a `start`, the lead is a button that plays from that second; a `sound`, a data URL, has its own player.
+    With a `start`, the lead is a button that plays from that second. A `sound` (a data URL) has its own player.
     """
 
     text: str

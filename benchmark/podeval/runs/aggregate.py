@@ -60,7 +60,7 @@ def summarise(
 def _summarise_metric(
     benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
 ) -> list[MetricSummary]:
-    """Summarise one metric: a row over all items, then one for each slice of them."""
+    """Summarise one metric: a row for all items, then one for each slice of them."""
     rows = [
         _row(benchmark, metric, protocol, name, [items[i] for i in members], [results[i] for i in members])
         for name, members in _slices(benchmark, items)
@@ -94,7 +94,9 @@ def _summarise_set(
 def _summarise_parts(
     benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
 ) -> list[MetricSummary]:
-    """Summarise each group of item parts; an item without a score is unscored in each group."""
+    """Summarise one metric over the parts of items, group by group; an item without a score is unscored in every
+    group.
+    """
     rows = []
     for breakdown in benchmark.breakdowns:
         for group in breakdown.groups if breakdown.within else ():

@@ -80,8 +80,8 @@ class BoardRow(FactSheet):
     source: str  # run folder, or the paper's table
     created: str  # ISO 8601, UTC
     spot_check: str = ""  # for supplied outputs, the result of the spot check: agrees, differs, not told; else empty
-    values: int | None = None  # items that have a value for this key
-    clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank or else the interval
+    values: int | None = None  # number of items that have a value for this key
+    clusters: int | None = None  # number of independent draws behind the rank or, without one, the interval
 
 
 class ItemRow(FactSheet):

@@ -197,7 +197,7 @@ def compare_runs(
         {_resolve(name, keys, protocols, apart): value for name, value in values.items()} for values in (watched, sizes)
     )
     share = LEVEL / max(1, len(limits))
-    # The number of seeds needed for a test to detect a single item among this many.
+    # The number of seeds that a test needs to detect a single worse item among all of them.
     enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
     test_items = len(seeds) >= enough
     share /= 2 if test_items else 1

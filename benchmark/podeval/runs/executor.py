@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """The work did not fit into memory, but may fit alongside fewer processes. It is raised in workers."""
+    """The work did not fit into memory, but may fit alongside fewer processes. Workers raise this error."""
 
 
 def count_workers(profile: str) -> int:
@@ -124,7 +124,7 @@ class Workers(AbstractContextManager["Workers"]):
                     self._leave_one_out(pool)
 
     def _leave_one_out(self, pool: ProcessPoolExecutor) -> None:
-        """Continue with one process fewer once the busy ones have finished; the next pool starts empty."""
+        """Continue with one process fewer once the busy processes have finished; the next pool starts without any."""
         self.processes = max(1, self.processes - 1)
         self._pool = None
         pool.shutdown()

@@ -1,4 +1,4 @@
-"""The executor `hf-jobs` lets a submitted model generate in a separate container on Hugging Face Jobs.
+"""The executor `hf-jobs` lets a submitted model generate its outputs in a separate container on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at a fixed commit, the items from a
 private dataset at a fixed commit, no secrets, a time limit, a single attempt, and results written to a bucket. The

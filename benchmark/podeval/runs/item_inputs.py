@@ -23,7 +23,9 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Return the request for an item within our own processes, with recordings given by their paths on this machine."""
+    """Return the request for an item, for use within our own processes: recordings are given by their paths on this
+    machine.
+    """
     match track:
         case "voice" if item.script is not None:
             voices = {

@@ -83,7 +83,7 @@ def list_latencies(run: RunFolder) -> list[Latency]:
     """List how fast the system of a run answered under each load, the lowest load first; empty if there are no timings.
 
     If there are several runs under one load, the given run is used if it is one of them; otherwise, the run with the
-    most answers, because the others may only be checks.
+    most answers is used, because the others may only be checks.
     """
     if read_latency(run) is None:
         return []

@@ -177,8 +177,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark values computed from a log that the supplier of the outputs wrote, or with several requests in flight; they
-    are not ranked together with our own measurements of one request at a time.
+    """Mark values that come from a log by the supplier of the outputs, or from several requests in flight. They are not
+    ranked with our own measurements of one request at a time.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -321,7 +321,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """Score an item whatever happens: an error of ours becomes an unscored result and does not stop the run."""
+    """Score an item whatever happens: an error on our side becomes an unscored result and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:

@@ -39,7 +39,7 @@ class ProcessGroup:
 def group() -> ProcessGroup | None:
     """Return the group of this process; None if it was started alone.
 
-    Remove the group's variables from the environment, so that programs started from here do not join it.
+    Remove the group's variables from the environment, so that programs that this process starts do not join it.
 
     Raises:
         ModelMissing: accelerate is not installed.
@@ -106,7 +106,7 @@ def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup
 
     Raises:
         BadInput: the first process's folder is not on a disk that this process can see.
-        ModelMissing: the system cannot speak here.
+        ModelMissing: the system cannot speak on this machine.
     """
     items = choose_items(request, read_items(request).items)
     folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)

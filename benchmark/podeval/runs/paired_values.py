@@ -66,7 +66,7 @@ def _is_fault(result: Result | None) -> bool:
 
 @dataclass(frozen=True)
 class WorseItem:
-    """An item whose results over the seeds are worse than chance alone would explain."""
+    """An item whose results over the seeds became worse by more than chance alone would explain."""
 
     item: str
     before: float

@@ -146,7 +146,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             self._queue = deque(job for job in self._queue if job.line is not line)
 
     def _gather(self, seconds: float = 10.0) -> None:
-        """Send pending items and receive results, waiting at most this long."""
+        """Send pending items and receive results; wait for at most `seconds` for a result."""
         self._send()
         if not self._flights:
             return
@@ -244,7 +244,8 @@ def connect(address: str = "") -> Iterator[Any]:
 
     Raises:
         ModelMissing: Ray is not installed.
-        BadInput: no cluster answers at the address, or it asks for a token, or runs another version of Ray or Python.
+        BadInput: no cluster answers at the address, or the cluster asks for a token or runs another version of Ray or
+            Python.
         ClusterFailed: no cluster can be started on this machine.
     """
     # Turn off Ray's usage reports.

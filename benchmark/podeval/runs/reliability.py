@@ -1,9 +1,10 @@
 """The reliability of a system: its mean over seeds, the worst seed, and its failures.
 
-For each item: the mean over the seeds, the worst of them, and their standard deviation (the spread), for the main
-column of each dimension. For the system: the same figures over items, with 95 % intervals that resample clusters and so
-cover items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; no output or no speech; a
-number of speakers that differs from the script's); and the worst window of values that are measured in windows.
+Each item has, for the main column of each dimension, the mean over the seeds, the value of the worst seed, and the
+standard deviation over the seeds (the spread). The system has the same figures over items, with 95 % intervals that
+resample clusters and so cover items and seeds. It also has the worst window of values that are measured in windows, and
+the share of catastrophic outputs: those with a WER (in Chinese, a CER) above 30 %, without audio or speech, or with a
+number of speakers that differs from the script's.
 
 The result is stored next to the summary as `reliability.json`, and appears on the board as a group of columns.
 Different seeds or protocols give a different column: the worst of five seeds is not comparable with the worst of ten.

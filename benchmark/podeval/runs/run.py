@@ -30,7 +30,9 @@ Spoken = tuple[Output, Samples | None, int]
 
 @dataclass(frozen=True)
 class Voicing:
-    """Generation by the executor's processes, one item at a time each; by default in this process, in order."""
+    """Generation by the executor's processes, each of which makes one item at a time; by default, in this process, in
+    order.
+    """
 
     executor: Executor = field(default_factory=InProcess)
 
@@ -69,7 +71,7 @@ def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
     """Have a system speak one item; a failure of the system is recorded as its output.
 
     Raises:
-        ModelMissing: the system is not installed here.
+        ModelMissing: the system is not installed on this machine.
     """
     assert item.script is not None
     script = tuple(item.script.to_json())
@@ -99,7 +101,7 @@ def _with_script(items: Iterable[Item]) -> Iterator[Item]:
 
 
 _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts that it writes itself"}
-"""Outputs that a system that reads scripts aloud cannot produce, by track."""
+"""Outputs, by track, that are impossible for a system that only reads scripts aloud."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Function that puts items' outputs into a run's folder and passes on each item whose output is in it."""
@@ -154,7 +156,7 @@ def run_system(
     Raises:
         BadInput: the folder contains a run with different settings, there is no such track, profile or seed, or the
             track does not ask for speech.
-        ModelMissing: the system cannot speak here; the message names the command that helps.
+        ModelMissing: the system cannot speak on this machine; the message names the command that helps.
         DiskFull: nothing more can be written; finished work is kept.
     """
     data = read_items(request)

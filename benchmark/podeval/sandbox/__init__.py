@@ -81,14 +81,14 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return the reason why sandboxed programs cannot use a GPU here, determined by one trial that takes seconds; None
-    if they can.
+    """Return the reason why sandboxed programs cannot use a GPU on this machine, determined by one trial that takes
+    seconds; None if they can.
 
     Args:
         trusted: whether programs run without isolation.
 
     Raises:
-        NoIsolation: the programs are not trusted, and isolation is impossible here.
+        NoIsolation: the programs are not trusted, and isolation is impossible on this machine.
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
@@ -131,7 +131,9 @@ def describe_system_calls() -> str:
 
 @cache
 def explain_missing_second_wall() -> str | None:
-    """Return the reason why programs cannot isolate themselves here, determined by one trial; None if they can."""
+    """Return the reason why programs cannot isolate themselves on this machine, determined by one trial; None if they
+    can.
+    """
     if not sys.platform.startswith("linux"):
         return f"{sys.platform} has neither Landlock nor a filter of system calls"
     if unknown := seccomp.explain_missing_filter():
@@ -222,7 +224,7 @@ class Running:
             )
 
     def _watch(self) -> None:
-        """Watch the sandbox until its end; if watching fails, stop it at once."""
+        """Watch the sandbox until it ends; if watching fails, stop the sandbox at once."""
         reader = threading.Thread(target=self._read, daemon=True)
         reader.start()
         try:
@@ -330,7 +332,7 @@ def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
     """Start a sandbox; when the block ends, every process in it is dead.
 
     Raises:
-        NoIsolation: the program is neither trusted nor podeval's own, and isolation is impossible here.
+        NoIsolation: the program is neither trusted nor podeval's own, and isolation is impossible on this machine.
     """
     if box.own and explain_missing_isolation() is not None:
         box = replace(box, trusted=True)

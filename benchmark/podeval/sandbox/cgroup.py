@@ -186,8 +186,7 @@ def _sweep(parent: Path) -> None:
 
 
 def list_candidates(tree: Tree) -> list[Path]:
-    """List the groups in which a group might be created, nearest first; for the stricter version 2, also the group
-    above.
+    """List the groups in which a group might be created, nearest first; version 2 may require the group above.
 
     In version 2, a group that limits the groups below it must not contain processes, unless it is the top group.
     """

@@ -58,8 +58,8 @@ class SandboxSpec:
         gpu: whether the program can access the GPU's devices and `/sys` (read-only), which describes these; the address
             space of a process is then not limited.
         trusted: whether the program runs without isolation; only for programs that the operator vouches for.
-        own: whether the program is podeval's own and only its input comes from a stranger; if such a program is not
-            isolated for any reason, the second wall protects it if possible.
+        own: whether the program is podeval's own and only its input comes from a stranger; if such a program runs
+            without isolation, the second wall protects it if possible.
     """
 
     command: Sequence[str]
@@ -106,7 +106,8 @@ _GPU_FACTS = "/sys"
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that select a worker's GPU; the driver libraries read these."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""Options that make read-only the in-memory parts that bubblewrap had to write, because their size is not fixed."""
+"""Options that make `/dev` and `/` read-only once bubblewrap has filled them: both are in memory, without a fixed size.
+"""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
 """First user id for sandboxes opened by root; these users do not own any other files."""
@@ -169,7 +170,7 @@ def build_environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def list_namespace_options(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """Return the options for a bare system: separate processes, no network, and no privilege but to change the user."""
+    """Return the options for a bare system: separate processes, no network, and one privilege: to change the user."""
     scratch = [
         part
         for folder in SCRATCH

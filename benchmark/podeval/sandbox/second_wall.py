@@ -34,7 +34,7 @@ _FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/c
 
 
 def find_version() -> int:
-    """Find this kernel's version of Landlock; 0 if the kernel lacks Landlock."""
+    """Return this kernel's version of Landlock; 0 if the kernel lacks Landlock."""
     try:
         return max(0, int(_load_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
     except (OSError, AttributeError):

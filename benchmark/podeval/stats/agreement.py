@@ -81,7 +81,7 @@ def plcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | 
 
 
 def krcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
-    """Return Kendall's tau-b; interval by Fisher's z with the variance 0.437 / (n - 4) of Fieller et al. (1957).
+    """Return Kendall's tau-b; the interval uses Fisher's z with the variance 0.437 / (n - 4) of Fieller et al. (1957).
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.

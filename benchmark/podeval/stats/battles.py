@@ -133,7 +133,9 @@ class Battles:
 
 @dataclass(frozen=True)
 class Tally:
-    """Outcomes by pair of systems: `wins[i, j]` battles that i won against j; `ties` and `both_bad` are symmetric."""
+    """Outcomes by pair of systems: `wins[i, j]` is the number of battles that i won against j; `ties` and `both_bad`
+    are symmetric.
+    """
 
     systems: tuple[str, ...]
     wins: NDArray[np.int64]
@@ -147,7 +149,7 @@ class Tally:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Win rate of i against j, with a tie counting half; NaN if they never met."""
+        """Win rate of i against j, with a tie as half a win; NaN if they never met."""
         met, won = self.battles, self.wins + (self.ties + self.both_bad) / 2
         return np.asarray(np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0))
 

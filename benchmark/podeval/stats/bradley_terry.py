@@ -92,10 +92,10 @@ class Effect:
 class Ratings:
     """All systems, best first, with the provisional ones at the end, and the other results of the fit.
 
-    `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN if it cannot be computed),
-    and `naive[i, j]` the standard error that it would have if all votes were independent, all in the order of
-    `systems`; `tie_odds` is v, the odds of a tie against a win between equals. `apart[i, j]` is true if the votes
-    separate the two. `islands` are the groups of systems that battles connect, the largest first; ratings are
+    The tables of pairs are in the order of `systems`: `differences[i, j]` is rating i minus rating j, `errors[i, j]` is
+    its standard error (NaN if it cannot be computed), and `naive[i, j]` is the standard error that it would have if all
+    votes were independent. `tie_odds` is v, the odds of a tie against a win between equals. `apart[i, j]` is true if
+    the votes separate the two. `islands` are the groups of systems that battles connect, the largest first; ratings are
     comparable only within an island. `lowered` lists the groups (cohorts of voters, or fans of a system) whose votes
     are down-weighted.
     """
@@ -235,9 +235,9 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
 
     The count assumes that the number of voters stays the same and that the interval of the difference should exclude
     zero with a power of 80 %. It is the information about the difference that is still missing, divided by the
-    information provided by a vote between the two, times the ratio, in the votes so far, of the voter-robust variance
-    to that of independent votes. The interval is the one that the next pair must pass in Holm's procedure: 95 % if one
-    pair is undecided, wider if several are.
+    information in one vote between the two, and multiplied by the variance inflation in the votes so far: the
+    voter-robust variance divided by the variance of independent votes. The interval is the one that the next pair must
+    pass in Holm's procedure: 95 % if one pair is undecided, wider if several are.
 
     Returns:
         0 if the two are already separated; None if unknown: one of them is provisional, there is no difference, or no

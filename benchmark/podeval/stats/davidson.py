@@ -61,7 +61,9 @@ class Rows:
 
     @cached_property
     def by_pair(self) -> "Rows":
-        """The votes of all voters, combined by pair; if there are covariates, these rows unchanged."""
+        """The votes of all voters, combined by pair; with covariates, the same rows, because they cannot be
+        combined.
+        """
         if self.covariates:
             return self
         cells, counts = _count_together(self.a * len(self.systems) + self.b, self.counts)

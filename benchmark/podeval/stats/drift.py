@@ -35,8 +35,8 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     underestimate of a standard deviation from so few blocks (Gurland and Tripathi, 1971). Of 20,000 series of at least
     three blocks without a trend, at most 4.5 % seem to drift if the correlation of neighbours is at most 0.8. If it is
     0.9, this share is 8 % with 20 blocks, 7 % with ten and 6 % with five. The price is that ten independent blocks have
-    an interval three times as wide as if their independence were known; an interval made valid at 0.8 by a larger
-    critical value alone would be 2.6 times as wide.
+    an interval three times as wide as if their independence were known. If only a larger critical value made the
+    interval valid at 0.8, it would be 2.6 times as wide.
 
     Args:
         starts: start of each window, in order.

@@ -95,8 +95,8 @@ def standings(
 
 
 def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
-    """Return the raters, and each rater's marks for all units (page, stimulus, scale) in the same order; None if
-    missing.
+    """Return the raters, and each rater's marks for all units (page, stimulus, scale) in the same order, with None for
+    a missing mark.
     """
     cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
     raters = sorted({rater for rater, _ in cells})

@@ -1,7 +1,7 @@
 """Turn-taking: changes of speaker, from the times at which each person speaks, compared with human conversations.
 
-Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of start
-time, and at any time one person holds the floor. A unit by another person
+Times are in seconds. Stretches of a person's speech with pauses below `SAME_UNIT` between them form one unit. Units are
+processed in order of start time, and at any time one person holds the floor. A unit by another person
 - that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, otherwise talking over;
 - that lasts at most `BACKCHANNEL`, after which the holder continues before anyone speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if

@@ -58,7 +58,7 @@ _POOL = {"pool_size": 16, "max_overflow": 32}
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
 _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
-"""PostgreSQL error codes: serialization failure, deadlock, lock not available, and a key that was just taken."""
+"""PostgreSQL error codes: serialization failure, deadlock, lock not available, and a key that already exists."""
 
 _NO_TABLE = "42P01"
 
@@ -296,7 +296,7 @@ def _begin(connection: Connection) -> None:
     if "wait" not in options:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
         return
-    # Earlier threads may have used up most of its time.
+    # Waiting for earlier threads may have used up most of this thread's time.
     connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * min(options['wait'], BUSY_SECONDS))}")
     try:
         connection.exec_driver_sql("BEGIN IMMEDIATE")

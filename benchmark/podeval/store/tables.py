@@ -93,7 +93,9 @@ class _Judgement:
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Author of the standing: empty, `rules`, or the name of a person; the rules do not overrule a person."""
+    """The last to decide whether the row counts: nobody (empty), `rules`, or a person by name; the rules do not
+    overrule a person.
+    """
 
 
 class _OnPage:
@@ -182,7 +184,9 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: what is played and how much must be heard; votes of the two are never rated together."""
+    """`excerpts` or `whole`: the material that is played, and how much of it must be heard; votes on the two are never
+    rated together.
+    """
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
@@ -318,7 +322,7 @@ class Flag(TableBase):
     vote: Mapped[str | None] = mapped_column(ForeignKey("votes.id", ondelete="CASCADE"), index=True)
     session: Mapped[str | None] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str] = mapped_column(String(10))
-    """`signal`: a rule noticed something; `excluded` or `counted`: the standing from then on."""
+    """`signal`: a rule noticed something; `excluded` or `counted`: whether the vote or session counts from then on."""
     rule: Mapped[str] = mapped_column(String(40), default="")
     points: Mapped[float] = mapped_column(Float, default=0.0)
     detail: Mapped[str] = mapped_column(Text, default="")

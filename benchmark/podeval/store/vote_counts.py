@@ -116,7 +116,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Of the given votes, add the rated ones to the counts, or subtract them.
+    """Add those of the given votes that are rated to the counts, or subtract them.
 
     Call this function after votes are added. To change or delete votes, call it with -1 before the change and, if the
     votes stay, with 1 afterwards.

@@ -107,7 +107,7 @@ class DialogueReader(SpeakingSystem):
 
         Raises:
             ModelMissing: the engine is not installed.
-            SpeechFailed: the engine broke or stayed silent.
+            SpeechFailed: the engine failed or stayed silent.
         """
         self.require(seed)
         sounds = self._say(lines, detect_language(script.text), seed)

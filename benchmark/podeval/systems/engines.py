@@ -1,4 +1,6 @@
-"""Speech from the built-in voices: networks that run on onnxruntime here, or C engines that run in a child process."""
+"""Speech from the built-in voices: networks that run on onnxruntime in this process, or C engines that run in a child
+process.
+"""
 
 import json
 import subprocess
@@ -55,7 +57,7 @@ class OnnxReader(DialogueReader):
         """Return a line spoken by its voice's network, shape (frames,), at `rate`; empty if the line contains no sound.
 
         Raises:
-            SpeechFailed: the engine broke.
+            SpeechFailed: the engine failed.
         """
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
@@ -139,7 +141,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
         characters: number of characters to speak, which determines the time limit.
 
     Raises:
-        SpeechFailed: the worker took too long, or broke; the message contains its last line.
+        SpeechFailed: the worker took too long or failed; the message contains its last line.
     """
     limit = 60.0 + 0.02 * characters  # a hundred times the usual duration
     command = [sys.executable, "-I", speech_worker.__file__, engine, *arguments]

@@ -41,7 +41,9 @@ _VOLUME_PARAMETER = 2  # espeakVOLUME
 
 
 class EspeakNg(WorkerReader):
-    """The low anchor for English and Mandarin: two clearly different voices, and four of other variants and pitches."""
+    """The low anchor for English and Mandarin: two clearly different voices, and four more with other variants and
+    pitches.
+    """
 
     name: ClassVar[str] = "espeak_ng"
     languages: ClassVar[tuple[str, ...]] = tuple(_VOICES)

@@ -49,7 +49,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
     """Return a spoken line, shape (frames,), at `rate` Hz; empty if the line contains no sound.
 
     Raises:
-        SpeechFailed: Piper broke.
+        SpeechFailed: Piper failed.
     """
     from piper import SynthesisConfig
 

@@ -1,4 +1,4 @@
-"""Use a function in a Python file as a system, so a user with a model in Python writes only one function.
+"""Use a function in a Python file as a system, so a user with a model in Python needs to write only one function.
 
     speak(turns, voices, language) -> (samples, rate)       reads a script aloud
     write(prompt, language) -> text, or a list of turns     writes a script

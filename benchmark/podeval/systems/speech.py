@@ -285,7 +285,7 @@ class SpeakingSystem(OwnMaker[Speech]):
             BadInput: this system cannot speak the script, because of its language or speakers, or because it has no
                 words.
             ModelMissing: something must be installed first; the message is the one from `available`.
-            SpeechFailed: the engine broke or stayed silent.
+            SpeechFailed: the engine failed or stayed silent.
         """
 
     def make_one(self, ask: Ask, seed: int) -> Speech:

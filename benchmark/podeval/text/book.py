@@ -260,8 +260,8 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
 
 
 def _decode_page(content: bytes) -> str:
-    """Decode a page: as UTF-16 if it has that byte order mark, otherwise in the encoding that it states if that is a
-    common one, otherwise as UTF-8.
+    """Decode a page as UTF-16 if it begins with the byte order mark of UTF-16. Otherwise, decode it in the encoding
+    that it states if that is a common one; failing that, as UTF-8.
 
     Raises:
         LookupError: the page states an unknown encoding.

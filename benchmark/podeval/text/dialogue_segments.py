@@ -2,8 +2,9 @@
 of these clips.
 
 A diarised transcript has one line per segment, in chronological order: `[Speaker NAME] [start-end]: text`, with times
-in seconds. A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for
-listening tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples are reproduced.
+in seconds. A clip consists of the last few segments of one speaker and the first few of the next; PodEval cuts the
+material for its listening tests in this way. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published
+examples are reproduced.
 """
 
 import math

@@ -44,7 +44,7 @@ _RECOGNISED = frozenset(
 _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
 # Keys that do not contain turns: single words, and facts about turns.
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
-# Keys for text before and after the turns that an unnamed speaker may say.
+# Keys for text before or after the turns, which an unnamed speaker may say.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
 # The speaker of a recogniser's segments that do not name one.
 _UNKNOWN = "unknown speaker"

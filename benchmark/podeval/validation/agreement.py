@@ -9,7 +9,7 @@ of freedom of Student's t are those of the smaller of the two samples. With a pa
 as it should be.
 
 In addition, the module computes the agreement over the means of the few systems, also with each system left out in
-turn, and the agreement that the best of this many keys reaches by chance.
+turn, and the agreement that the best of as many keys reaches by chance.
 """
 
 import json
@@ -43,7 +43,8 @@ FEWEST_CLUSTERS = 3
 MOST_OUTPUTS = 300
 """Maximum number of outputs for which the variance over individual outputs is subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""Maximum number of systems for which chance is computed from all orders, and number of random orders for more systems.
+"""Maximum number of systems for which chance agreement is computed from all orders, and the number of random orders
+that are drawn for more systems.
 """
 
 Array = NDArray[np.float64]
@@ -71,9 +72,9 @@ class Validity:
         systems: SRCC over the systems' means.
         left_out: the same SRCC with each of the systems left out in turn.
         keys: number of keys that were compared with this measure.
-        by_chance: the SRCC over systems that the best of this many keys reaches by chance alone in at most 5 % of the
-            orders of the systems; None if there is no such SRCC.
-        chance: the share of orders of the systems in which the best of this many keys reaches the SRCC of this key.
+        by_chance: the SRCC over systems that the best of `keys` keys reaches in at most 5 % of the orders of the
+            systems, that is, by chance alone; None if there is no such SRCC.
+        chance: the share of orders of the systems in which the best of `keys` keys reaches the SRCC of this key.
         within: mean over categories of the SRCC over the clips of a category, for published clips.
     """
 
@@ -134,8 +135,8 @@ def compare(
 ) -> Validity:
     """Return the agreement of one key with people's scores of outputs that all have a value.
 
-    Correlations over outputs, with their intervals, take most of the time; those within items are left out unless asked
-    for.
+    Correlations over outputs, with their intervals, take most of the time; those within items are left out unless
+    requested.
     """
     metric, protocol, key, values = of
     ours = {output: to_badness(key, values[output]) for output in scores}
@@ -151,8 +152,8 @@ def compare(
 def compare_all(
     keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison = compare
 ) -> list[Validity]:
-    """Return the agreement of each key with each human measure, using a function that compares one key with one
-    measure, provided that the two share at least five outputs.
+    """Return the agreement of each key with each human measure that shares at least five outputs with it. `comparison`
+    is the function that compares one key with one measure.
     """
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
@@ -165,7 +166,7 @@ def compare_all(
                 ours = {output: to_badness(key, values[output]) for output in shared}
                 means.setdefault(measure, []).append(average_by_system(ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
-    # If only few values are possible, more than the nominal share of orders may reach a quantile.
+    # If only a few values are possible, more than the nominal share of orders may reach a quantile.
     rare = {
         measure: next((float(v) for v in np.unique(reached.round(9)) if (reached >= v - 1e-9).mean() <= 0.05), None)
         for measure, reached in best.items()
@@ -234,7 +235,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float:
-    """Return the jackknife variance of Fisher's z over clusters; NaN if it is undefined with some cluster left out."""
+    """Return the jackknife variance of Fisher's z over clusters; NaN if z is undefined without some cluster."""
     count = int(codes.max()) + 1
     z = _fisher([statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)])
     return (count - 1) / count * float(np.square(z - z.mean()).sum())
@@ -245,8 +246,9 @@ def _fisher(values: float | Sequence[float | None]) -> Array:
 
 
 def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> Array:
-    """Return, for each order that people could have given by chance, the SRCC over systems of the best of these keys:
-    for all orders of a few systems, or for random orders of many systems; empty if nothing can be compared.
+    """Return the SRCC over systems that the best of these keys reaches, for each order that people could have given by
+    chance. All orders of a few systems are tried, or random orders of many; the result is empty if nothing can be
+    compared.
 
     Each column has the systems' means of a key, where more is better; only systems with values for all keys are
     compared. The actual keys are used, so correlated keys effectively count as fewer keys.
@@ -293,7 +295,9 @@ def _mean_by_output(marks: Iterable[Mark]) -> dict[Output, float]:
 
 
 def read_printed_audits() -> tuple[Row, ...]:
-    """Read the papers' own figures on judges: MTalk-Bench's Tables 3 and 13, LFS-Bench's 4 to 6, PodBench's 4."""
+    """Read the papers' own figures on judges: MTalk-Bench's Tables 3 and 13, LFS-Bench's Tables 4 to 6, and PodBench's
+    Table 4.
+    """
     return read_table(TABLES / "judges.csv")
 
 

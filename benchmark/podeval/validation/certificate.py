@@ -30,13 +30,13 @@ ERROR_RATES = ("wer.wer", "wer.cer")
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a run's figure depends on.
+    """A run's figure, and how it depends on the seed and on other choices.
 
     Attributes:
         value: the run's figure, with its interval over items.
         seeds: the figure of each seed.
         choices: the figure under each choice, for the run's own seed; empty for keys that are not error rates.
-        floor: the figure of recordings of people with the same recogniser and normaliser; None if no such run was
+        floor: the figure for recordings of people with the same recogniser and normaliser; None if no such run was
             given.
         flips: pairs of systems whose order under some choice differs from their order under the run's own choice.
         compared: number of pairs of systems that were compared.
@@ -217,7 +217,7 @@ def _count_errors(reference: str, words: str, language: str, normaliser: str) ->
 
 
 def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[dict[str, str], ...], int]:
-    """Return the pairs whose order depends on the choice, and the number of pairs that have a choice in common."""
+    """Return the pairs whose order depends on the choice, and the number of pairs that could be compared."""
     flips, compared = [], 0
     for one, other in combinations(sorted(systems), 2):
         gaps = {name: value - systems[other][name] for name, value in systems[one].items() if name in systems[other]}

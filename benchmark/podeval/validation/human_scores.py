@@ -40,8 +40,8 @@ class Agreement:
 
 
 def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("item", "score")) -> list[Mark]:
-    """Read scores from a CSV with `columns`, and optionally system, rater and measure; `key` is the measure to read, in
-    addition to lines without a measure, or None to read every line.
+    """Read scores from a CSV with `columns` and, optionally, the columns system, rater and measure. Lines without a
+    measure are always read; of the others, only those with the measure `key`, or all if `key` is None.
 
     Raises:
         BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored the same
@@ -68,8 +68,8 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
 
 
 def read_scores(path: Path, key: str | None) -> dict[str, float]:
-    """Read a judge's scores by item from `podeval measure --json`, or a CSV with the columns item and score; `key` is
-    the value to read, if there are several.
+    """Read a judge's scores by item from `podeval measure --json`, or from a CSV with the columns item and score; `key`
+    is the value to read if there are several.
 
     Raises:
         BadInput: the file cannot be read, or contains no such values.

@@ -84,7 +84,7 @@ def describe_judge(audited: AuditFindings, words: page.Texts) -> page.Section:
 
 
 def tabulate_papers(words: page.Texts, method: page.Texts) -> Iterator[page.Table]:
-    """Build a collapsed table for each table of the papers; measures have the names of the page `method`."""
+    """Build a collapsed table for each table of the papers; measures have the same names as on the page `method`."""
     rows_by_table: dict[str, list[tuple[str, ...]]] = {}
     for row in read_printed_audits():
         subjects = row["about"].replace("_", " ").split(", ")

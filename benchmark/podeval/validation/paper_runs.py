@@ -138,13 +138,13 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 
 
 # Published data on the agreement of metrics with people: public clips with a printed order, and papers' figures. Public
-# clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured here
-# (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
-# PodEval's listening test: six systems and another set of real podcasts, with 17 categories each. People's judgement is
-# the order of the six systems that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are
-# published), so there are six human data points, whatever the number of clips. `paper_tables/human_agreement.csv` has
-# the agreement of metrics and judges with people as printed in the papers, each with its n if the paper states one;
-# `judges.csv` has the papers' audits of judges.
+# clips are compared with a printed order. `paper_tables/podeval_subjective_metrics.csv` has the values of the 119
+# public clips of PodEval's listening test: six systems and another set of real podcasts, with 17 categories each. The
+# values were measured here (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts).
+# People's judgement is the order of the six systems that the paper prints (section 7.2 and appendix A.5.2: 17
+# listeners; no marks are published), so there are six human data points, however many clips there are.
+# `paper_tables/human_agreement.csv` has the agreement of metrics and judges with people as printed in the papers, each
+# with its n if the paper states one; `judges.csv` has the papers' audits of judges.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """PodEval's systems in its listeners' order of dialogue naturalness, best first."""

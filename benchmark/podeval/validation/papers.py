@@ -39,7 +39,7 @@ PAGES = 17
 DROPPED = {"7", "18", "20"}
 """The judges whom PodEval excluded under the rule in its Table 3."""
 CLIPS = {"real_pod": "HQ"}
-"""The set of public clips for a PodEval system, where the name of the set differs from the system's name."""
+"""The set of public clips for a PodEval system, if the name of the set differs from the system's name."""
 BUCKETS = {"0-2K": 139, "2K-4K": 360, "4K-8K": 153, "8K-16K": 134, "16K-21K": 13}
 """Numbers of PodBench samples by input length, as printed in its Table 3."""
 CRITERIA = {"semantic": 804, "paralinguistic": 792, "ambient": 795}
@@ -59,7 +59,7 @@ class PaperFigure:
 
     `recomputed` and `difference` are None if they cannot be computed, and `why_not` gives the reason. `rounding` is the
     largest difference that the printed digits explain. `material` names the material if the figure was measured here on
-    material other than the paper's, and may therefore differ. `of_system` says whether the line is about a system's
+    other material than the paper's, so that it may differ. `of_system` says whether the line is about a system's
     results, and `count` is the number of figures in the line.
     """
 
@@ -127,7 +127,7 @@ def recompute() -> list[PaperFigure]:
 
 
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, **about: Any) -> PaperFigure:
-    """Return the figure of a system's row, with a name without the system, and other fields in `about`.
+    """Build the figure in a system's row; `name` does not include the system, and `about` contains further fields.
 
     Its inputs are assumed to be rounded to the same number of digits; `slack` is added for those with fewer digits.
     """

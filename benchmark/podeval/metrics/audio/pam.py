@@ -19,7 +19,7 @@ need no resampling. `variant` selects another computation:
 - `pcc`: the first 7 s of the joined channels, as in the public script that correlates PAM with listeners' ratings
   (`pcc.py`). For stereo, these are the first 7 s of the first channel, followed by the second channel if the first is
   shorter.
-- `naive`: only the cosine with the good prompt (−1 to 1), which the paper shows not to agree with listeners.
+- `naive`: only the cosine with the good prompt (−1 to 1), which, according to the paper, does not agree with listeners.
 """
 
 from collections.abc import Sequence

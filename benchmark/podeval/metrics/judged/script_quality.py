@@ -69,7 +69,9 @@ class Item(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _as_the_paper_writes(cls, data: Any) -> Any:
-        """Read the paper's form: points as `9/12`, and passages in brackets inside the reason if they have no list."""
+        """Read the paper's form: points as `9/12`, and the passages in brackets inside the reason if there is no list
+        of them.
+        """
         if not isinstance(data, Mapping):
             return data
         data = {key: _number(value) for key, value in data.items()}

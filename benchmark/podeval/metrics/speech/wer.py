@@ -20,11 +20,12 @@ links and their text; a Persian joiner, a space or neither. `*laughs*` is droppe
 an error.
 
 Since version 1.6, every usual reading of a number, date, time, amount, unit, fraction, range, version, phone number,
-abbreviation, initialism, Roman numeral, title, sign or address is equal to it in English and Chinese, whichever of the
-two texts contains it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings come from
-podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with the normaliser `whisper`; a reading
-that leaves out a part, such as "three dollars" for `$3.50`, is an error. English compounds may be written as one word,
-as separate words or with a hyphen (`healthcare`, `health care`), because the difference cannot be heard.
+abbreviation, initialism, Roman numeral, title, sign or address counts as equal to the written form in English and
+Chinese, whichever of the two texts contains that form (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`,
+`5–10%`). The readings come from podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with
+the normaliser `whisper`; a reading that leaves out a part, such as "three dollars" for `$3.50`, is an error. English
+compounds may be written as one word, as separate words or with a hyphen (`healthcare`, `health care`), because the
+difference cannot be heard.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
 "three fifty"), including the written one. The rates are then computed against the accepted text closest to the

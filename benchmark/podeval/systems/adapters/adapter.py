@@ -236,7 +236,7 @@ class ModelClass:
 
 @dataclass(frozen=True)
 class Adapter:
-    """How the models for one task are run.
+    """An adapter: the task, the models that it opens, and the functions that check and open them.
 
     Args:
         task: the name of the task.

@@ -78,8 +78,8 @@ class Csm(SpeechModel):
 
 
 # Dia in transformers speaks dialogues between two speakers, tagged `[S1]` and `[S2]`, or single lines. Each call draws
-# a new voice; to keep one, the model is prompted with a recording of that voice and the words spoken in it. Speakers
-# without a reference recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under
+# a new voice, unless the model is prompted with a recording of a voice and the words spoken in it. Speakers without a
+# reference recording are prompted with their own first line. The codec (DAC) is a separate repo; it is under
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0

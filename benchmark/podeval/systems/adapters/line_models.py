@@ -282,11 +282,11 @@ def _require_torchaudio() -> None:
 
 
 # Pocket TTS and Gradium Phonon in transformers generate lines as continuous latents, which a codec decodes. Pocket TTS
-# keeps a voice by prompting with a recording of it: the reference or, without one, the speaker's own first line. Phonon
-# encodes voices with a codec that is not in transformers, so it can only use the voices that its repo ships as latents:
-# files `voices/<name>.safetensors` with one tensor (frames, audio_prompt_dim) each. If a repo has no such files, a new
-# voice is drawn for every line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the
-# base.
+# keeps a voice if it is prompted with a recording of that voice: the reference or, without one, the speaker's own first
+# line. Phonon encodes voices with a codec that is not in transformers, so it can only use the voices that its repo
+# ships as latents: files `voices/<name>.safetensors` with one tensor (frames, audio_prompt_dim) each. If a repo has no
+# such files, a new voice is drawn for every line. The codec of both is under `audio_tokenizer/` in the model's folder,
+# or is given as the base.
 
 LATENTS = "voices"
 _SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")

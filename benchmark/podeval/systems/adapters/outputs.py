@@ -1,12 +1,13 @@
 """Read outputs that were made elsewhere: find them by item, check them, and treat them like the outputs of a model.
 
 There is one file per item, named after the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as
-`ep_01.json` or `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or listed in `manifest.jsonl`: lines
-`{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` if
-known, and with facts about how the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
-`given`), as in `podeval.runs.conditions`. A podcast may be named after its topic, and its source text may be next to it
-(`ep_01.sources.txt`, or `"sources": [files]` in its line). When names of recordings are compared, case and the
-difference between a space, a hyphen and an underscore are ignored; a manifest may use forward slashes or backslashes.
+`ep_01.json` or `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or listed in `manifest.jsonl`. A line
+of the manifest is `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds`
+and `text` if known. It may also state how the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices`
+(`own`, `given`), as in `podeval.runs.measure`. A podcast may be named after its topic, and its source text may be
+next to it (`ep_01.sources.txt`, or `"sources": [files]` in its line). When names of recordings are compared, case and
+the difference between a space, a hyphen and an underscore are ignored; a manifest may use forward slashes or
+backslashes.
 
 Files are decoded here, so measuring reads only files written by podeval. `OwnOutputs` reads the user's own folder: the
 SHA-256 of its files identifies each output, so files can be added later, and a file that changes after a run has

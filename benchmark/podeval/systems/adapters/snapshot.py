@@ -18,7 +18,7 @@ from podeval.text.json_text import parse_json
 
 VOICES_FILE = "spk_dict.pt"
 MODEL_TYPE = "qwen2_5_omni"
-"""The model class whose voices are in that file."""
+"""The model class whose voices are in `spk_dict.pt`."""
 
 _LARGEST = 64 * 2**20
 _PROGRAM_MOST, _INSTRUCTIONS_MOST, _MEMBERS_MOST = 2**20, 20_000, 4_096
@@ -37,7 +37,7 @@ _PLAIN = frozenset(
         "GLOBAL",
     )
 )
-"""Instructions that build values, and GLOBAL, whose names are checked."""
+"""Instructions that build values, and GLOBAL, which names a class or function; the name is checked."""
 
 
 def check_voices_file(path: Path) -> None:

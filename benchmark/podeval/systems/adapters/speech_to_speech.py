@@ -1,7 +1,8 @@
 """Speech to speech: a system hears each of a person's turns and answers in speech, with all earlier turns as context.
 
-There are two kinds of systems: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a
-`speech/` (of a class that the text-to-speech adapter opens), and an omni model, which itself hears and speaks.
+There are two kinds of systems. The folder of a cascade contains three models: `transcriber/` (Whisper),
+`language_model/`, and `speech/` (of a class that the text-to-speech adapter opens). An omni model hears and speaks by
+itself.
 """
 
 import time

@@ -274,7 +274,7 @@ def _repeats(sound: bytes, before: bytes) -> bool:
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return the audio that an event of a kind carries under one of its names, at any depth; empty if there is none.
+    """Return an event's audio, found under one of the names for its kind at any depth; empty if there is none.
 
     Raises:
         ValueError: the audio is not base64.

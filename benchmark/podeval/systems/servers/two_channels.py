@@ -150,12 +150,13 @@ def measure_live_turns(
             counts as stopped.
 
     Returns:
-        Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning
-        of the system's next speech (negative if they overlap; None if there is no such speech); `interruptions`, in
-        which a person begins while the system is speaking, with `stopping_time`, the seconds until the system is
-        silent, and `stopped`, whether the system was stopped rather than having finished; the medians of the delays and
-        of the stopping times, the latter over the cases in which it was stopped; `overlap_share`,
-        `backchannels_per_minute` and `events` as in the metric `turn_taking`.
+        Plain data. `replies` contains the `reply_delay` of each turn: the time from the end of the person's speech to
+        the beginning of the system's next speech (negative if they overlap; None if there is no such speech).
+        `interruptions` contains the cases in which a person begins while the system is speaking, with `stopping_time`,
+        the seconds until the system is silent, and `stopped`, whether the system was stopped rather than having
+        finished. The data also contain the medians of the delays and of the stopping times (the latter only over the
+        cases in which the system was stopped), and `overlap_share`, `backchannels_per_minute` and `events`, as in the
+        metric `turn_taking`.
     """
     # A silent recording counts as speech over its full length.
     speech = {name: find_stretches(turn) or [(turn.start, turn.end)] for name, turn in turns.items()}

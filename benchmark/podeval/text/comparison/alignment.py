@@ -11,7 +11,7 @@ threshold, common words of a skipped turn would match parts of its neighbours.
 - Fewer than three matching words that are separated from the rest by more than five unrelated words (a hallucination,
 an ad-lib) do not extend a turn.
 - Unrecognised words at the edge of a turn extend it by their expected length, but not past the adjacent pause.
-- One copy of a repeated sentence is used; the other does not belong to any turn unless it is inside a turn.
+- One copy of a repeated sentence is used; the other does not belong to any turn unless it is within one.
 
 If `coverage` is below one half, the alignment is a guess: the audio says something else, the transcriber failed, or the
 language is wrong. Do not use its turns in this case.
@@ -147,7 +147,9 @@ class ScriptAlignment:
 
 @dataclass(frozen=True)
 class _Extent:
-    """The extent of a recognised turn: its range of words, and how many characters are missing around them."""
+    """The extent of a recognised turn: its range of words, and the number of missing characters before and after
+    them.
+    """
 
     index: int
     start: float

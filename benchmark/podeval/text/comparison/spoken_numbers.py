@@ -88,7 +88,8 @@ def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
 
 
 def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
-    """Return the place of a complete reading, with no numerals next to it except those also next to the number.
+    """Return the place of a complete reading; numerals next to it are accepted only if they are also next to the
+    number.
 
     A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """

@@ -129,7 +129,7 @@ def _write_compounds_as_in(expected: str, transcript: str) -> str:
         one = meant[edits[0].src_start : edits[-1].src_end]
         other = said[edits[0].dest_start : edits[-1].dest_end]
         if not equal and one and other:
-            # Letters that end a word in both.
+            # Cut both texts at the last word end that they share before they differ.
             ends, other_ends = (list(accumulate(map(len, words))) for words in (one, other))
             same = Prefix.similarity(_DIGIT.sub("\0", "".join(one)), "".join(other))
             cut = max((end for end in {*ends}.intersection(other_ends) if end <= same), default=0)

@@ -1,5 +1,5 @@
-"""Adds columns for what is compared (excerpts or whole recordings), the share that was heard, and the clarity of the
-preference.
+"""Adds columns for the compared material (excerpts or whole recordings), the share that was heard, and the clarity of
+the preference.
 
 Columns are only added, so no rows are rewritten; SQLite would have to drop and copy a table for any other change.
 Earlier battles used whole recordings if their rule says so, and excerpts otherwise.
