@@ -5,7 +5,7 @@ way. If the supplied outputs are another draw from the same model, their figures
 much as the generated ones differ from each other. For a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 +
 1/k) / n)), where d is an item's supplied figure minus the mean of its generated ones, and s is the standard deviation
 between seeds, pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm,
-1979); below `store.spot_checks.LEVEL`, the outputs are considered different.
+1979); below `DIFFERS_BELOW`, the outputs are considered different.
 """
 
 import math
