@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from podeval.plots import lines
-from podeval.plots.charts import IntervalRow, draw_intervals
+from podeval.plots.charts import IntervalRow, draw_intervals, draw_radar
 from podeval.plots.svg import WIDTH, Frame
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -76,3 +76,13 @@ def test_a_density_has_its_peak_where_the_values_are_and_an_area_of_one() -> Non
     peaks = [lines.Density("peaks", [-3.0, -2.0, -1.5, 0.2])]
     open_end = lines.draw_densities(peaks, Frame("t", 500), "", (-math.inf, -1))
     assert "inf" not in open_end
+
+
+@pytest.mark.parametrize("name", ["播客 · 语音与音乐响度之比", "Podcast · speech over music"])
+def test_the_name_of_an_axis_stays_in_the_radar(name: str) -> None:
+    picture = ET.fromstring(draw_radar(["a", name, "c"], [], "Radar"))
+    a, *parts, c = picture.findall(f"{SVG}text")
+    letter = 12 if "播" in name else 12 * 0.56
+    assert (a.text, c.text) == ("a", "c")
+    assert "".join(part.text or "" for part in parts).replace(" ", "") == name.replace(" ", "")
+    assert all(float(part.attrib["x"]) + letter * len(part.text or "") <= WIDTH + letter for part in parts)

@@ -391,10 +391,9 @@ class _Rays:
         side = x - middle[0]
         anchor = "middle" if abs(side) < 12 else "start" if side > 0 else "end"
         room = {"start": width - x, "end": x, "middle": width / 2}[anchor]
-        letter, tall = self.layout.font_size * 0.56, self.layout.font_size + 1
-        lines = textwrap.wrap(name, max(1, int(min(room, 190) / letter)), break_long_words=False) or [""]
+        chinese = max(name, default="") >= "\u2e80"  # Chinese has wide characters and no spaces to break lines at.
+        letter, tall = self.layout.font_size * (1.0 if chinese else 0.56), self.layout.font_size + 1
+        lines = textwrap.wrap(name, max(1, int(min(room, 190) / letter)), break_long_words=chinese) or [""]
         start = y + 4 - (tall * (len(lines) - 1) if y < middle[1] - 40 else tall / 2 * (len(lines) - 1))
-        most = max(8, int(room / letter))
-        return "".join(
-            render_text(x, start + tall * line, shorten(text, most), anchor=anchor) for line, text in enumerate(lines)
-        )
+        shown = [shorten(text, max(8, int(room / letter))) for text in lines]
+        return "".join(render_text(x, start + tall * line, text, anchor=anchor) for line, text in enumerate(shown))
