@@ -198,7 +198,7 @@ def _find_split_files(folder: Path, split: str) -> list[Path]:
     for pattern in _FORMATS:
         if paths := find_files(folder, pattern):
             return [path for path in paths if split in path.name] or paths
-    raise BadInput(f"{folder} holds no {', '.join(_FORMATS)} file with PodBench's rows")
+    raise BadInput(f"{folder} contains no {', '.join(_FORMATS)} file with PodBench's rows")
 
 
 def _read_raw(path: Path) -> Iterator[Any]:

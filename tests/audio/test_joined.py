@@ -592,5 +592,5 @@ def test_a_file_of_nothing_but_headers_is_read_in_bounded_time(tmp_path: Path, c
 def test_more_files_than_can_be_counted_are_refused_by_name(tmp_path: Path) -> None:
     for content in (wav(PCM[:2]), snd("FLAC")[:42]):
         (tmp_path / "a").write_bytes(content * (MOST_PARTS + 1))
-        with pytest.raises(BadAudio, match=r"has more than 100,000 parts: join their sound into one file"):
+        with pytest.raises(BadAudio, match=r"has more than 100,000 parts: join their audio into one file"):
             decode(tmp_path / "a")

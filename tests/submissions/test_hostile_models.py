@@ -166,7 +166,7 @@ def test_what_a_model_dies_of_counts_against_the_item_it_was_on(run: Any, attack
     assert row.state == "published", row.reason
     reasons = failed(outputs)
     assert list(reasons) == ["item_4"]
-    assert reasons["item_4"].startswith("the system was running on it: ")
+    assert reasons["item_4"].startswith("the system stopped while it worked on this item: ")
     assert told in reasons["item_4"]
 
 

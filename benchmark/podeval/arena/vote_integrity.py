@@ -191,7 +191,7 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
         table = groups[["surplus", "variance", "result"]].transform("sum").assign(count=groups["row"].transform("size"))
         bad = (table["count"] >= limits.burst_votes) & (table["surplus"] / np.sqrt(table["variance"]) >= limits.burst_z)
         text = _format_details(
-            f"{{}} won {{:g}} of {{}} battles with new voters within {seconds / 60:.0f} minutes",
+            f"{{}} won {{:g}} of {{}} battles judged by new voters within {seconds / 60:.0f} minutes",
             *(column[bad] for column in (sides["system"], table["result"], table["count"])),
         )
         details.append(text.set_axis(sides.loc[bad, "row"]))
@@ -240,7 +240,7 @@ RULES = (
         "campaign", 3.0, "Too many voters favour the same system more than everyone's votes imply.", _find_rings, True
     ),
     VoteRule(
-        "burst", 3.0, "Voters without a record favour one system within an hour, far beyond what all votes imply.",
+        "burst", 3.0, "Within an hour, voters without a record favour one system far beyond what all votes imply.",
         _find_bursts, True,
     ),
 )  # fmt: skip
@@ -281,9 +281,9 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
     and for those of the last day.
     """
     return [
-        f"{excluded} of {votes} ({100 * excluded / votes:.0f} %) of {name} are excluded, more than "
+        f"{excluded} of {votes} votes ({100 * excluded / votes:.0f} %){period} are excluded, more than "
         f"{100 * limits.alarm_share:.0f} %: the arena is under attack, or something in it is broken"
-        for name, (excluded, votes) in (("all votes", all_votes), ("the votes of the last day", last_day))
+        for period, (excluded, votes) in (("", all_votes), (" of the last day", last_day))
         if votes >= limits.alarm_votes and excluded > limits.alarm_share * votes
     ]
 

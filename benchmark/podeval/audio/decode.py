@@ -46,7 +46,7 @@ _LONG = 60.0
 _READ_AHEAD = 8192
 _TAG = re.compile(rb"ID3[\x02-\x04]\0|APETAGEX")
 _REMEDY = "export or download the file again"
-NOISE = "the samples are as random as noise: if this should be speech, the header states the wrong kind of samples"
+NOISE = "the samples are as random as noise: if this should be speech, the header states the wrong sample format"
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,9 @@ def open_regular(path: Path) -> BufferedReader:
         file = os.fdopen(os.open(path, flags), "rb")
     except FileNotFoundError:
         if address := find_address(path):
-            raise BadAudio(f"{address} is an address, and addresses are not fetched: download it first.") from None
+            raise BadAudio(
+                f"{address} is a web address, which podeval does not fetch: download the file first."
+            ) from None
         raise BadAudio(f"{name} does not exist: check the path.") from None
     except PermissionError:
         raise BadAudio(f"this user may not read {name}: change its permissions.") from None
@@ -163,7 +165,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
             raise BadAudio(f"{str(path)!r} {describe_refused(read_at(file, 0, 4096))}.")
         container = find_parts(file, name, start, size, path)
     if len(container.parts) > MOST_PARTS:
-        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound into one file.")
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their audio into one file.")
     return container
 
 

@@ -54,7 +54,7 @@ class PaperPreset(FactSheet):
         benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
         command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
         whose = self.authority or f"the {self.title} paper"
-        return f"`{command}` measures in the same way as {whose}. Still different: {self.differs}"
+        return f"`{command}` measures in the same way as {whose}. What still differs: {self.differs}"
 
     def apply(self, benchmark: Benchmark, track: str) -> Benchmark:
         """Return the benchmark with the paper's settings.

@@ -27,10 +27,10 @@ _BETWEEN = 3
 """Number of characters that a column needs in addition to its text."""
 
 _CORRECTED = {
-    "": "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
+    "": "Ranks are corrected separately in each column: if all systems were equally good, a false rank would be "
     "expected in at most {expected} of the {columns} ranked columns (5 % of them).",
     "view": "Ranks are corrected over all {columns} ranked columns together: if all systems were equally good, at "
-    "most one such table in twenty would show any false place.",
+    "most one such table in twenty would show any false rank.",
 }
 """Sentences about a table's ranks that stand below it, by the `correction` of its view."""
 Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]

@@ -23,7 +23,7 @@ __all__ = ["data"]
 def construct(
     benchmark: Annotated[str, typer.Argument(metavar="NAME", help="real_pod, lfs_bench, podbench or mtalk_bench")],
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="files or folders for steps that import some")
+        list[Path] | None, typer.Argument(metavar="FILE", help="files or folders to import, for steps that import any")
     ] = None,
     step: Annotated[str, typer.Option(help="the step; without it, all steps are described")] = "",
     into: Annotated[Path | None, typer.Option(metavar="DIR", help="working folder; created if missing")] = None,
@@ -39,7 +39,7 @@ def construct(
         ),
     ] = "",
     accept_all: Annotated[
-        bool, typer.Option("--accept-all", help="also keep entries without a decision in the review")
+        bool, typer.Option("--accept-all", help="also keep the entries that have no decision in the review")
     ] = False,
     profile: Annotated[str, typer.Option(help=f"models to use: {CHOICES}")] = "embedded",
     workers: Annotated[int, typer.Option(min=1, help="maximum number of questions at a time")] = 4,
@@ -290,7 +290,7 @@ def fetch(
     ] = None,
     most_megabytes: Annotated[
         int | None,
-        typer.Option(min=1, help="skip larger files, in MB; 1024 for an episode, 8192 for ratings"),
+        typer.Option(min=1, help="skip files larger than this, in MB; 1024 for an episode, 8192 for ratings"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -188,7 +188,8 @@ Voices = Annotated[
 ServerKindName = Annotated[
     str,
     typer.Option(
-        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by its own description by default"
+        "--server-kind",
+        help=f"kind of the server: {', '.join(KINDS)}; by default recognised by how the server describes itself",
     ),
 ]
 Clone = Annotated[
@@ -200,7 +201,9 @@ Dialogue = Annotated[
 ]
 Fields = Annotated[
     list[str] | None,
-    typer.Option("--field", help="KEY=JSON for every request to the server, null leaves a field out (repeatable)"),
+    typer.Option(
+        "--field", help="KEY=JSON to set in every request to the server; null leaves the field out (repeatable)"
+    ),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
 Pace = Annotated[
@@ -364,7 +367,10 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
 
     sampling = get_preset(options.preset).sampling if options.preset else {}
     if api != "chat" and sampling:
-        say(f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; {api} gets none")
+        say(
+            f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; "
+            f"the API {api} gets none of these"
+        )
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}
     fields = [f"{name}={json.dumps(value)}" for name, value in sampling.items() if name not in set_by_user]

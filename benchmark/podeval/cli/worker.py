@@ -43,7 +43,8 @@ def worker(
     voices: Annotated[
         Path | None,
         typer.Option(
-            envvar="PODEVAL_VOICES", help="folder of reference voices for benchmarks whose settings give models voices"
+            envvar="PODEVAL_VOICES",
+            help="folder of reference voices, for benchmarks whose settings supply models with voices",
         ),
     ] = None,
     data: Data = None,
@@ -214,7 +215,9 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     try:
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
-        message = f"the price of a job on {jobs.flavour} is requested before it starts ({error})"
+        message = (
+            f"the price of a job on {jobs.flavour} is not known yet; it is asked for before the job starts ({error})"
+        )
     _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
     return hub
 

@@ -40,9 +40,9 @@ def _wrong_speakers(row: Row) -> str | None:
     names = [speaker["name"] for speaker in row["speakers"]]
     turn_speakers = {turn["speaker"] for turn in row["turns"]}
     if len(set(names)) < len(names) or set(names) != turn_speakers:
-        return f"{', '.join(names) or 'nobody'} is named, {', '.join(sorted(turn_speakers)) or 'nobody'} speaks"
+        return f"{', '.join(names) or 'nobody'} is named, but {', '.join(sorted(turn_speakers)) or 'nobody'} speaks"
     if len(names) != row["voices"]:
-        return f"{len(names)} speak, {row['voices']} voices are stated"
+        return f"{len(names)} people speak, but {row['voices']} voices are stated"
     if [speaker["role"] for speaker in row["speakers"]].count("host") != 1:
         return "one of its speakers should be the host"
     voices = [speaker["voice"] for speaker in row["speakers"]]

@@ -305,8 +305,8 @@ def _explain_nothing(task: Task) -> Unscored | None:
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
-            f"audio removed on {output.audio_removed} to free the disk; delete outputs/{output.item}.json to make it "
-            f"again",
+            f"the audio was removed on {output.audio_removed} to free disk space; delete outputs/{output.item}.json to "
+            f"make it again",
             "ours",
         )
     content, name = {

@@ -484,11 +484,13 @@ def test_the_command_says_how_turns_were_taken(tmp_path: Path) -> None:
     sentence = describe_turn_taking(folder)
     assert sentence == (
         "replies after 0.50 s (median of 1), stopped 1 of 1 times when interrupted, after 0.25 s (median); "
-        "both speak for 4.0% of the time with speech"
+        "both sides speak at once in 4.0% of the time with speech"
     )
     quiet = {"replies": [{"turn": "a", "reply_delay": None}], "interruptions": [], "overlap_share": 0.0}
     folder.write_output(Output(item="i", details={"turn_taking": quiet}))
-    assert describe_turn_taking(folder) == "no replies to time; both speak for 0.0% of the time with speech"
+    assert (
+        describe_turn_taking(folder) == "no replies to time; both sides speak at once in 0.0% of the time with speech"
+    )
 
 
 # The real packages.

@@ -137,7 +137,7 @@ class Dia(SpeechModel):
         seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
         if seconds > 2 * self.prompt_seconds:
             raise BadInput(
-                f"reference voices of {seconds:.0f} s leave Dia no room; give about five to ten seconds each"
+                f"reference voices of {seconds:.0f} s leave Dia no room for the script; give five to ten seconds each"
             )
         # A single recording of all prompts, one after the other.
         recordings = [np.concatenate([prompt.samples for prompt in prompts])] if prompts else []

@@ -29,7 +29,7 @@ from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
     ModelClass("vits", "VITS", "one voice, or numbered voices; includes MMS-TTS", "line_models:Vits"),
-    ModelClass("dia", "Dia", "English; voices from reference recordings, else drawn and kept", "dialogue_models:Dia"),
+    ModelClass("dia", "Dia", "English; voices from reference recordings, else random and kept", "dialogue_models:Dia"),
     ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
     ModelClass("csm", "CSM", "English; voices from reference recordings, else from first lines", "dialogue_models:Csm"),
     ModelClass(
