@@ -46,7 +46,7 @@ class LfsBench(Builder):
         name="lfs_bench",
         title=BENCHMARK.title,
         alias="SwanBench-Speech",
-        summary="Long texts in 17 scenarios, Chinese and English, with one to eleven speakers, to be spoken in one go.",
+        summary="Long Chinese and English texts in 17 scenarios, for one to eleven speakers, to be spoken in one go.",
         version="1.0.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,

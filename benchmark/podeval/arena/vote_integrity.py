@@ -76,7 +76,7 @@ def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
 def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
     deaf = votes["heard"] < limits.heard_share
     return _format_details(
-        f"heard {{:.0%}} of the required part of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
+        f"heard {{:.0%}} of the required part of one side instead of {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
     )
 
 

@@ -34,7 +34,7 @@ BENCHMARK = Benchmark(
     name="lfs_bench",
     title="LFS-Bench",
     description=(
-        "Long texts for one to eleven voices in 17 scenarios, Chinese and English: whether voice and room stay the "
+        "Long texts for one to eleven voices in 17 scenarios, in Chinese and English: whether voice and room stay the "
         "same to the end, whether every word is there and spoken with understanding, and whether the performance is "
         "lively. Published on the Hub as SwanBench-Speech."
     ),

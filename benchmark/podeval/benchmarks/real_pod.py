@@ -238,7 +238,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="speech",
             title="Speech",
-            description="Whether every word is there, how clean it sounds, and whose voice says it.",
+            description="Whether every word is there, how clean the speech sounds, and whose voice speaks each word.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="wer", keys=("wer", "cer")),
@@ -254,7 +254,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="fidelity",
             title="Voice fidelity",
-            description="Whether speakers have the reference voices, which systems with their own voices cannot have.",
+            description="Whether speakers have the reference voices; systems that use voices of their own cannot.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="sim", keys=("sim", "low_windows")),
@@ -332,7 +332,7 @@ BENCHMARK = Benchmark(
             name="opinion",
             title="Predicted opinion (beyond the papers)",
             description=(
-                "Ratings by the predictors of listeners' opinions that other papers use; reference profile only."
+                "Listeners' opinions as predicted by the models that other papers use; reference profile only."
             ),
             tracks=("voice",),
             metrics=(

@@ -69,7 +69,7 @@ def segments(
     max_seconds: Annotated[float | None, typer.Option(help="longest clip to select, in seconds; 25 by default")] = None,
     seed: Annotated[int | None, typer.Option(help="random seed of the draw; 0 by default")] = None,
     most_seconds: Annotated[
-        float, typer.Option(min=0, help="seconds after which a side of a clip ends with the current segment")
+        float, typer.Option(min=0, help="seconds after which no further segment is added to a side of a clip")
     ] = dialogue_segments.MOST_SECONDS,
     back: Annotated[
         int, typer.Option(min=1, help="maximum number of segments before the turn")

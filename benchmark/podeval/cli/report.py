@@ -213,7 +213,7 @@ def audit(
         list[str],
         typer.Argument(
             metavar="FOLDER|BATTLES|JUDGE...",
-            help="records of judges, or a log of battles; with --probe a judge, as for `podeval measure`, and scripts "
+            help="records of judges, or a log of battles. With --probe: a judge, as for `podeval measure`, and scripts "
             "to modify, Real-Pod's by default",
         ),
     ],
