@@ -118,7 +118,7 @@ SENTENCES: Mapping[str, str] = {
     "no-repo-name": "{repo} is not a repo on the Hub; write owner/name",
     "unpacking-others": "other recordings are being unpacked at the moment; upload yours again in a minute",
     "uploads-too-large": "your uploads take more than {most} GiB of this board's disk; an upload is removed a week "
-    "after its submission ends, so wait, or submit the next from a dataset repo",
+    "after its submission ends, so wait, or submit the next one from a dataset repo",
     "no-room-for-uploads": "this board's disk has no room for more uploads at present; "
     "try again later, or use a dataset repo",
     "cannot-store": "this board cannot store it at present; try again later",

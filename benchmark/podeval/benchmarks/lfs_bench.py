@@ -56,7 +56,7 @@ BENCHMARK = Benchmark(
     splits=(
         Split(
             name="test",
-            description="The 1,059 texts that the authors published; `podeval data build lfs_bench` makes them.",
+            description="The 1,059 texts that the authors published; `podeval data build lfs_bench` builds them.",
             config="texts",
             revision="sha256:7b36064fbd55e7d4ce9afc4f8ef8019b04f917f7874138a23790082190a48785",
             tracks=("voice",),

@@ -81,7 +81,7 @@ BENCHMARK = Benchmark(
     splits=(
         Split(
             name="test",
-            description="The authors' 270 dialogues; `podeval data build mtalk_bench` makes them.",
+            description="The authors' 270 dialogues; `podeval data build mtalk_bench` builds them.",
             config="dialogues",
             tracks=("respond",),
             licence="research only",

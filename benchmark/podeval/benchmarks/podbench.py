@@ -46,7 +46,7 @@ BENCHMARK = Benchmark(
     splits=(
         Split(
             name="test",
-            description="The authors' 800 requests; `podeval data build podbench` makes them.",
+            description="The authors' 800 requests; `podeval data build podbench` builds them.",
             config="instructions",
             tracks=("write",),
             licence="non-commercial academic research",

@@ -53,7 +53,7 @@ PODCAST_DIMENSIONS = (
     Dimension(
         name="podcast_speech",
         title="Speech of podcasts",
-        description="How clean a whole podcast sounds, how its voices differ and take turns, and where it breaks.",
+        description="How clean a whole podcast sounds, how its voices differ and take turns, and where sound is broken.",
         tracks=("podcast",),
         metrics=(
             MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_stem")),
@@ -76,7 +76,7 @@ PODCAST_DIMENSIONS = (
     Dimension(
         name="podcast_audio",
         title="Sound of podcasts",
-        description="Whether a whole podcast is as loud as it should be, and its speech is louder than its music.",
+        description="Whether a whole podcast is as loud as it should be, with speech that is louder than its music.",
         tracks=("podcast",),
         metrics=(
             MetricUse(

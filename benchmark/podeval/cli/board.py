@@ -153,7 +153,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
         build(runs)
     except DiskFull as error:
         say(f"{error}; the last build of the board is shown")
-    say("Starting the site and making its first pages; its address follows")
+    say("Starting the site and building its first pages; the address follows")
     space = locate_hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")

@@ -167,7 +167,9 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
 
 Name = Annotated[
     str,
-    typer.Option("--name", help="name of the run's folder and row; derived from the folder, file or model by default"),
+    typer.Option(
+        "--name", help="name of the run's folder and of its row; by default that of the folder, file or model"
+    ),
 ]
 OutputsFolder = Annotated[
     Path | None,
@@ -225,7 +227,9 @@ PerMinute = Annotated[
         "--requests-per-minute", min=0, help="maximum number of requests to the server per minute; 0: no limit"
     ),
 ]
-AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="number of requests in flight to the server")]
+AtOnce = Annotated[
+    int, typer.Option("--at-once", min=1, max=64, help="number of requests to send to the server at once")
+]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
 
 _MOST_LETTERS = 48
@@ -308,7 +312,7 @@ def require_name(name: str) -> str:
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
     if not re.fullmatch(SLUG, name):
-        raise BadInput(f"the name {name!r} cannot be used; give --name {PATTERNS_IN_WORDS[SLUG]}")
+        raise BadInput(f"the name {name!r} cannot be used; --name takes {PATTERNS_IN_WORDS[SLUG]}")
     if (locate_hub_source("submissions") / name).is_dir():
         raise BadInput(f"{name} is the name of a system that comes with podeval; choose another with --name")
     return name

@@ -215,7 +215,7 @@ def battles(
             "dialogues about tone of voice and sounds"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="random seed of the judge, of the pairs and of the paper's order")] = 0,
+    seed: Annotated[int, typer.Option(help="random seed for the judge, the pairs and the paper's order")] = 0,
     transcripts: Annotated[
         Literal["claimed", "heard"] | None,
         typer.Option(

@@ -211,7 +211,7 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "loudness": (
         "that a wider range is livelier: the same voices have 1.4 LU more in Chinese, 0.6 LU more when speaking "
-        "slowly, and 0.6 LU less in one sentence alone. The peak is set by the last tool in the chain and says "
+        "slowly, and 0.6 LU less in a single sentence. The peak is set by the last tool in the chain and says "
         "nothing about the quality of speech."
     ),
     "wer": (

@@ -93,7 +93,7 @@ def _find_voices(plan: RunPlan, details: Mapping[str, Any]) -> str:
 
 
 DIED = Unscored(
-    "the measuring process died twice on this item, or its memory was too small; use --workers 1 to "
+    "the measuring process died twice on this item, or had too little memory; use --workers 1 to "
     "give it all the memory",
     "ours",
 )
