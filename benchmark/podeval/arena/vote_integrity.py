@@ -225,7 +225,7 @@ def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float6
 RULES = (
     VoteRule("speed", 3.0, "Voted sooner than the required part can be heard.", _find_too_fast),
     VoteRule("coverage", 3.0, "Did not play enough of both sides.", _find_not_heard),
-    VoteRule("repeated choice", 3.0, "Nearly always prefers the same side, although sides are random.", _find_same_choice),
+    VoteRule("repeated choice", 3.0, "Nearly always prefers one side, although sides are random.", _find_same_choice),
     VoteRule(
         "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
         _find_repeated_comments,

@@ -53,7 +53,7 @@ PODCAST_DIMENSIONS = (
     Dimension(
         name="podcast_speech",
         title="Speech of podcasts",
-        description="How clean a whole podcast sounds, how its voices differ and take turns, and where sound is broken.",
+        description="How clean a whole podcast sounds, how its voices differ and take turns, and where it is broken.",
         tracks=("podcast",),
         metrics=(
             MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_stem")),

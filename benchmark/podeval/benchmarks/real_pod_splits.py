@@ -55,7 +55,7 @@ LONG = Split(
     name="long",
     description=(
         "Long episodes in English: four of 10 minutes, two of 30 and one of 60, with two to four speakers, each "
-        "written as a single script, with a reference voice for every speaker. Seven episodes are too few for a ranking."
+        "written as a single script, with a reference voice for each speaker. Seven episodes are too few for a ranking."
     ),
     file="real_pod_long.json",
     revision="sha256:1b37d837996e6f29ed2a75e9969425377f4bf5f559ad01adbe9d65b903adcb95",
