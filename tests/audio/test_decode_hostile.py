@@ -216,7 +216,7 @@ def test_a_file_one_may_not_read_is_refused(tmp_path: Path) -> None:
         # Root reads everything: be somebody else for a moment.
         os.seteuid(65_534)
     try:
-        with pytest.raises(BadAudio, match="this user may not read"):
+        with pytest.raises(BadAudio, match="the current user may not read"):
             decode(path)
     finally:
         if user == 0:

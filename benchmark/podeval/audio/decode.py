@@ -128,7 +128,7 @@ def open_regular(path: Path) -> BufferedReader:
             ) from None
         raise BadAudio(f"{name} does not exist: check the path.") from None
     except PermissionError:
-        raise BadAudio(f"this user may not read {name}: change its permissions.") from None
+        raise BadAudio(f"the current user may not read {name}: change its permissions.") from None
     except (OSError, ValueError) as error:
         raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
     try:

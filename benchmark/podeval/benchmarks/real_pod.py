@@ -216,7 +216,7 @@ BENCHMARK = Benchmark(
             name="judged",
             title="Judged",
             description=(
-                "Whether a judge prefers the script to the reference script on the same topic, for each quality."
+                "Whether a judge prefers the script to the reference script on the same topic, in each respect."
             ),
             tracks=("write",),
             metrics=(

@@ -225,7 +225,7 @@ def build(
 def verify(
     name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="name of a dataset, or a folder with one")],
     on_hub: Annotated[
-        bool, typer.Option("--on-hub", help="instead, list podeval's rows in the Hub's leaderboard of OWNER/NAME")
+        bool, typer.Option("--on-hub", help="instead, list podeval's rows on the Hub's leaderboard of OWNER/NAME")
     ] = False,
 ) -> None:
     """Check a built folder: hashes, columns, number of rows, and the rules for every row. The exit code is 1 if a check

@@ -233,7 +233,7 @@ WRONG = {
         "pay first",
     ),
     "no reason": ((done_event("failed", reason="x"),), ServerBroke, "answered 500: x"),
-    "text": ((WORDS, done_event()), SpeechFailed, "turn t0 without sound: 'Only words.'"),
+    "text": ((WORDS, done_event()), SpeechFailed, "turn t0 without audio: 'Only words.'"),
     "silence": ((answer_event(base64.b64encode(bytes(9_600)).decode()), done_event()), SpeechFailed, "with silence"),
     "no base64": ((answer_event("?"),), ServerBroke, "not base64"),
     "half a sample": ((answer_event(base64.b64encode(bytes(9)).decode()),), ServerBroke, "of 16-bit samples"),

@@ -36,7 +36,10 @@ LINE_CLASSES = (
         "pocket_tts", "Pocket TTS", "voices from reference recordings, else from first lines", "line_models:PocketTts"
     ),
     ModelClass(
-        "gradium_phonon_tts", "Gradium Phonon", "the voices that are latents in its repo", "line_models:GradiumPhonon"
+        "gradium_phonon_tts",
+        "Gradium Phonon",
+        "the voices that its repo stores as latents",
+        "line_models:GradiumPhonon",
     ),
     ModelClass(
         "higgs_audio_v2",
