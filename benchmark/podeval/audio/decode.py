@@ -300,7 +300,7 @@ class _Sink:
         remarks = {
             f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
             f"{lacking:.3f} s less audio than the headers of the joined files state": lacking >= 0.001,
-            f"{surplus:.2f} s after the stated end are also read": surplus > 0,
+            f"{surplus:.2f} s of audio after the stated end are read as well": surplus > 0,
             f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
             NOISE: container.name in ("wav", "aiff") and is_like_noise(samples),
         }

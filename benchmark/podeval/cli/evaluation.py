@@ -185,7 +185,7 @@ Api = Annotated[
 ServedModel = Annotated[str, typer.Option("--model", help="the model's name on the server")]
 Voices = Annotated[
     list[str] | None,
-    typer.Option("--voice", help="a voice of the server, once for each speaker in order, or as SPEAKER=VOICE"),
+    typer.Option("--voice", help="a voice of the server, given once for each speaker in order, or as SPEAKER=VOICE"),
 ]
 ServerKindName = Annotated[
     str,

@@ -41,13 +41,15 @@ INSTRUCTIONS = {
         "Listen to the whole dialogue. Judge each statement by itself: met, or not met although there was occasion for "
         "it. Go only by what you hear. Then explain your judgement, above all of what was not met."
     ),
-    "mos": "Listen to each recording and mark it as the page asks, by that alone.",
-    "preference": "Listen to both recordings and say which is better in what the page asks, and how clearly.",
+    "mos": "Listen to each recording, and rate only what the page asks about.",
+    "preference": (
+        "Listen to both recordings, and say which is better in the respect that the page names, and how clearly."
+    ),
     "abx": (
         "Each page has three recordings. X is the same as A or the same as B: listen to all three, as often as you "
         "like, and say which. If you cannot tell, guess. Headphones in a quiet room are best."
     ),
-    "text_preference": "Read both texts and say which is better in what the page asks.",
+    "text_preference": "Read both texts, and say which is better in the respect that the page names.",
 }
 
 

@@ -29,11 +29,21 @@ from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
     ModelClass("vits", "VITS", "one voice, or numbered voices; includes MMS-TTS", "line_models:Vits"),
-    ModelClass("dia", "Dia", "English; voices from reference recordings, else random and kept", "dialogue_models:Dia"),
-    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
-    ModelClass("csm", "CSM", "English; voices from reference recordings, else from first lines", "dialogue_models:Csm"),
     ModelClass(
-        "pocket_tts", "Pocket TTS", "voices from reference recordings, else from first lines", "line_models:PocketTts"
+        "dia", "Dia", "English; voices from reference recordings, or random ones that are kept", "dialogue_models:Dia"
+    ),
+    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
+    ModelClass(
+        "csm",
+        "CSM",
+        "English; voices from reference recordings, or from each speaker's first line",
+        "dialogue_models:Csm",
+    ),
+    ModelClass(
+        "pocket_tts",
+        "Pocket TTS",
+        "voices from reference recordings, or from each speaker's first line",
+        "line_models:PocketTts",
     ),
     ModelClass(
         "gradium_phonon_tts",
@@ -44,7 +54,7 @@ LINE_CLASSES = (
     ModelClass(
         "higgs_audio_v2",
         "Higgs Audio v2",
-        "voices from reference recordings, else from first lines",
+        "voices from reference recordings, or from each speaker's first line",
         "line_models:HiggsAudio",
     ),
 )
