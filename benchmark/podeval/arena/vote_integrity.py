@@ -231,7 +231,7 @@ RULES = (
         _find_repeated_comments,
     ),
     VoteRule(
-        "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener.",
+        "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener would.",
         _find_contradictions,
     ),
     VoteRule("same origin", 1.5, "Many voters from one network address in a day.", _find_same_origin),

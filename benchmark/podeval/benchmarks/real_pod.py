@@ -254,7 +254,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="fidelity",
             title="Voice fidelity",
-            description="Whether speakers have the reference voices; systems that use voices of their own cannot.",
+            description="Whether speakers have the reference voices; systems with their own voices cannot have them.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="sim", keys=("sim", "low_windows")),

@@ -29,7 +29,11 @@ def construct(
     into: Annotated[Path | None, typer.Option(metavar="DIR", help="working folder; created if missing")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="a setting of the step (repeatable); lists with commas"),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="a setting of the step (repeatable); separate the entries of a list with commas",
+        ),
     ] = None,
     judge: Annotated[
         str,
