@@ -369,9 +369,7 @@ def _plain(part: "Standings") -> dict[str, Any]:
 def _show(name: str, part: "Standings") -> None:
     from podeval.stats.bradley_terry import describe_missing
 
-    print(
-        f"{name}: {part.ratings.votes} votes by {part.ratings.voters} voters, {part.coverage:.0%} of the pairs have met"
-    )
+    print(f"{name}: {part.ratings.votes} votes by {part.ratings.voters} voters, {part.coverage:.0%} of the pairs met")
     width = max(len(row.system) for row in part.ratings.systems)
     for row in part.ratings.systems:
         if row.provisional is not None:

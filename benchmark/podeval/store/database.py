@@ -249,9 +249,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(
-            f"cannot create {file.parent}: {error.strerror}; choose a folder that you can write to"
-        ) from error
+        raise BadInput(f"cannot create {file.parent}: {error.strerror}; choose a writable folder") from error
     # With isolation_level None, the driver itself does not start transactions; `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
