@@ -174,7 +174,7 @@ class FetchKeeper:
         try:
             self._tokens.keep_fetched()
         except PodevalError as error:
-            _LOG.warning("the fetched parts of battles are not saved with them yet: %s", error)
+            _LOG.warning("the parts of recordings that voters fetched are not saved with their battles yet: %s", error)
 
 
 @dataclass(frozen=True)

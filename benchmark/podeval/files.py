@@ -46,8 +46,8 @@ def explain_write_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskFull(
-                f"the disk is full, or a quota is used up, while writing {path}; everything finished so far is kept: "
-                "free some space and run the same command again; it resumes where it stopped"
+                f"cannot write {path}, because the disk is full or a quota is used up. Everything finished so far is "
+                "kept: free some space and run the same command again, which resumes where it stopped"
             ) from error
         raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
 

@@ -118,7 +118,7 @@ SENTENCES: Mapping[str, str] = {
     "no-repo-name": "{repo} is not a repo on the Hub; write owner/name",
     "unpacking-others": "other recordings are being unpacked at the moment; upload yours again in a minute",
     "uploads-too-large": "your uploads take more than {most} GiB of this board's disk; an upload is removed a week "
-    "after its submission ends, so wait, or submit the next from a dataset repo",
+    "after its submission ends, so wait, or submit the next one from a dataset repo",
     "no-room-for-uploads": "this board's disk has no room for more uploads at present; "
     "try again later, or use a dataset repo",
     "cannot-store": "this board cannot store it at present; try again later",
@@ -283,7 +283,7 @@ SENTENCES: Mapping[str, str] = {
     "screened-agree": "SRCC of the stimuli's means by the excluded listeners with those by the rest: {value}",
     "screened-too-few": "there are too few listeners to test whether the excluded listeners disagree with the rest",
     "screened-disagree": "WARNING: the excluded listeners disagree about {first} and {second}: the mean difference is "
-    "{theirs} by them and {ours} by the rest (p {p}); read the results without screening too",
+    "{theirs} according to them and {ours} according to the rest (p {p}); read the results without screening too",
     "raters-correlate": "PLCC of two raters: {mean} on average of {count} pairs, {low} to {high}",
     "rater-correlates": "PLCC of {rater} with {others}",
     "left-out-low": "the low anchor is worst on {share} of {pages} pages, not on more than {least}",

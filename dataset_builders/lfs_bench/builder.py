@@ -46,7 +46,7 @@ class LfsBench(Builder):
         name="lfs_bench",
         title=BENCHMARK.title,
         alias="SwanBench-Speech",
-        summary="Long texts in 17 scenarios, Chinese and English, with one to eleven speakers, to be spoken in one go.",
+        summary="Long Chinese and English texts in 17 scenarios, for one to eleven speakers, to be spoken in one go.",
         version="1.0.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
@@ -220,7 +220,7 @@ def _list_repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any)
     if missing := [key for key in ("num_speakers", "theme", "source") if raw.get(key) is None]:
         repairs.append(f"the row lacks {', '.join(missing)}")
     if stated is not None and stated != speakers:
-        repairs.append(f"{stated} speakers are stated, {speakers} speak")
+        repairs.append(f"{stated} speakers are stated, but {speakers} speak")
     if {"mono": speakers != 1, "two": speakers != 2, "multi": speakers < 3}[part]:
         repairs.append(f"{speakers} speak in a row of the {part}-speaker file")
     return repairs

@@ -52,7 +52,7 @@ class PodBench(Builder):
     RECORD = DatasetRecord(
         name="podbench",
         title=BENCHMARK.title,
-        summary="Instructions for podcast scripts with their source texts, Chinese and English, for 1 to 4 speakers.",
+        summary="Instructions in Chinese and English for podcast scripts for 1 to 4 speakers, with their source texts.",
         version="1.0.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
@@ -102,7 +102,7 @@ class PodBench(Builder):
             "eight requirement dimensions, and Claude-4.5-opus and five experts reviewed them (paper, section 3.2). "
             "Ids, instructions and prompts are the authors'. The buckets are the paper's (Table 3: tokens of Qwen3-8B "
             "as counted in the source, K = 1024). facts.json "
-            f"{podbench_meta.read_facts()['version']} maps the names; `notes` list what a row lacks or what could not "
+            f"{podbench_meta.read_facts()['version']} maps the names; `notes` lists what a row lacks or what could not "
             "be interpreted, and nulls are left out of `meta_json`."
         ),
         responsible_use=ResponsibleUse(
@@ -126,8 +126,9 @@ class PodBench(Builder):
             "authors' code on GitHub (xucncn/PodBench, and the later release that henryle97/PodBench has at e9d17dc) "
             "named no revision and contained no rows. The first build pins the newest commit: podeval-build.json names "
             "it, and later builds in that folder use it.",
-            "The published code contains only the keys content and dims of meta, and only 脚本结构 of its dimensions; "
-            "the other names that are read (facts.json) are plain names for the same things, not yet seen in the data.",
+            "Of the keys of meta, the published code contains only content and dims, and of its dimensions only "
+            "脚本结构. The other names that are read (facts.json) are plain names for the same things; they have not "
+            "been seen in the data yet.",
             "The paper and the authors' README name eight dimensions each, of which six are the same. Core Intent and "
             "Specific Expression are the paper's, and Podcast Type and Delivery Style the README's. They are kept "
             "separate.",
@@ -198,7 +199,7 @@ def _find_split_files(folder: Path, split: str) -> list[Path]:
     for pattern in _FORMATS:
         if paths := find_files(folder, pattern):
             return [path for path in paths if split in path.name] or paths
-    raise BadInput(f"{folder} holds no {', '.join(_FORMATS)} file with PodBench's rows")
+    raise BadInput(f"{folder} contains no {', '.join(_FORMATS)} file with PodBench's rows")
 
 
 def _read_raw(path: Path) -> Iterator[Any]:

@@ -387,4 +387,8 @@ def _wrong_turns(row: Row) -> str | None:
         if not all(isinstance(value, str) and value.strip() for value in turn.values()):
             return f"turn {number} lacks its speaker or its words"
     speakers = {turn["speaker"] for turn in row["turns"]}
-    return f"{len(speakers)} speak, {row['voices']} voices are stated" if len(speakers) != row["voices"] else None
+    return (
+        f"{len(speakers)} people speak, but {row['voices']} voices are stated"
+        if len(speakers) != row["voices"]
+        else None
+    )

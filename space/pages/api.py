@@ -75,7 +75,9 @@ def board(
     profile: str = "",
     system: str = "",
     metric: str = "",
-    slice: Annotated[str | None, Query(description='"" for all items; e.g. category=Arts')] = None,
+    slice: Annotated[
+        str | None, Query(description='"" for all items; otherwise a breakdown such as category=Arts')
+    ] = None,
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
 ) -> RowsPage:
@@ -113,7 +115,7 @@ def votes(
     site: CurrentSite,
     dimension: str | None = None,
     after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="only votes with a higher number")] = 0,
-    offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="for more, continue with `after`")] = 0,
+    offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="to skip more, use `after`")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
 ) -> RowsPage:
     """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and
@@ -137,7 +139,7 @@ def health(site: CurrentSite) -> Response:
         _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
         return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
     closed = services.closed or site.services.probe.why_not()
-    queue = f"{health.waiting} submissions wait and no worker is running" if health.is_abandoned else None
+    queue = f"{health.waiting} submissions are waiting, and no worker is running" if health.is_abandoned else None
     return JSONResponse(
         {
             "status": "ok",

@@ -352,10 +352,11 @@ def build_tools(board: BoardTools) -> Any:
         board.compare_systems: "Two systems side by side: paired differences (a minus b) over common items, 95 % "
         "intervals.",
         explain_metric: "What a metric measures: formula, range, direction, source, how it differs from other code.",
-        list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
-        board.arena_ratings: "Ratings by public votes (protocols excerpts, whole) and by battles before judges "
-        "(judge NAME), never pooled, by dimension: each system with rating, 95 % interval and rank range, or what it "
-        "still needs while provisional; without a dimension, all of them and `pooled`.",
+        list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, and how to cite it.",
+        board.arena_ratings: "Ratings of the arena by dimension: each system with its rating, 95 % interval and rank "
+        "range, or with what it still needs while provisional. Ratings from public votes (protocols `excerpts` and "
+        "`whole`) and from battles decided by judges (`judge NAME`) are never pooled. Without a dimension, you get "
+        "all dimensions and `pooled`.",
         board.submit_check: "Check a model repo on the Hub as submitting it would, but queue nothing: `passed`, "
         "`refusals` (each broken rule, what to change), `preview` (what would run), `document`.",
     }

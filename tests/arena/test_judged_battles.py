@@ -110,7 +110,7 @@ def test_a_site_sets_the_pairing_rule_and_whether_a_vote_needs_a_reason() -> Non
     assert (plain.pairing, plain.comment_required) == ("closest", False)
     assert (papers.pairing, papers.comment_required) == ("mtalk", True)
     for name, sentence in (
-        (PAIRING, "is closest or mtalk, not 'x'"),
+        (PAIRING, "must be closest or mtalk, not 'x'"),
         (REASON, "must be required or optional, not 'x'"),
     ):
         with pytest.raises(BadInput, match=sentence):

@@ -161,7 +161,7 @@ def test_an_excluded_share_above_the_limit_is_an_alarm() -> None:
     limits = IntegrityLimits()
     assert describe_alarms((20, 100), (4, 24), limits) == []
     (said,) = describe_alarms((21, 100), (4, 24), limits)
-    assert "21 of 100 (21 %) of all votes" in said
-    assert "the votes of the last day" in describe_alarms((12, 100), (12, 24), limits)[0]
+    assert "21 of 100 votes (21 %) are excluded" in said
+    assert "votes (50 %) of the last day are excluded" in describe_alarms((12, 100), (12, 24), limits)[0]
     assert describe_alarms((10, 10), (10, 10), limits) == [], "ten votes are too few to tell"
     assert describe_alarms((12, 100), (12, 24), IntegrityLimits(alarm_share=0.9)) == []

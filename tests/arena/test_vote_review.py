@@ -87,7 +87,7 @@ def test_too_many_exclusions_raise_an_alarm(small_arena: Make) -> None:
     crowd(small, honest=12, copied=12)
     done = small.arena.sweep()
     assert len(done.excluded) == 12
-    assert any("12 of 24 (50 %)" in alarm and "broken" in alarm for alarm in done.alarms)
+    assert any("12 of 24 votes (50 %)" in alarm and "broken" in alarm for alarm in done.alarms)
     assert small.arena.status().alarms == done.alarms
 
 

@@ -175,12 +175,12 @@ def _alias(target: str) -> bytes:
         (b"caff\x00\x01", "is a CAF file"),
         (b"RIFX\x00\x10\x00\x00WAVEfmt ", "is a big-endian WAV file"),
         (b"HTTP/1.1 200 OK\r\n\r\nRIFF\x00\x10\x00\x00WAVEfmt ", "has 19 bytes before its wav header: remove"),
-        (b"UklGRiQAAABXQVZFZm10IBAAAAABAAEAwF0AAIC7AAACABAAZGF0YQ==", "is audio written as base64 text: decode it"),
+        (b"UklGRiQAAABXQVZFZm10IBAAAAABAAEAwF0AAIC7AAACABAAZGF0YQ==", "is audio encoded as base64 text: decode it"),
         (b'data: {"type": "speech.audio.delta"}\n\n', "is a stream of server-sent events"),
         (b"RIFF\x00\x10\x00\x00AVI LIST", "is a RIFF file of type 'AVI '"),
         (b"ID3\x04\x00\x00\x00\x00\x00\x04abcdRIFF\x00\x10\x00\x00WAVE", "no MP3, AAC or FLAC audio after it"),
-        (b"\xff\xfb", "is not in a format podeval reads"),
-        (bytes(range(256)) * 4, "is not in a format podeval reads"),
+        (b"\xff\xfb", "is not in a format that podeval reads"),
+        (bytes(range(256)) * 4, "is not in a format that podeval reads"),
     ],
 )
 def test_what_is_no_audio_is_refused_with_what_it_looks_like(tmp_path: Path, content: bytes, message: str) -> None:
@@ -216,7 +216,7 @@ def test_a_file_one_may_not_read_is_refused(tmp_path: Path) -> None:
         # Root reads everything: be somebody else for a moment.
         os.seteuid(65_534)
     try:
-        with pytest.raises(BadAudio, match="this user may not read"):
+        with pytest.raises(BadAudio, match="the current user may not read"):
             decode(path)
     finally:
         if user == 0:

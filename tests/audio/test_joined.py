@@ -230,7 +230,7 @@ def test_segments_of_a_live_stream_that_repeat_its_beginning_are_one_sound(read:
 def test_samples_behind_a_header_that_was_never_updated_are_read_and_noted(read: Read, first: bytes) -> None:
     samples, note = read(header(len(first)) + PCM)
     assert len(samples) == 2 * RATE
-    assert f"{(len(PCM) - len(first)) / 2 / RATE:.2f} s after the stated end are also read" in note
+    assert f"{(len(PCM) - len(first)) / 2 / RATE:.2f} s of audio after the stated end are read as well" in note
 
 
 def test_channels_stay_in_place_behind_a_stated_end_within_a_frame(tmp_path: Path) -> None:
@@ -495,7 +495,7 @@ def test_samples_after_the_stated_end_of_an_aifc_are_read_and_noted(read: Read, 
     content[begin:] = plain
     samples, note = read(bytes(content))
     assert len(samples) == 2 * RATE * (2 if kind == b"raw " else 1)
-    assert "s after the stated end are also read" in note
+    assert "s of audio after the stated end are read as well" in note
 
 
 def test_aiff_of_unstated_length_is_read_and_noted(read: Read) -> None:
@@ -592,5 +592,5 @@ def test_a_file_of_nothing_but_headers_is_read_in_bounded_time(tmp_path: Path, c
 def test_more_files_than_can_be_counted_are_refused_by_name(tmp_path: Path) -> None:
     for content in (wav(PCM[:2]), snd("FLAC")[:42]):
         (tmp_path / "a").write_bytes(content * (MOST_PARTS + 1))
-        with pytest.raises(BadAudio, match=r"has more than 100,000 parts: join their sound into one file"):
+        with pytest.raises(BadAudio, match=r"has more than 100,000 parts: join their audio into one file"):
             decode(tmp_path / "a")

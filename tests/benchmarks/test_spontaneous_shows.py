@@ -105,7 +105,7 @@ def test_a_turn_over_words_that_do_not_end_the_last_one_is_refused() -> None:
     turns = [{"speaker": "Ann", "text": "Did you —"}, {"speaker": "Ben", "text": "No.", "overlap": "you —"}]
     assert SpokenScript.model_validate({"id": "a", "speakers": speakers, "turns": turns}).turns[1].overlap
     turns[1]["overlap"] = "Did"
-    with pytest.raises(ValueError, match="a has a turn over 'Did', which is not the end of the previous turn"):
+    with pytest.raises(ValueError, match="a has a turn that overlaps 'Did', which is not the end of the previous turn"):
         SpokenScript.model_validate({"id": "a", "speakers": speakers, "turns": turns})
-    with pytest.raises(ValueError, match="has a turn over 'x'"):
+    with pytest.raises(ValueError, match="has a turn that overlaps 'x'"):
         SpokenScript.model_validate({"id": "a", "speakers": speakers, "turns": [turns[0] | {"overlap": "x"}, turns[1]]})

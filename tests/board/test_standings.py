@@ -234,7 +234,7 @@ def test_a_view_is_corrected_over_all_its_columns_when_asked_and_says_how_many_a
     print_board(tmp_path)
     assert "expected in at most 0.2 of the 4 ranked columns" in capsys.readouterr().out
     print_board(tmp_path, correction="view")
-    assert "at most one such table in twenty would show any false place" in capsys.readouterr().out
+    assert "at most one such table in twenty would show any false rank" in capsys.readouterr().out
     # Without the folders of the runs there is nothing to correct with, and the reader is told.
     alone = resolve_view(wish, folder.board())
     assert alone.missed_wishes(wish) == {"correction": "view"}

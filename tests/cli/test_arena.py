@@ -126,7 +126,7 @@ def test_a_vote_is_flagged_and_its_voter_erased(podeval: Podeval, database: Path
 def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
     """Voted at once, as if the share that has to be heard had been nothing: the rules exclude all of it."""
     judged(database)
-    assert "24 of 24 (100 %)" in podeval("arena", "sweep", code=1).err
+    assert "24 of 24 votes (100 %)" in podeval("arena", "sweep", code=1).err
     assert podeval("arena", "status").code == 1
 
 

@@ -207,14 +207,17 @@ def test_a_system_whose_task_is_another_begins_nothing(
     ("given", "sentence"),
     [
         ("and mister john", "'and mister john' is read as a file name, but does not exist; check the path"),
-        ("http://x.org/a.txt", "http://x.org/a.txt is an address, and addresses are not fetched; download it first"),
+        (
+            "http://x.org/a.txt",
+            "http://x.org/a.txt is a web address, which podeval does not fetch; download the file first",
+        ),
     ],
     ids=["words", "address"],
 )
 def test_words_and_addresses_are_no_files(podeval: Podeval, files: Path, given: str, sentence: str) -> None:
     assert sentence in podeval("measure", "wer", files / "good.wav", "--text", given, code=2).out
     said = podeval("measure", "loudness", "https://x.org/a.wav", code=2)
-    assert "https://x.org/a.wav is an address, and addresses are not fetched: download it first" in said.out
+    assert "https://x.org/a.wav is a web address, which podeval does not fetch: download the file first" in said.out
 
 
 @pytest.mark.parametrize("content", ["{not json", "<!doctype html><p>Not found</p>", '[{"speaker": "Ann", "te'])

@@ -53,6 +53,9 @@ def test_another_folder_of_runs_has_another_database(podeval: Any, here: Path) -
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_a_command_that_reads_makes_no_database(podeval: Any, here: Path, command: tuple[str, ...]) -> None:
     said = podeval(*command, code=2)
-    assert "there is no database runs/podeval.db; name the board's with --database, or its folder" in said.err
+    assert (
+        "there is no database runs/podeval.db; name the board's database with --database, or its folder of runs"
+        in said.err
+    )
     assert list(here.iterdir()) == []
     assert "no database other.db" in podeval(*command, "--database", "other.db").err

@@ -72,7 +72,7 @@ def test_without_a_network_what_needs_none_is_checked(
     (tmp_path / "submission.yaml").write_text(yaml.safe_dump({**DOCUMENT, "source": source}))
     said = podeval(*command, code=1)
     assert said.out == "A passes the checks that need no network\n"
-    assert "Not checked, because the Hub does not answer: everything about the repo lab/voice" in said.err
+    assert "Nothing about the repo lab/voice was checked, because the Hub does not answer" in said.err
     source["task"] = "script-writer"
     (tmp_path / "submission.yaml").write_text(yaml.safe_dump({**DOCUMENT, "source": source}))
     assert "task: a script-writer model cannot do the track voice" in podeval(*command, code=2).err

@@ -26,7 +26,7 @@ def test_settings_are_checked_against_the_step() -> None:
         "speakers": (1, 2),
         "lengths": (10, 20),
     }
-    for text, sentence in (("every=2", "there is no setting 'every'"), ("each=0", "each=0 cannot be")):
+    for text, sentence in (("every=2", "there is no setting 'every'"), ("each=0", "each=0 is not allowed")):
         with pytest.raises(BadInput, match=sentence):
             read_settings(write, [text])
 

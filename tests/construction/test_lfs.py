@@ -122,7 +122,7 @@ def test_from_a_plan_to_a_built_dataset(
     assert text.count("Karl Klein") + text.count("柯小林") == 12
 
     done = podeval("lfs_bench", "write", "--into", into, *chosen, *judge)
-    assert "ordered: 3 new, 16 before, 3 of them gone" in done.output
+    assert "planned: 3 new, 16 from before, 3 of which were discarded" in done.output
     assert "written: 3 kept" in done.output
     done = podeval("lfs_bench", "refine", "--into", into, *judge)
     assert "review: 3 of 17 to decide" in done.output

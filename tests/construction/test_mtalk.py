@@ -158,7 +158,7 @@ def test_a_machine_says_what_it_hears_to_be_wrong(into: Path, podeval: Any, tabl
         (["(calm) One two.", "Three."], None),
         (["One (sighs) two.", "(softly) Three."], None),
         (["One two.", "Three."], "no turn has a tag"),
-        (["(calm) One two."], "there are 2 turns, 1 came"),
+        (["(calm) One two."], "the dialogue has 2 turns, but the answer has 1"),
         (["(calm) One too.", "Three."], "the words of turn 1 are not those of the dialogue"),
         (["(so very calm that it is hard to say) One two.", "Three."], "longer than five words"),
     ],

@@ -90,7 +90,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     into, judge = tmp_path / "mine", ("--judge", model.name)
     writer.enough = {SAID["a boat"][1]}
     done = podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
-    assert "ordered: 4 new, 0 before, 0 of them gone" in done.output
+    assert "planned: 4 new, 0 from before, 0 of which were discarded" in done.output
     raw = {row["id"]: row for row in rows(into / "raw.jsonl")}
     assert list(raw) == [f"9-{MEMORY}-001", f"9-{MEMORY}-002", f"9-{SAFETY}-001", f"9-{SAFETY}-002"]
     parcel = raw[f"9-{MEMORY}-001"]
@@ -122,7 +122,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
         },
     )
     done = podeval("mtalk_bench", "select", "--into", into, code=1)
-    assert f"ordered for {SAFETY}, inferred {MEMORY}; write under capability which it is" in done.output
+    assert f"{SAFETY} was requested, but {MEMORY} inferred; write the right one under capability" in done.output
     edit(into / "candidates.csv", {f"9-{SAFETY}-002": {"capability (edit)": SAFETY}})
     done = podeval("mtalk_bench", "select", "--into", into)
     assert "selected: 2 of 4 written, 50%; the paper retains about 19%" in done.output
@@ -143,12 +143,12 @@ def test_writing_again_asks_nothing_twice_and_makes_up_for_what_was_left_out(
     words = ("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     podeval(*words)
     before = dict(writer.asked)
-    assert "ordered: 0 new, 4 before, 0 of them gone" in podeval(*words).output
+    assert "planned: 0 new, 4 from before, 0 of which were discarded" in podeval(*words).output
     assert writer.asked == before
     writer.enough = {SAID["a parcel"][1]}
     podeval("mtalk_bench", "label", "--into", into, *judge)
     done = podeval(*words)
-    assert "ordered: 1 new, 4 before, 1 of them gone" in done.output
+    assert "planned: 1 new, 4 from before, 1 of which were discarded" in done.output
     assert rows(into / "orders.jsonl")[-1]["id"] == f"9-{MEMORY}-003"
     assert rows(into / "orders.jsonl")[-1]["situation"] == "a parcel again 0"
     assert writer.asked["dialogue"] == before["dialogue"] + 1
@@ -186,9 +186,9 @@ def test_a_dialogue_that_is_none_is_asked_for_again_and_then_waits(
     ("turns", "told"),
     [
         (["Where is it?", "No."], "turn 2 of the user has 1 words, not 3 to 80"),
-        (["Where is it?", "(sighs) I do not know."], "'(', which nobody says"),
-        (["Where is it?", "Look at https://example.org please."], "'https://', which nobody says"),
-        (["Where is it?", "where is it?"], "the user says the same twice"),
+        (["Where is it?", "(sighs) I do not know."], "'(', which nobody would say"),
+        (["Where is it?", "Look at https://example.org please."], "'https://', which nobody would say"),
+        (["Where is it?", "where is it?"], "the user says the same thing twice"),
         (["你好 你好 你好", "我 不 知道 这个"], "the user does not speak English"),
     ],
 )

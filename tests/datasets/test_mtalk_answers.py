@@ -117,9 +117,12 @@ def test_a_missing_piece_is_a_sentence(
     ("damage", "sentence"),
     [
         (lambda all_: all_.update(Smell=[]), "section 'Smell' is unknown and left out"),
-        (lambda all_: all_.update({"Ambient sound": {}}), "Ambient sound: must be a list of dialogues, is empty"),
-        (lambda all_: all_["Ambient sound"].append([]), "Ambient sound, dialogue 2: must be a list of turns, is empty"),
-        (lambda all_: all_["Ambient sound"][0].append("x"), "ambient-1-2-2: a turn must be an object, is a str"),
+        (lambda all_: all_.update({"Ambient sound": {}}), "Ambient sound: must be a list of dialogues, but is empty"),
+        (
+            lambda all_: all_["Ambient sound"].append([]),
+            "Ambient sound, dialogue 2: must be a list of turns, but is empty",
+        ),
+        (lambda all_: all_["Ambient sound"][0].append("x"), "ambient-1-2-2: a turn must be an object, but is a str"),
         (
             lambda all_: all_["Ambient sound"].append(all_["Ambient sound"][0]),
             "Ambient sound, dialogue 2: ambient-1-2 was already read as dialogue 1; this one is left out",

@@ -50,14 +50,14 @@ def test_a_profile_of_printed_figures_needs_no_gpu() -> None:
         ({"profiles": ()}, "^openai/whisper-base: the declaration lacks profiles$"),
         ({"megabytes": 0.0}, "^openai/whisper-base: the declaration lacks megabytes$"),
         ({"build": ""}, "^openai/whisper-base: the declaration lacks build$"),
-        ({"job": "oracle"}, "^openai/whisper-base: the job is one of transcriber, .*, not 'oracle'$"),
+        ({"job": "oracle"}, "^openai/whisper-base: the job must be one of transcriber, .*, not 'oracle'$"),
         (
             {"profiles": ("paper",)},
-            "^openai/whisper-base: the profile is one of embedded, reference, not 'paper'$",
+            "^openai/whisper-base: the profile must be one of embedded, reference, not 'paper'$",
         ),
         (
             {"variant_in": ("nosuch",)},
-            "^openai/whisper-base: the profile is one of embedded, reference, not 'nosuch'$",
+            "^openai/whisper-base: the profile must be one of embedded, reference, not 'nosuch'$",
         ),
     ],
 )
@@ -77,5 +77,5 @@ def test_what_names_a_profile_elsewhere_is_held_to_the_table() -> None:
     assert {reach.profile for reach in reaches} == {None, *MEASURING}
     first, *others = BENCHMARK.dimensions
     changed = first.model_copy(update={"profiles": ("paper",)})
-    with pytest.raises(ValueError, match=rf"{first.name}: the profile is one of embedded, reference, not 'paper'"):
+    with pytest.raises(ValueError, match=rf"{first.name}: the profile must be one of embedded, reference, not 'paper'"):
         Benchmark.model_validate(dict(BENCHMARK) | {"dimensions": (changed, *others)})

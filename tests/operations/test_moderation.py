@@ -184,7 +184,7 @@ def test_another_server_of_the_database_refuses_votes_within_a_second(board: Boa
     assert other.why_frozen() is None
     board.whole.freeze("votes", "We move.", "ada")
     time.sleep(1.1)
-    assert other.why_frozen() == "no votes are taken at the moment: We move."
+    assert other.why_frozen() == "no votes are accepted at the moment: We move."
 
 
 @ON_SQLITE

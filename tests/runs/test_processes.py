@@ -61,7 +61,7 @@ def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
 ) -> None:
     _, err = finish(command(tmp_path / "runs", "--workers", "1", TINY_KILL="two:always"), 1)
     reason = (
-        "the measuring process died twice on this item, or its memory was too small; "
+        "the measuring process died twice on this item, or had too little memory; "
         "use --workers 1 to give it all the memory"
     )
     assert f"The Singer: every metric unscored on 1 of 3 items: {reason}" in err

@@ -250,7 +250,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(
 
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
-        with pytest.raises(DiskFull, match=r"the disk is full.*results.jsonl; everything finished so far is kept"):
+        with pytest.raises(DiskFull, match=r"results.jsonl, because the disk is full.* Everything .* is kept"):
             run()
     kept = len(lines(tmp_path / "runs"))
     assert 0 < kept < 6

@@ -139,14 +139,14 @@ def test_a_preset_says_where_its_sampling_cannot_be_sent(capsys: pytest.CaptureF
         own = OwnOptions(server=server.url, model="m", preset="mtalk", server_kind="openai")
         system = open_own_system(own, "served", "voice")
     assert system.maker.generation["extra"] == {}
-    assert "the preset mtalk sets temperature, top_p for systems with a chat API; speech gets none" in (
+    assert "the preset mtalk sets temperature, top_p for systems with a chat API; the API speech gets none" in (
         capsys.readouterr().err
     )
 
 
 @pytest.mark.parametrize("name", ["x", "X2", "2x", "a" * 65])
 def test_a_name_that_cannot_be_used_is_refused_with_what_can(name: str) -> None:
-    with pytest.raises(BadInput, match=r"give --name 2 to 64 lower-case letters, digits and underscores"):
+    with pytest.raises(BadInput, match=r"--name takes 2 to 64 lower-case letters, digits and underscores"):
         require_name(name)
 
 

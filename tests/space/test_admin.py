@@ -131,7 +131,7 @@ def test_everybody_reads_why_votes_are_frozen_and_programs_are_refused(people: P
     assert HOSTILE not in page
     refused = people("alice").post("/arena/battles", json={})
     assert (refused.status_code, refused.json()["reason"]) == (503, "closed")
-    assert refused.json()["error"] == f"no votes are taken at the moment: {sentence}"
+    assert refused.json()["error"] == f"no votes are accepted at the moment: {sentence}"
     assert people().get("/health").json()["frozen"] == {"votes": sentence}
     root.post("/admin/frozen", json={"what": "votes", "frozen": False, "reason": "moved"})
     assert people("alice").post("/arena/battles", json={}).status_code == 200

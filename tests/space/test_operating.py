@@ -138,7 +138,7 @@ def test_counts_tell_a_machine_when_to_wake_somebody(
     assert after['podeval_submissions{state="queued"}'] == after["podeval_submissions_waiting"] == 1
     assert after["podeval_oldest_waiting_seconds"] >= 600
     assert after["podeval_last_backup_timestamp_seconds"] == pytest.approx(now.timestamp(), abs=1e-3)
-    assert client.get("/health").json()["queue"] == "1 submissions wait and no worker is running"
+    assert client.get("/health").json()["queue"] == "1 submissions are waiting, and no worker is running"
 
     # A worker that has nothing to do gives a sign of life.
     note_life(database, now)

@@ -183,7 +183,7 @@ def test_who_waits_is_told_the_place_and_is_next(part: Any, tone: Path) -> None:
 
     with MeasuringTurn("script"), MeasuringTurn("recording"), MeasuringTurn("recording"):
         third = part.measure(Asking(""), "own", str(tone), "", 0, ["loudness"])
-        assert "measured before yours: 2" in next(third)[0]
+        assert "recordings ahead of yours: 2" in next(third)[0]
         third.close()
     with MeasuringTurn("recording") as next_one:
         assert next_one.wait() == 0, "who left has no place"

@@ -26,7 +26,7 @@ def test_a_ring_that_votes_honestly_elsewhere_moves_a_rating_little() -> None:
     assert (ring.grouped_by, ring.least, ring.most) == ("votes", 7, 7)
     assert ring.weight < 0.5 < 60 < ring.voters + 10
     assert ring.z > 0
-    assert ring.describe().startswith(f"votes on s{pushed} by {ring.voters} voters with numbers of votes 7 to 7 count ")
+    assert ring.describe().startswith(f"votes on s{pushed} by {ring.voters} voters (numbers of votes: 7 to 7) count ")
 
 
 @pytest.mark.parametrize(("accounts", "each", "bound"), [(60, 7, 23.0), (120, 4, 33.1), (200, 2, 43.3), (30, 15, 17.0)])

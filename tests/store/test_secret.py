@@ -83,7 +83,7 @@ def test_with_another_secret_than_the_people_are_known_by_nothing_begins(databas
     kept = beside.read_bytes()
     beside.unlink()
     for what in ("is not there", "is not the one that is there"):
-        with pytest.raises(SecretLost, match=f"recognises 2 people {what}: .*podeval admin new-secret") as refused:
+        with pytest.raises(SecretLost, match=f"recognises 2 people {what}; .*podeval admin new-secret") as refused:
             Secret.of(database)
         assert str(beside) in str(refused.value)
         assert beside.exists() == (what != "is not there"), "none is made"
@@ -149,7 +149,7 @@ def test_a_site_does_not_start_without_the_secret_of_its_people(database: Databa
 
     known_people(database, Secret.of(database), "hf:alice")
     (tmp_path / "podeval.db.secret").unlink()
-    with pytest.raises(SecretLost, match="each would be a new voter"):
+    with pytest.raises(SecretLost, match="each of them would be a new voter"):
         open_services(tmp_path, str(tmp_path / "podeval.db"))
 
 

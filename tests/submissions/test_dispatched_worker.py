@@ -77,7 +77,7 @@ def test_a_worker_is_woken_for_what_comes_and_the_other_takes_over_where_it_is_k
         _, _, last = (
             (tmp_path / f"worker-{1 - number}.log").read_text().splitlines()[-1].partition(" INFO podeval.worker: ")
         )
-        assert last == "stops" or last.startswith(f"finishes {second.id}, then stops")
+        assert last == "the worker stops" or last.startswith(f"the worker finishes {second.id}, then stops")
 
 
 def enqueue(tiny: ModuleType, queue: Queue, profile: str) -> SubmissionRow:

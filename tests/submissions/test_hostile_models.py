@@ -90,12 +90,12 @@ finish(out, item=item, audio='good.wav', turns=turns, wall_seconds=1e300)
     row, outputs = run(behaviour)
     assert row.state == "published", row.reason
     message = failed(outputs)
-    assert message["item_0"] == "'../../../../secret.wav' is not a regular file of its output"
-    assert message["item_1"] == "'link.wav' is not a regular file of its output"
-    assert message["item_2"] == "'pipe.wav' is not a regular file of its output"
+    assert message["item_0"] == "'../../../../secret.wav' is not a regular file in its folder"
+    assert message["item_1"] == "'link.wav' is not a regular file in its folder"
+    assert message["item_2"] == "'pipe.wav' is not a regular file in its folder"
     assert "NaN or infinite samples" in message["item_3"]
     assert "junk.flac" in message["item_4"]
-    assert message["item_5"] == "'not_there.wav' is not a regular file of its output"
+    assert message["item_5"] == "'not_there.wav' is not a regular file in its folder"
     assert "less than 0.1 s" in message["item_6"]
     assert message["item_7"] == "it returned neither audio nor a script"
     good = outputs["item_8"]
@@ -166,7 +166,7 @@ def test_what_a_model_dies_of_counts_against_the_item_it_was_on(run: Any, attack
     assert row.state == "published", row.reason
     reasons = failed(outputs)
     assert list(reasons) == ["item_4"]
-    assert reasons["item_4"].startswith("the system was running on it: ")
+    assert reasons["item_4"].startswith("the system stopped while it worked on this item: ")
     assert told in reasons["item_4"]
 
 

@@ -371,7 +371,8 @@ def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
         os.kill(os.getpid(), signal.SIGTERM)
         assert stopped()
         assert caplog.messages == [
-            "finishes s0123456789ab, then stops; a second Ctrl-C or SIGTERM stops at once and queues it again"
+            "the worker finishes s0123456789ab, then stops; "
+            "a second Ctrl-C or SIGTERM stops it at once and requeues that"
         ]
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)

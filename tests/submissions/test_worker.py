@@ -47,7 +47,7 @@ def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Que
     assert [line.text for line in lines if line.item == "ten/demo/item_3"] == ["0.5 s of audio, made in 0.0 s"]
     assert len([line for line in lines if line.item]) == 10
     texts = [line.text for line in lines if not line.item]
-    assert texts == ["attempt 1 began: 10 items of 1 runs", "ten/demo: all 10 items are made and measured"]
+    assert texts == ["attempt 1 began: 10 items of 1 runs", "ten/demo: all 10 items have been generated and measured"]
     assert tiny.worker(queue, tmp_path).once() is None
 
 

@@ -458,7 +458,7 @@ def test_a_damaged_database_is_not_replaced_unread(small_arena: Make, database_p
     backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "none")
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
-    with pytest.raises(StoreUnusable, match=r"takedowns cannot be read .* move it away and restore again"):
+    with pytest.raises(StoreUnusable, match=r"takedowns cannot be read .* move that database away and restore again"):
         restore(tmp_path / "backup.tar", damaged, tmp_path / "runs", force=True)
     assert damaged.stat().st_size == 5016
     damaged.rename(tmp_path / "aside.db")

@@ -143,7 +143,7 @@ def test_audio_that_was_removed_is_neither_made_again_nor_measured_and_says_so(r
     task = Task(asked, output, folder.outputs, "embedded", "voice", (MetricUse(name="loudness", keys=("integrated",)),))
     (result,) = measure_item(task).values()
     assert result.cause == "ours"
-    assert result.reason.startswith("audio removed on 2026-11-22")
+    assert result.reason.startswith("the audio was removed on 2026-11-22")
 
 
 def test_a_kill_between_saying_and_removing_is_finished_by_the_next(

@@ -53,7 +53,7 @@ def test_both_of_pams_filters_are_applied_where_raters_and_times_are_there(tmp_p
     assert {mark.rater for mark in file.marks} == {"five"}
     assert [mark.page for mark in file.marks] == [*(f"f{n}" for n in range(5) for _ in "ab"), "f8", "f8"]
     assert file.notes[0].startswith(
-        "1 raters were excluded who gave all scales the same mark on more than five samples, and 2"
+        "1 raters who gave all scales the same mark on more than five samples were excluded, and so were 2"
     )
 
 

@@ -70,7 +70,7 @@ def hold_battles(
     for one in dialogues:
         systems = pools[one.dimension][one.id]
         if str(one.system) in systems:
-            raise BadInput(f"{one.system} answered {one.id} twice; give one run of each, or name them differently")
+            raise BadInput(f"{one.system} answered {one.id} twice; give one run of it, or name the runs differently")
         systems[str(one.system)] = one
     if not any(len(systems) > 1 for items in pools.values() for systems in items.values()):
         raise BadInput("no two systems answered the same dialogue; give dialogues that two systems answered")

@@ -267,7 +267,7 @@ class Matchmaker:
                 if self._snapshot is old:
                     self._snapshot = snapshot
         except PodevalError as error:
-            _LOG.warning("battles are still chosen by older ratings: %s", error)
+            _LOG.warning("battles are still chosen with the previous ratings: %s", error)
         finally:
             self._renewing = False
 

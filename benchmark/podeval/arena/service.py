@@ -122,7 +122,7 @@ class Arena:
             sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:
             return None
-        return CodedSentence(f"no votes are taken at the moment: {sentence}", code="votes-frozen", why=sentence)
+        return CodedSentence(f"no votes are accepted at the moment: {sentence}", code="votes-frozen", why=sentence)
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:

@@ -98,7 +98,7 @@ class ArenaSettings:
         """
         pairing, reason = environment.get(PAIRING) or "closest", environment.get(REASON) or "optional"
         if pairing not in get_args(Rule):
-            raise BadInput(f"{PAIRING} is {' or '.join(get_args(Rule))}, not {pairing!r}")
+            raise BadInput(f"{PAIRING} must be {' or '.join(get_args(Rule))}, not {pairing!r}")
         if reason not in ("required", "optional"):
             raise BadInput(f"{REASON} must be required or optional, not {reason!r}")
         return cls(pairing=cast(Rule, pairing), comment_required=reason == "required")

@@ -76,7 +76,7 @@ def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
 def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
     deaf = votes["heard"] < limits.heard_share
     return _format_details(
-        f"heard {{:.0%}} of the required part of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
+        f"heard {{:.0%}} of the required part of one side instead of {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
     )
 
 
@@ -191,7 +191,7 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
         table = groups[["surplus", "variance", "result"]].transform("sum").assign(count=groups["row"].transform("size"))
         bad = (table["count"] >= limits.burst_votes) & (table["surplus"] / np.sqrt(table["variance"]) >= limits.burst_z)
         text = _format_details(
-            f"{{}} won {{:g}} of {{}} battles with new voters within {seconds / 60:.0f} minutes",
+            f"{{}} won {{:g}} of {{}} battles judged by new voters within {seconds / 60:.0f} minutes",
             *(column[bad] for column in (sides["system"], table["result"], table["count"])),
         )
         details.append(text.set_axis(sides.loc[bad, "row"]))
@@ -227,13 +227,13 @@ def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float6
 RULES = (
     VoteRule("speed", 3.0, "Voted sooner than the required part can be heard.", _find_too_fast),
     VoteRule("coverage", 3.0, "Did not play enough of both sides.", _find_not_heard),
-    VoteRule("repeated choice", 3.0, "Nearly always takes one side, although sides are random.", _find_same_choice),
+    VoteRule("repeated choice", 3.0, "Nearly always prefers one side, although sides are random.", _find_same_choice),
     VoteRule(
         "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
         _find_repeated_comments,
     ),
     VoteRule(
-        "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener.",
+        "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener would.",
         _find_contradictions,
     ),
     VoteRule("same origin", 1.5, "Many voters from one network address in a day.", _find_same_origin),
@@ -242,7 +242,7 @@ RULES = (
         "campaign", 3.0, "Too many voters favour the same system more than everyone's votes imply.", _find_rings, True
     ),
     VoteRule(
-        "burst", 3.0, "Voters without a record favour one system within an hour, far beyond what all votes imply.",
+        "burst", 3.0, "Within an hour, voters without a record favour one system far beyond what all votes imply.",
         _find_bursts, True,
     ),
 )  # fmt: skip
@@ -283,9 +283,9 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
     and for those of the last day.
     """
     return [
-        f"{excluded} of {votes} ({100 * excluded / votes:.0f} %) of {name} are excluded, more than "
+        f"{excluded} of {votes} votes ({100 * excluded / votes:.0f} %){period} are excluded, more than "
         f"{100 * limits.alarm_share:.0f} %: the arena is under attack, or something in it is broken"
-        for name, (excluded, votes) in (("all votes", all_votes), ("the votes of the last day", last_day))
+        for period, (excluded, votes) in (("", all_votes), (" of the last day", last_day))
         if votes >= limits.alarm_votes and excluded > limits.alarm_share * votes
     ]
 

@@ -66,7 +66,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
     (rb"webvtt|\[script info\]|.{,123}? --> ", "is a subtitle file, not audio"),
     (
         rb"(?:data:audio/[^,]{1,80},)?(?:uklgr|suqz|t2dnu|zkxhq|rk9stq|gkxfo|//[tsuv])[a-z0-9+/]{40}",
-        "is audio written as base64 text: decode it first",
+        "is audio encoded as base64 text: decode it first",
     ),
     (rb"event:|data:", "is a stream of server-sent events, not audio: decode the audio in them first"),
     (rb"[{\[]", "is JSON, not audio"),
@@ -92,7 +92,7 @@ def describe_refused(head: bytes) -> str:
     text = _decode_text(head)
     if text is None:
         kinds = "WAV, FLAC, Ogg, MP3, AAC, AIFF, MP4/M4A or Matroska/WebM"
-        return f"is not in a format podeval reads ({kinds}): convert it to FLAC"
+        return f"is not in a format that podeval reads ({kinds}): convert it to FLAC"
     return next(verdict for pattern, verdict in _TEXTS if re.match(pattern, text, re.DOTALL))
 
 

@@ -320,7 +320,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
         if other is not None:
             raise BadAudio(
                 f"{str(path)!r} is two files joined, {container} up to byte {last} and then {other}: "
-                "convert both to FLAC or WAV, join their sound, and give that file."
+                "convert both to FLAC or WAV, join their audio, and use the joined file."
             )
     return 0 if len(rest) <= _MOST_PADDING and not rest.strip(b"\0") else end - at
 
@@ -392,7 +392,7 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
     walker = _Walker(file, size, name, path)
     begins = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
     if len(begins) > MOST_PARTS:
-        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound into one file.")
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their audio into one file.")
     for begin, limit in pairwise([*begins, size]):
         chunks, end = walker.walk(begin, limit)
         walker.read_rest(chunks, end, limit)

@@ -46,7 +46,7 @@ _LONG = 60.0
 _READ_AHEAD = 8192
 _TAG = re.compile(rb"ID3[\x02-\x04]\0|APETAGEX")
 _REMEDY = "export or download the file again"
-NOISE = "the samples are as random as noise: if this should be speech, the header states the wrong kind of samples"
+NOISE = "the samples are as random as noise: if this should be speech, the header states the wrong sample format"
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,12 @@ def open_regular(path: Path) -> BufferedReader:
         file = os.fdopen(os.open(path, flags), "rb")
     except FileNotFoundError:
         if address := find_address(path):
-            raise BadAudio(f"{address} is an address, and addresses are not fetched: download it first.") from None
+            raise BadAudio(
+                f"{address} is a web address, which podeval does not fetch: download the file first."
+            ) from None
         raise BadAudio(f"{name} does not exist: check the path.") from None
     except PermissionError:
-        raise BadAudio(f"this user may not read {name}: change its permissions.") from None
+        raise BadAudio(f"the current user may not read {name}: change its permissions.") from None
     except (OSError, ValueError) as error:
         raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
     try:
@@ -163,7 +165,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
             raise BadAudio(f"{str(path)!r} {describe_refused(read_at(file, 0, 4096))}.")
         container = find_parts(file, name, start, size, path)
     if len(container.parts) > MOST_PARTS:
-        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound into one file.")
+        raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their audio into one file.")
     return container
 
 
@@ -298,7 +300,7 @@ class _Sink:
         remarks = {
             f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
             f"{lacking:.3f} s less audio than the headers of the joined files state": lacking >= 0.001,
-            f"{surplus:.2f} s after the stated end are also read": surplus > 0,
+            f"{surplus:.2f} s of audio after the stated end are read as well": surplus > 0,
             f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
             NOISE: container.name in ("wav", "aiff") and is_like_noise(samples),
         }

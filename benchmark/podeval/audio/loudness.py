@@ -305,7 +305,8 @@ def _ungated_range(frames: Floats) -> tuple[float | None, str | None]:
     if len(silent):
         return (
             None,
-            f"PodEval's loudness range has no gate and the 3 s from {1.5 * silent[0]:.1f} s are silent.",
+            f"PodEval's loudness range has no gate, so it is undefined: the 3 s from {1.5 * silent[0]:.1f} s are "
+            "silent.",
         )
     low, high = np.percentile(frames, (10, 95))
     return float(high - low), None

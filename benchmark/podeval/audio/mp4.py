@@ -140,5 +140,5 @@ class _Index:
     def _require(self, kind: bytes, total: int) -> None:
         if total > self._size:
             raise ImpossibleCounts(
-                f"is damaged: its index states {total:,} in {kind.decode('latin-1')!r}, and it has {self._size:,} bytes"
+                f"is damaged: its index states {total:,} in {kind.decode('latin-1')!r}, but it has {self._size:,} bytes"
             )

@@ -62,7 +62,7 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
 
         from podeval.audio.pitch_tracking import find_pitch
     except ImportError as error:
-        raise ModelMissing("librosa measures the pitch; run `pip install 'podeval[embedded]'`") from error
+        raise ModelMissing("measuring the pitch needs librosa; run `pip install 'podeval[embedded]'`") from error
     pitches, levels = [], []
     for start in range(0, len(samples), _PIECE):
         piece = np.asarray(samples[start : start + _PIECE + _HOP], dtype=np.float32)

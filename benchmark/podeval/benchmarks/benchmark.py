@@ -284,7 +284,9 @@ class Benchmark(FactSheet):
         """
         part = self.split(split)
         if part.file is None or part.revision is None:
-            raise BadInput(f"the items of {self.name}, {split} are rows of {self.dataset.path}, not a file of podeval")
+            raise BadInput(
+                f"the items of {self.name}, {split} are rows of {self.dataset.path}; podeval has no file of them"
+            )
         return _read_items(part)
 
     def groups(self, breakdown: Breakdown, items: Iterable[Item]) -> tuple[str, ...]:

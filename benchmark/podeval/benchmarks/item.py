@@ -82,8 +82,8 @@ class SpokenScript(FactSheet):
         pairs = zip(self.turns, ["", *(turn.text for turn in self.turns)], strict=False)
         stray = next((turn.overlap for turn, last in pairs if not last.endswith(turn.overlap)), None)
         return self.refuse_if(
-            (sorted(names) != speaking, f"{self.id} names {', '.join(names)}, and {', '.join(speaking)} speak"),
-            (stray, f"{self.id} has a turn over {stray!r}, which is not the end of the previous turn"),
+            (sorted(names) != speaking, f"{self.id} names {', '.join(names)}, but {', '.join(speaking)} speak"),
+            (stray, f"{self.id} has a turn that overlaps {stray!r}, which is not the end of the previous turn"),
         )
 
     @property

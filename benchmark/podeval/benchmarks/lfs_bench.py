@@ -34,7 +34,7 @@ BENCHMARK = Benchmark(
     name="lfs_bench",
     title="LFS-Bench",
     description=(
-        "Long texts for one to eleven voices in 17 scenarios, Chinese and English: whether voice and room stay the "
+        "Long texts for one to eleven voices in 17 scenarios, in Chinese and English: whether voice and room stay the "
         "same to the end, whether every word is there and spoken with understanding, and whether the performance is "
         "lively. Published on the Hub as SwanBench-Speech."
     ),
@@ -56,7 +56,7 @@ BENCHMARK = Benchmark(
     splits=(
         Split(
             name="test",
-            description="The 1,059 texts that the authors published; `podeval data build lfs_bench` makes them.",
+            description="The 1,059 texts that the authors published; `podeval data build lfs_bench` builds them.",
             config="texts",
             revision="sha256:7b36064fbd55e7d4ce9afc4f8ef8019b04f917f7874138a23790082190a48785",
             tracks=("voice",),

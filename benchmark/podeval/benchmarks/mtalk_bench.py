@@ -81,7 +81,7 @@ BENCHMARK = Benchmark(
     splits=(
         Split(
             name="test",
-            description="The authors' 270 dialogues; `podeval data build mtalk_bench` makes them.",
+            description="The authors' 270 dialogues; `podeval data build mtalk_bench` builds them.",
             config="dialogues",
             tracks=("respond",),
             licence="research only",
@@ -101,7 +101,7 @@ BENCHMARK = Benchmark(
             name="rubrics",
             title="Rubrics",
             description=(
-                "How many of the criteria of its dialogues a system meets, by what each dialogue is about. Dialogues "
+                "How many of the criteria a system meets, for each subject that dialogues test. Dialogues "
                 "about tone of voice and surrounding sounds are scored only by a judge that hears the answers."
             ),
             tracks=("respond",),

@@ -25,8 +25,8 @@ BENCHMARK = Benchmark(
     name="podbench",
     title="PodBench",
     description=(
-        "Requests for podcast scripts with up to ten source texts, Chinese and English: whether the script does what "
-        "was asked, and whether it is good to listen to."
+        "Requests for podcast scripts with up to ten source texts, in Chinese and English: whether the script does "
+        "what was asked, and whether it is good to listen to."
     ),
     paper="https://arxiv.org/abs/2601.14903",
     citation="""@inproceedings{xu2026podbench,
@@ -46,7 +46,7 @@ BENCHMARK = Benchmark(
     splits=(
         Split(
             name="test",
-            description="The authors' 800 requests; `podeval data build podbench` makes them.",
+            description="The authors' 800 requests; `podeval data build podbench` builds them.",
             config="instructions",
             tracks=("write",),
             licence="non-commercial academic research",

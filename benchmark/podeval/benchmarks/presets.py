@@ -54,7 +54,7 @@ class PaperPreset(FactSheet):
         benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
         command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
         whose = self.authority or f"the {self.title} paper"
-        return f"`{command}` measures in the same way as {whose}. Still different: {self.differs}"
+        return f"`{command}` measures in the same way as {whose}. What still differs: {self.differs}"
 
     def apply(self, benchmark: Benchmark, track: str) -> Benchmark:
         """Return the benchmark with the paper's settings.
@@ -116,9 +116,9 @@ PRESETS = {
                 "mattr": {"window": 100},
             },
             differs=(
-                "Voice tracks read podeval's scripts, not those of PodAgent; with a script, its alignment, not the "
-                "diarizer, determines who speaks when; Whisper decodes chunks cut at pauses, without timestamps; SPTD "
-                "is the paper's Eq. 1, which the public code halves; and the judge's prompt is worded by podeval."
+                "Voice tracks read podeval's scripts, not those of PodAgent. If there is a script, its alignment, not "
+                "the diarizer, determines who speaks when. Whisper decodes chunks cut at pauses, without timestamps. "
+                "SPTD is the paper's Eq. 1, which the public code halves. The judge's prompt is worded by podeval."
             ),
             deviations={"dialogue_judge": f"{_PROMPTS}, and its zero point is podeval's script, not GPT-4's"},
         ),
@@ -138,9 +138,9 @@ PRESETS = {
                 "expressive_richness": {"variant": "lfs"},
             },
             differs=(
-                "1,059 of the paper's 1,101 texts are published; Whisper large v3 transcribes and aligns, not "
-                "FunASR-Nano, Paraformer and WhisperX; RTF is measured on other hardware; and the judges' prompts "
-                "are worded by podeval."
+                "Only 1,059 of the paper's 1,101 texts are published. Whisper large v3 transcribes and aligns, not "
+                "FunASR-Nano, Paraformer and WhisperX. RTF is measured on other hardware. The judges' prompts are "
+                "worded by podeval."
             ),
             deviations={
                 "wer": "Whisper large v3 transcribes, not FunASR-Nano",
@@ -160,7 +160,7 @@ PRESETS = {
             # Section 4.1; temperature and similar parameters follow the recommendations of each model's publisher.
             sampling={"max_tokens": 16_384},
             differs=(
-                "The judges' prompts are worded by podeval; the judge's high effort is set in its YAML file, and the "
+                "The judges' prompts are worded by podeval. The judge's high effort is set in its YAML file, and the "
                 "temperature and top_p that a system's publisher recommends are set with --field."
             ),
             deviations=dict.fromkeys(("instruction_following", "script_quality", "podbench_final"), _PROMPTS),
@@ -174,7 +174,7 @@ PRESETS = {
             # Section 6.1.
             sampling={"temperature": 0.5, "top_p": 0.95},
             differs=(
-                "The judge's prompts are worded by podeval; the criteria are those of the dataset; and battles are run "
+                "The judge's prompts are worded by podeval. The criteria are those of the dataset, and battles are run "
                 "by `podeval judge battles`."
             ),
             deviations=dict.fromkeys(("rubric", "content_density"), _PROMPTS)
@@ -198,9 +198,9 @@ PRESETS = {
                 ),
             ),
             differs=(
-                "The paper's own clips are on Zenodo and not in any benchmark here; channels are mixed, where the "
-                "public code joins them in time; the resampler is SoX's; and prompts end in full stops, as in "
-                "that code."
+                "The paper's own clips are on Zenodo and not in any benchmark here. Channels are mixed, whereas the "
+                "public code joins them in time. The resampler is SoX's, and prompts end in full stops, as in that "
+                "code."
             ),
         ),
         PaperPreset(
@@ -215,7 +215,7 @@ PRESETS = {
             },
             differs=(
                 "Its clips are those of Seed-TTS and CV3, which are not in any benchmark here, and its scripts are not "
-                "all public: the recogniser is stated by its maintainers, while Whisper's normaliser, the encoder of "
+                "all public. The recogniser is stated by its maintainers, while Whisper's normaliser, the encoder of "
                 "Seed-TTS's evaluation and whole segments are inferred."
             ),
         ),

@@ -52,7 +52,7 @@ PODCAST_DIMENSIONS = (
     Dimension(
         name="podcast_speech",
         title="Speech of podcasts",
-        description="How clean a whole podcast sounds, how its voices differ and take turns, and where it breaks.",
+        description="How clean a whole podcast sounds, how its voices differ and take turns, and where it is broken.",
         tracks=("podcast",),
         metrics=(
             MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_stem")),
@@ -75,7 +75,7 @@ PODCAST_DIMENSIONS = (
     Dimension(
         name="podcast_audio",
         title="Sound of podcasts",
-        description="Whether a whole podcast is as loud as it should be, and its speech is louder than its music.",
+        description="Whether a whole podcast is as loud as it should be, with speech that is louder than its music.",
         tracks=("podcast",),
         metrics=(
             MetricUse(
@@ -215,7 +215,7 @@ BENCHMARK = Benchmark(
             name="judged",
             title="Judged",
             description=(
-                "Whether a judge prefers the script to the reference script on the same topic, for each quality."
+                "Whether a judge prefers the script to the reference script on the same topic, in each respect."
             ),
             tracks=("write",),
             metrics=(
@@ -237,7 +237,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="speech",
             title="Speech",
-            description="Whether every word is there, how clean it sounds, and whose voice says it.",
+            description="Whether every word is there, how clean the speech sounds, and whose voice speaks each word.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="wer", keys=("wer", "cer")),
@@ -253,7 +253,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="fidelity",
             title="Voice fidelity",
-            description="Whether speakers have the reference voices, which systems with their own voices cannot have.",
+            description="Whether speakers have the reference voices; systems with their own voices cannot have them.",
             tracks=("voice",),
             metrics=(
                 MetricUse(name="sim", keys=("sim", "low_windows")),
@@ -331,7 +331,7 @@ BENCHMARK = Benchmark(
             name="opinion",
             title="Predicted opinion (beyond the papers)",
             description=(
-                "Ratings by the predictors of listeners' opinions that other papers use; reference profile only."
+                "Listeners' opinions as predicted by the models that other papers use; reference profile only."
             ),
             tracks=("voice",),
             metrics=(

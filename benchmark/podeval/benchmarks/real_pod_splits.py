@@ -54,8 +54,8 @@ VOICES = PinnedFile(
 LONG = Split(
     name="long",
     description=(
-        "Long episodes in English: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
-        "a single script, with a reference voice for every speaker. Seven episodes are too few for a ranking."
+        "Long episodes in English: four of 10 minutes, two of 30 and one of 60, with two to four speakers, each "
+        "written as a single script, with a reference voice for each speaker. Seven episodes are too few for a ranking."
     ),
     file="real_pod_long.json",
     revision="sha256:1b37d837996e6f29ed2a75e9969425377f4bf5f559ad01adbe9d65b903adcb95",
@@ -73,8 +73,8 @@ LONG = Split(
 LONG_ZH = Split(
     name="long_zh",
     description=(
-        "Long episodes in Chinese: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
-        "a single script; without reference voices. Seven episodes are too few for a ranking."
+        "Long episodes in Chinese: four of 10 minutes, two of 30 and one of 60, with two to four speakers, each "
+        "written as a single script; without reference voices. Seven episodes are too few for a ranking."
     ),
     file="real_pod_long_zh.json",
     revision="sha256:02ccec6ce792cdf6e90738908a8bb5085ddff62c6a7605ee94dad146db1cfab7",

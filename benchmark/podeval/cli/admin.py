@@ -99,7 +99,7 @@ def backup(
     runs: Runs = RUNS,
     with_secret: Annotated[
         bool,
-        typer.Option("--with-secret", help="include the secret of the pseudonyms; keep such a backup secret"),
+        typer.Option("--with-secret", help="include the secret behind the pseudonyms; keep such a backup confidential"),
     ] = False,
 ) -> None:
     """Back up the database, the runs and the arena's recordings while the site runs.
@@ -118,9 +118,9 @@ def backup(
     with contextlib.suppress(PodevalError), Database(location, migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     size = sum(file.bytes for file in made.files.values()) / 1e6
-    print(f"{target} is made: {made.describe()}; {len(made.files)} files, {size:.1f} MB, of {made.made_at}")
+    print(f"wrote {target}: {made.describe()}; {len(made.files)} files, {size:.1f} MB, as of {made.made_at}")
     if with_secret:
-        say("The backup contains the secret: anyone who has it can tell which pseudonym is whose. Keep it like a key.")
+        say("The backup contains the secret: anyone who has it can tell which pseudonym is whose. Guard it like a key.")
     else:
         say(
             "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "
@@ -153,7 +153,7 @@ def restore(
     done = put_back(source, target, runs, force=force, read_decisions=list_takedowns, settle=repeat)
     print(f"restored to {done.backup.made_at}: {done.backup.describe()}")
     if done.forgotten:
-        say(f"{done.forgotten} people had asked to be forgotten since, and still are")
+        say(f"{done.forgotten} people asked to be forgotten after that, and remain forgotten")
     if done.settled:
         build(runs)
         say(f"left out because it was taken down: the content of {', '.join(done.settled)}")

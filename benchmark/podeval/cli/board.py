@@ -27,10 +27,10 @@ _BETWEEN = 3
 """Number of characters that a column needs in addition to its text."""
 
 _CORRECTED = {
-    "": "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
+    "": "Ranks are corrected separately in each column: if all systems were equally good, a false rank would be "
     "expected in at most {expected} of the {columns} ranked columns (5 % of them).",
     "view": "Ranks are corrected over all {columns} ranked columns together: if all systems were equally good, at "
-    "most one such table in twenty would show any false place.",
+    "most one such table in twenty would show any false rank.",
 }
 """Sentences about a table's ranks, shown below the table, by the `correction` of its view."""
 Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]
@@ -153,7 +153,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
         build(runs)
     except DiskFull as error:
         say(f"{error}; the last build of the board is shown")
-    say("Starting the site and making its first pages; its address follows")
+    say("Starting the site and building its first pages; the address follows")
     space = locate_hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")

@@ -117,12 +117,12 @@ def _describe_more(column: "ColumnComparison") -> str:
     """Name the items that became worse, or the number of further items needed for a decision."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
-        return f"; these items are worse by their seeds alone: {items}"
+        return f"; judged by their own seeds, these items are worse: {items}"
     if column.verdict != "undecided":
         return ""
     more = [(column.more_items, "items"), (column.more_seeds, "seeds")]
     ways = [f"{count} more {what if count != 1 else what[:-1]}" for count, what in more if count]
-    return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of them would hardly decide"
+    return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of them would hardly decide it"
 
 
 def _describe_size(column: "ColumnComparison") -> str:
@@ -184,7 +184,7 @@ def _print_table(comparison: "RunComparison") -> None:
 
 def _list_headers(comparison: "RunComparison") -> tuple[str, ...]:
     systems = comparison.first.system, comparison.second.system
-    return ("Column", *systems, "Difference", "95 % of one look", "95 % however often", "Pairs")
+    return ("Column", *systems, "Difference", "95 %, one look", "95 %, any number of looks", "Pairs")
 
 
 def _list_cells(column: "ColumnComparison") -> tuple[str, ...]:
@@ -206,7 +206,7 @@ def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
     yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
     yield from map(_describe_quarantine, comparison.quarantined)
     if comparison.apart:
-        yield f"Not compared, because the runs measured it with different protocols: {', '.join(comparison.apart)}"
+        yield f"Not compared, because the runs used different protocols: {', '.join(comparison.apart)}"
     if any(column.verdict for column in comparison.columns) and not comparison.tested_items:
         needed = comparison.seeds_for_items
         yield f"Single items are tested with {needed} seeds or more (podeval run --seeds {needed})."

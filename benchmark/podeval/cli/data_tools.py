@@ -43,7 +43,7 @@ class _Outputs(NamedTuple):
 def segments(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a diarised transcript, or audio")],
     audio: Annotated[
-        Path | None, typer.Option(help="the recording of a transcript, for --clips-out and --summary-out")
+        Path | None, typer.Option(help="the recording that a transcript belongs to, for --clips-out and --summary-out")
     ] = None,
     clips_out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="cut the clips into this folder, as 16 kHz mono WAV")
@@ -59,7 +59,9 @@ def segments(
     ] = None,
     select: Annotated[
         int | None,
-        typer.Option(min=1, help="number of clips to draw by length; 2 if only another option of the draw is given"),
+        typer.Option(
+            min=1, help="number of clips to draw from those of suitable length; 2 if only limits or a seed are given"
+        ),
     ] = None,
     min_seconds: Annotated[
         float | None, typer.Option(help="shortest clip to select, in seconds; 15 by default")
@@ -67,7 +69,7 @@ def segments(
     max_seconds: Annotated[float | None, typer.Option(help="longest clip to select, in seconds; 25 by default")] = None,
     seed: Annotated[int | None, typer.Option(help="random seed of the draw; 0 by default")] = None,
     most_seconds: Annotated[
-        float, typer.Option(min=0, help="seconds after which a side of a clip ends with the current segment")
+        float, typer.Option(min=0, help="seconds after which no further segment is added to a side of a clip")
     ] = dialogue_segments.MOST_SECONDS,
     back: Annotated[
         int, typer.Option(min=1, help="maximum number of segments before the turn")
@@ -277,7 +279,9 @@ def _make_draw(
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds
     high = dialogue_segments.MAX_SECONDS if max_seconds is None else max_seconds
     if not 0 <= low <= high < float("inf"):
-        raise BadInput(f"no clip fits --min-seconds {low:g} and --max-seconds {high:g}; give a low and a high limit")
+        raise BadInput(
+            f"no clip fits --min-seconds {low:g} and --max-seconds {high:g}; give a lower and an upper limit"
+        )
     many = dialogue_segments.SELECTED if count is None else count
     return partial(dialogue_segments.select_clips, count=many, min_seconds=low, max_seconds=high, seed=seed or 0)
 

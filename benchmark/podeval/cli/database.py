@@ -60,8 +60,8 @@ def require_database(database: str, runs: Path) -> str:
     location = resolve_database(database, runs)
     if not is_there(location):
         raise BadInput(
-            f"there is no database {location}; name the board's with --database, or its folder with --runs; "
-            "`podeval arena add`, `submit` and `serve` create one"
+            f"there is no database {location}; name the board's database with --database, or its folder of runs "
+            "with --runs; `podeval arena add`, `submit` and `serve` create one"
         )
     return location
 

@@ -23,13 +23,17 @@ __all__ = ["data"]
 def construct(
     benchmark: Annotated[str, typer.Argument(metavar="NAME", help="real_pod, lfs_bench, podbench or mtalk_bench")],
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="files or folders for steps that import some")
+        list[Path] | None, typer.Argument(metavar="FILE", help="files or folders to import, for steps that import any")
     ] = None,
     step: Annotated[str, typer.Option(help="the step; without it, all steps are described")] = "",
     into: Annotated[Path | None, typer.Option(metavar="DIR", help="working folder; created if missing")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="a setting of the step (repeatable); lists with commas"),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="a setting of the step (repeatable); separate the entries of a list with commas",
+        ),
     ] = None,
     judge: Annotated[
         str,
@@ -39,7 +43,7 @@ def construct(
         ),
     ] = "",
     accept_all: Annotated[
-        bool, typer.Option("--accept-all", help="also keep entries without a decision in the review")
+        bool, typer.Option("--accept-all", help="also keep the entries that have no decision in the review")
     ] = False,
     profile: Annotated[str, typer.Option(help=f"models to use: {CHOICES}")] = "embedded",
     workers: Annotated[int, typer.Option(min=1, help="maximum number of questions at a time")] = 4,
@@ -225,7 +229,7 @@ def build(
 def verify(
     name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="name of a dataset, or a folder with one")],
     on_hub: Annotated[
-        bool, typer.Option("--on-hub", help="instead, list podeval's rows in the Hub's leaderboard of OWNER/NAME")
+        bool, typer.Option("--on-hub", help="instead, list podeval's rows on the Hub's leaderboard of OWNER/NAME")
     ] = False,
 ) -> None:
     """Check a built folder: hashes, columns, number of rows, and the rules for every row. The exit code is 1 if a check
@@ -290,7 +294,7 @@ def fetch(
     ] = None,
     most_megabytes: Annotated[
         int | None,
-        typer.Option(min=1, help="skip larger files, in MB; 1024 for an episode, 8192 for ratings"),
+        typer.Option(min=1, help="skip files larger than this, in MB; 1024 for an episode, 8192 for ratings"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

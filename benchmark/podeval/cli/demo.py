@@ -33,7 +33,7 @@ faults.
 """
 PODCASTS = {
     "planted_podcast": ("Podcast with a turn said again", False),
-    "planted_podcast_music": ("Podcast with a turn said again, and music", True),
+    "planted_podcast_music": ("Podcast with music and a turn said again", True),
 }
 """Finished podcasts of the demo, by the name of their row: title, and whether there is music."""
 PODCAST_METRICS, PODCAST_ITEM = ("podcast_checks", "loudness", "smr"), "demo_Health_and_Fitness_18"

@@ -167,7 +167,9 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
 
 Name = Annotated[
     str,
-    typer.Option("--name", help="name of the run's folder and row; derived from the folder, file or model by default"),
+    typer.Option(
+        "--name", help="name of the run's folder and of its row; by default that of the folder, file or model"
+    ),
 ]
 OutputsFolder = Annotated[
     Path | None,
@@ -183,12 +185,13 @@ Api = Annotated[
 ServedModel = Annotated[str, typer.Option("--model", help="the model's name on the server")]
 Voices = Annotated[
     list[str] | None,
-    typer.Option("--voice", help="a voice of the server, once for each speaker in order, or as SPEAKER=VOICE"),
+    typer.Option("--voice", help="a voice of the server, given once for each speaker in order, or as SPEAKER=VOICE"),
 ]
 ServerKindName = Annotated[
     str,
     typer.Option(
-        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by its own description by default"
+        "--server-kind",
+        help=f"kind of the server: {', '.join(KINDS)}; by default recognised by how the server describes itself",
     ),
 ]
 Clone = Annotated[
@@ -200,7 +203,9 @@ Dialogue = Annotated[
 ]
 Fields = Annotated[
     list[str] | None,
-    typer.Option("--field", help="KEY=JSON for every request to the server, null leaves a field out (repeatable)"),
+    typer.Option(
+        "--field", help="KEY=JSON to set in every request to the server; null leaves the field out (repeatable)"
+    ),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
 Pace = Annotated[
@@ -222,7 +227,9 @@ PerMinute = Annotated[
         "--requests-per-minute", min=0, help="maximum number of requests to the server per minute; 0: no limit"
     ),
 ]
-AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="number of requests in flight to the server")]
+AtOnce = Annotated[
+    int, typer.Option("--at-once", min=1, max=64, help="number of requests to send to the server at once")
+]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
 
 _MOST_LETTERS = 48
@@ -305,7 +312,7 @@ def require_name(name: str) -> str:
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
     if not re.fullmatch(SLUG, name):
-        raise BadInput(f"the name {name!r} cannot be used; give --name {PATTERNS_IN_WORDS[SLUG]}")
+        raise BadInput(f"the name {name!r} cannot be used; --name takes {PATTERNS_IN_WORDS[SLUG]}")
     if (locate_hub_source("submissions") / name).is_dir():
         raise BadInput(f"{name} is the name of a system that comes with podeval; choose another with --name")
     return name
@@ -364,7 +371,10 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
 
     sampling = get_preset(options.preset).sampling if options.preset else {}
     if api != "chat" and sampling:
-        say(f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; {api} gets none")
+        say(
+            f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; "
+            f"the API {api} gets none of these"
+        )
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}
     fields = [f"{name}={json.dumps(value)}" for name, value in sampling.items() if name not in set_by_user]

@@ -147,7 +147,9 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None, pr
 @judge.command()
 def apply(
     review: Annotated[Path, typer.Argument(metavar="REVIEW", help="the review file, with every entry decided")],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests that it is about")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests that the review is about")
+    ],
     to: Annotated[Path, typer.Option("--to", help="folder for the files with the accepted entries")],
 ) -> None:
     """Add accepted criteria to dialogues or requests; this is refused while any decision is open.
@@ -199,7 +201,9 @@ def battles(
     ] = "all",
     per_dimension: Annotated[
         int | None,
-        typer.Option(min=1, help="with --pairing mtalk, most battles per dimension; 500 by default, as in the paper"),
+        typer.Option(
+            min=1, help="with --pairing mtalk, maximum number of battles per dimension; 500 by default, as in the paper"
+        ),
     ] = None,
     variant: Annotated[
         Literal["default", "mtalk"], typer.Option(help="both orders, or the paper's single random order")
@@ -207,11 +211,11 @@ def battles(
     modality: Annotated[
         Literal["transcript", "audio", "as_needed"] | None,
         typer.Option(
-            help="whether the judge reads or hears; with as_needed, the default of a judge that hears, it hears only "
+            help="whether the judge reads or hears; with as_needed, the default for a judge that hears, it hears only "
             "dialogues about tone of voice and sounds"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="random seed of the judge, of the pairs and of the paper's order")] = 0,
+    seed: Annotated[int, typer.Option(help="random seed for the judge, the pairs and the paper's order")] = 0,
     transcripts: Annotated[
         Literal["claimed", "heard"] | None,
         typer.Option(

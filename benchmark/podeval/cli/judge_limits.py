@@ -37,7 +37,9 @@ JudgeWorkers = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="only this many items: the first, or with --pilot a sample; more with a later command"),
+    typer.Option(
+        min=1, help="only this many items: the first ones, or a sample with --pilot; a later command adds more"
+    ),
 ]
 Pilot = Annotated[
     bool,

@@ -88,7 +88,7 @@ def _print_design(design: "Design") -> None:
     count = count_of(pages, "page")
     if design.kind in SPREAD and not design.each:
         unit, each = ("pairs", len(design.pairs)) if design.kind in PAIRED else ("recordings", len(design.systems))
-        count = f"{pages} of {each * len(design.items)} {unit} (`each: all` in the design: all of every item)"
+        count = f"{pages} of {each * len(design.items)} {unit} (`each: all` in the design asks for all of every item)"
     print(
         f"  each listener rates {count}; each system gets {range_of_marks}{' per scale' if design.scales[1:] else ''}"
     )

@@ -213,7 +213,7 @@ def audit(
         list[str],
         typer.Argument(
             metavar="FOLDER|BATTLES|JUDGE...",
-            help="records of judges, or a log of battles; with --probe a judge, as for `podeval measure`, and scripts "
+            help="records of judges, or a log of battles. With --probe: a judge, as for `podeval measure`, and scripts "
             "to modify, Real-Pod's by default",
         ),
     ],
@@ -233,7 +233,7 @@ def audit(
     records: Annotated[Path | None, typer.Option(help="with --probe: folder for the judge's answers")] = None,
     cases: Annotated[
         int | None,
-        typer.Option(min=1, help="with --probe: number of planted cases of each kind; 20 for scripts that are named"),
+        typer.Option(min=1, help="with --probe: number of planted cases of each kind; 20 if scripts are named"),
     ] = None,
     benchmark: Annotated[
         str | None,
@@ -273,7 +273,7 @@ def audit(
             int(not _probe(judge, [Path(script) for script in scripts], records, cases, benchmark, as_json))
         )
     if records or cases or benchmark:
-        raise BadInput("--records, --cases and --benchmark apply to questions to a judge; add --probe")
+        raise BadInput("--records, --cases and --benchmark apply only when a judge is asked; add --probe")
     if (scores is None) != (human is None):
         raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
     raise typer.Exit(int(not _audit([Path(folder) for folder in sources], scores, human, key, answers, as_json)))

@@ -325,7 +325,9 @@ def prepare_submission(
     ] = "unknown",
     push: Annotated[
         str,
-        typer.Option(metavar="OWNER/NAME", help="push the outputs to this dataset repo of the Hub and name it"),
+        typer.Option(
+            metavar="OWNER/NAME", help="push the outputs to this dataset repo on the Hub, and name it as their source"
+        ),
     ] = "",
 ) -> None:
     """Write the submission document of a finished run, and place its outputs next to it, ready for `podeval submit`.
@@ -343,4 +345,4 @@ def prepare_submission(
     target = draft.document.parent
     say(f"{draft.outputs} outputs are next to it; describe the system, then run: podeval submit {target} --check")
     for note in draft.notes:
-        say(f"Not ready to be submitted, but --check tries it: {note}.")
+        say(f"Not ready to be submitted, but --check can try it: {note}.")

@@ -278,7 +278,8 @@ def proof(
     max_misread: Annotated[
         float | None,
         typer.Option(
-            metavar="PERCENT", help="largest share of sentences that may be misread, in percent; above it, exit code 3"
+            metavar="PERCENT",
+            help="largest share of sentences that may be misread, in percent; exit with code 3 above it",
         ),
     ] = None,
     part: Annotated[

@@ -111,9 +111,9 @@ def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
         if refusals := list(check_task(document)):
             raise SubmissionRefused(*refusals) from None
         print(f"{document.system.name} passes the checks that need no network")
-        say(f"Not checked, because {error}: everything about the repo {repo}.")
+        say(f"Nothing about the repo {repo} was checked, because {error}.")
         raise typer.Exit(1) from None
-    size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
+    size = f", {pinned.parameters / 1e9:.2f} billion parameters" if pinned.parameters else ""
     print(f"{document.system.name} passes all checks{size}")
 
 

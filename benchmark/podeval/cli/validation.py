@@ -54,8 +54,8 @@ def agreement(
     values: Annotated[
         list[Path] | None,
         typer.Option(
-            help="values of metrics, instead of runs: CSV or Parquet with system and item, or file, and a column for "
-            "each metric.key or metric of your own; or what `podeval score --out` writes (repeatable)"
+            help="values of metrics, instead of runs: a table that `podeval score --out` wrote, or CSV or Parquet with "
+            "the columns system and item, or file, and one column for each metric (repeatable)"
         ),
     ] = None,
     audio: Annotated[
@@ -162,7 +162,7 @@ def _print_benchmark(
 
     files = [file for path in ratings for file in read_rating_files(path)]
     if not files:
-        raise BadInput("--audio and --values are compared with people: add --ratings FILE")
+        raise BadInput("--audio and --values need ratings by people to compare with: add --ratings FILE")
     with show_progress("agreement"):
         names = [name.strip() for name in metrics.split(",") if name.strip()]
         report = benchmark.compare_with_ratings(files, tables, audio, names, settings, options)
@@ -188,7 +188,7 @@ def _draw_figures(runs: Path, files: "Sequence[RatingFile]", tests: "dict[str, l
     rubrics = read_rubric_marks(runs)
     if not rubrics:
         print(
-            f"no run in {runs} has rubrics of MTalk-Bench scored by a judge, which figures 5, 7, 8, 9 and 11 need",
+            f"in no run in {runs} has a judge scored rubrics of MTalk-Bench; figures 5, 7, 8, 9 and 11 need them",
             file=sys.stderr,
         )
     return draw_figures(votes, [*rubrics, *collect_people_marks(tests, rubrics)])
@@ -270,7 +270,7 @@ def _print_search(agreements: "Sequence[Validity]") -> None:
     for row in {row.human: row for row in agreements}.values():
         if row.thin:
             print(
-                f"{row.human}: the evidence is thin, {row.systems.count} systems; below {ENOUGH_SYSTEMS} no "
+                f"{row.human}: the evidence is thin, with {row.systems.count} systems; below {ENOUGH_SYSTEMS} no "
                 "correlation is more than a hint"
             )
         chance = (

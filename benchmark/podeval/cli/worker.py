@@ -24,7 +24,7 @@ EXECUTORS = ("local", "hf-jobs")
 
 _LOG = logging.getLogger("podeval.worker")
 
-_FINISHES = "finishes {}, then stops"
+_FINISHES = "the worker finishes {}, then stops"
 
 
 def worker(
@@ -43,7 +43,8 @@ def worker(
     voices: Annotated[
         Path | None,
         typer.Option(
-            envvar="PODEVAL_VOICES", help="folder of reference voices for benchmarks whose settings give models voices"
+            envvar="PODEVAL_VOICES",
+            help="folder of reference voices, for benchmarks whose settings supply models with voices",
         ),
     ] = None,
     data: Data = None,
@@ -186,10 +187,10 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
         if len(stops) > 1:
             raise KeyboardInterrupt
         if worker.at_work is None:
-            _LOG.info("stops")
+            _LOG.info("the worker stops")
         else:
             _LOG.info(
-                f"{_FINISHES.format(worker.at_work)}; a second Ctrl-C or SIGTERM stops at once and queues it again"
+                f"{_FINISHES.format(worker.at_work)}; a second Ctrl-C or SIGTERM stops it at once and requeues that"
             )
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -214,7 +215,9 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     try:
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
-        message = f"the price of a job on {jobs.flavour} is requested before it starts ({error})"
+        message = (
+            f"the price of a job on {jobs.flavour} is not known yet; it is asked for before the job starts ({error})"
+        )
     _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
     return hub
 
@@ -225,8 +228,8 @@ def _report_stops(worker: "Worker") -> None:
     class Stops(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
-                message = "then SIGTERM stops at once, and another worker continues when the claim has expired"
-                _LOG.info("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
+                message = "another SIGTERM stops it at once, and another worker continues when the claim has expired"
+                _LOG.info(f"{_FINISHES.format(worker.at_work)}; {message}" if worker.at_work else "the worker stops")
 
     logger = logging.getLogger("procrastinate.worker")
     logger.setLevel(logging.INFO)

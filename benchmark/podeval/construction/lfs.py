@@ -79,7 +79,7 @@ def write(
         for language in languages
     }
     if not any(kinds.values()):
-        raise BadInput("no scenario of the plan has that many speakers; extend the setting speakers")
+        raise BadInput("no scenario of the plan has that many speakers; extend the setting `speakers`")
     write_ordered(
         workshop,
         WRITTEN,
@@ -97,7 +97,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
     before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] not in stems]
     new = [case for path in files for case in read_cases(path, path.stem)]
     workshop.write(TAKEN, [*before, *new])
-    workshop.say(f"taken: {len(new)} cases, {len(before)} from other files before")
+    workshop.say(f"imported: {len(new)} cases; {len(before)} were imported from other files before")
 
 
 def refine(
@@ -338,8 +338,8 @@ def _check_case(order: CaseOrder, answer: WrittenCase) -> None:
     except BadInput as error:
         raise ValueError(str(error)) from None
     if case.num_speakers != order.speakers:
-        raise ValueError(f"{case.num_speakers} speakers speak, {order.speakers} were ordered")
+        raise ValueError(f"the text has {case.num_speakers} speakers, but {order.speakers} were requested")
     if read_as(case.text) not in (CODES[order.language], None):
         raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
     if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
-        raise ValueError(f"the text has a length of {case.length}, and about {order.length} were ordered")
+        raise ValueError(f"the text has a length of {case.length}, but about {order.length} was requested")

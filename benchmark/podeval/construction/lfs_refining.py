@@ -246,4 +246,4 @@ def _check_quotes(case: Case, answer: TextScreening) -> None:
         if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
             raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand in for it")
     if answer.softened and answer.harm == "none":
-        raise ValueError("words are softened, so the harm cannot be none")
+        raise ValueError("softer words are suggested, so the harm cannot be none")

@@ -68,7 +68,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
                 raise BadInput(f"{path}, dialogue {number}: {dialogue.id} appears twice")
             dialogues[dialogue.id] = dialogue
     workshop.write(DIALOGUES, dialogues.values())
-    workshop.say(f"taken: {len(dialogues)} dialogues, {sum(len(d.turns) for d in dialogues.values())} turns")
+    workshop.say(f"imported: {len(dialogues)} dialogues, {sum(len(d.turns) for d in dialogues.values())} turns")
 
 
 def tag(

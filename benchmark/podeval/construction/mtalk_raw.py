@@ -201,7 +201,7 @@ def select(workshop: Workshop, accept_all: bool) -> None:
             raise BadInput(fault)
         if capability not in CAPABILITIES:
             raise BadInput(
-                f"ordered for {row.raw.capability}, inferred {row.foremost}; write under capability which it is"
+                f"{row.raw.capability} was requested, but {row.foremost} inferred; write the right one under capability"
             )
         capabilities[capability] += 1
         number, prompt = numbers[row.id], ARENA_PROMPTS[capability]
@@ -227,7 +227,7 @@ def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
         judging,
         rows,
         lambda raw: JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user}),
-        lambda raw, alone: f"its last turn needs nothing of the others: {alone.because}" if alone.enough else raw,
+        lambda raw, alone: f"its last turn does not depend on the others: {alone.because}" if alone.enough else raw,
         INDEPENDENT,
     )
 

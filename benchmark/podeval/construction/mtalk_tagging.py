@@ -129,7 +129,7 @@ def make_review_row(row: Tagged) -> ReviewRow:
 def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
     """Return the fault of tagged turns (different turns, different words, or no tag at all), or None."""
     if len(plain) != len(tagged):
-        return f"there are {len(plain)} turns, {len(tagged)} came"
+        return f"the dialogue has {len(plain)} turns, but the answer has {len(tagged)}"
     tags = 0
     for number, (before, after) in enumerate(zip(plain, tagged, strict=True), 1):
         words, turn_tags = split_tags(after)

@@ -195,9 +195,9 @@ def find_user_fault(turns: Sequence[str]) -> str | None:
         if not USER_WORDS[0] <= len(text.split()) <= USER_WORDS[1]:
             return f"turn {number} of the user has {len(text.split())} words, not {USER_WORDS[0]} to {USER_WORDS[1]}"
         if match := _UNSPEAKABLE.search(text):
-            return f"turn {number} of the user has {match[0]!r}, which nobody says"
+            return f"turn {number} of the user has {match[0]!r}, which nobody would say"
     if len({text.casefold() for text in turns}) < len(turns):
-        return "the user says the same twice"
+        return "the user says the same thing twice"
     return "the user does not speak English" if read_as(" ".join(turns)) not in ("en", None) else None
 
 

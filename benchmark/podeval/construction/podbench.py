@@ -49,7 +49,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
     documents = read_documents(files)
     workshop.write(DOCUMENTS, documents)
     languages = Counter(document.language for document in documents)
-    workshop.say(f"taken: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in languages.items())})")
+    workshop.say(f"imported: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in languages.items())})")
     if unlicensed := sum(not document.licence for document in documents):
         workshop.say(f"  {unlicensed} of them name no licence; a dataset made from them is only for your own use")
 

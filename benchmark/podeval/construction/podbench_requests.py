@@ -105,7 +105,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
                 raise BadInput(f"{path}, document {number} has no text")
             if (language := read_as(text) or detect_language(text)) == "other":
                 written = identify_language(text).words
-                raise BadInput(f"{path}, document {number} is in {written}; documents are in English or Chinese")
+                raise BadInput(f"{path}, document {number} is in {written}; documents must be in English or Chinese")
             name = str(one.get("id") or f"{path.stem}-{number:04d}")
             if name in documents:
                 raise BadInput(f"{path}, document {number} has the id of another, {name!r}; ids must differ")
@@ -339,4 +339,4 @@ def _check_instruction(dimensions: Sequence[str], language: str, answer: Instruc
     if "speaker_number" in dimensions:
         number = read_speaker_number(answer.requirements)
         if podbench_meta.find_bucket("speaker_buckets", number) is None:
-            raise ValueError("the number of speakers is a digit from 1 to 4")
+            raise ValueError("the number of speakers must be a digit from 1 to 4")

@@ -119,9 +119,9 @@ def search_candidates(
     lay_out(table, [_make_candidate_entry(one) for one in candidates])
     found_for = {candidate.topic_id for candidate in candidates}
     workshop.say(f"searched: {len(kept)} topics, {len(candidates)} candidates for {len(found_for)} of them")
-    lack = f"no episode was found; change its words in {TOPIC_TABLE}"
+    lack = f"no episode was found; change the wording of the topic in {TOPIC_TABLE}"
     workshop.waiting += [WaitingRow(topic.id, lack) for topic in kept if topic.id not in found_for | failed]
-    workshop.say(f"review: say yes to one episode per topic in {table}")
+    workshop.say(f"review: mark one episode per topic with yes in {table}")
 
 
 def finish(workshop: Workshop, accept_all: bool) -> None:
@@ -142,7 +142,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         open_to = [one for one in candidates if one.topic_id == topic.id and one.id not in refused]
         chosen = [one for one in open_to if one.id in choice.kept] or (open_to[:1] if accept_all else [])
         if len(chosen) != 1:
-            why = f"{len(chosen)} episodes have yes in {EPISODE_TABLE}; keep one"
+            why = f"{len(chosen)} episodes are marked yes in {EPISODE_TABLE}; keep one"
             workshop.waiting.append(WaitingRow(topic.id, why))
             continue
         episode = {name: chosen[0].episode[name] for name in ("title", "link")}

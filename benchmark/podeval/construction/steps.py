@@ -82,7 +82,7 @@ def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
         try:
             settings[name] = TypeAdapter(kind).validate_python(values)
         except ValidationError as error:
-            raise BadInput(f"{name}={value} cannot be: {describe_validation_error(error)}") from None
+            raise BadInput(f"{name}={value} is not allowed: {describe_validation_error(error)}") from None
     return settings
 
 

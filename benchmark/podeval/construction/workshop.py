@@ -280,7 +280,7 @@ def write_ordered(
     orders = [*before, *new]
     workshop.write(ORDERS, orders)
     lost = sum(order.id in gone for order in before)
-    workshop.say(f"ordered: {len(new)} new, {len(before)} before, {lost} of them gone")
+    workshop.say(f"planned: {len(new)} new, {len(before)} from before, {lost} of which were discarded")
     by_id = {row.id: row for row in workshop.read(name, kinds[1])}
     result = write([order for order in orders if order.id not in by_id])
     by_id |= {row.id: row for row in workshop.settle("written", result)}
@@ -290,7 +290,7 @@ def write_ordered(
 def _check(count: int, used: Sequence[str], answer: Suggestions) -> None:
     lines = [_fold(line) for line in answer.suggestions]
     if len(lines) < count or not all(lines):
-        raise ValueError(f"{count} suggestions are needed, {len([line for line in lines if line])} came")
+        raise ValueError(f"{count} suggestions are needed, but {len([line for line in lines if line])} came")
     if len(set(lines)) < len(lines) or not {_fold(line) for line in used}.isdisjoint(lines):
         raise ValueError("a suggestion appears twice, or is one of those that are taken")
 
@@ -367,5 +367,5 @@ def normalise_rows(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     usable = np.isfinite(lengths) & (lengths > 0)
     if not usable.all():
-        raise BadInput(f"the embedding of row {int(np.argmin(usable)) + 1} has no direction; is its text empty?")
+        raise BadInput(f"the embedding of row {int(np.argmin(usable)) + 1} is zero or not finite; is its text empty?")
     return np.asarray(embeddings / lengths, dtype=np.float32)

@@ -180,7 +180,7 @@ def read_answers(path: Path) -> MtalkAnswers:
     for section, kind in SECTIONS.items():
         dialogues = content.get(section, [])
         if not isinstance(dialogues, list):
-            missing.append(f"{section}: must be a list of dialogues, is {_describe_kind(dialogues)}")
+            missing.append(f"{section}: must be a list of dialogues, but is {_describe_kind(dialogues)}")
             continue
         # Read the dialogues of a section, each once.
         read: dict[str, int] = {}
@@ -206,7 +206,7 @@ def read_answers(path: Path) -> MtalkAnswers:
 def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
     """Return the dialogue's id from the first question path that contains it."""
     if not isinstance(turns, list) or not turns:
-        missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
+        missing.append(f"{where}: must be a list of turns, but is {_describe_kind(turns)}")
         return None
     for turn in turns:
         question = turn.get("question") if isinstance(turn, Mapping) else None
@@ -221,7 +221,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
         if not isinstance(turn, Mapping):
-            missing.append(f"{where}: a turn must be an object, is {_describe_kind(turn)}")
+            missing.append(f"{where}: a turn must be an object, but is {_describe_kind(turn)}")
             continue
         # Read the user's question.
         question = _read_text(turn, "question", where, missing)

@@ -209,7 +209,7 @@ def _read_language(value: Any, sources: Sequence[Any], instruction: str, notes: 
     text = " ".join(source for source in sources if isinstance(source, str)) or instruction
     code = detect_language(text)
     why = f"meta names {len(codes)}" if codes else "meta names none"
-    notes.append(f"language: {why}; {code} is the one that the {'sources are' if sources else 'instruction is'} in")
+    notes.append(f"language: {why}; {code}, the language of the {'sources' if sources else 'instruction'}, is used")
     return code
 
 

@@ -40,9 +40,9 @@ def _wrong_speakers(row: Row) -> str | None:
     names = [speaker["name"] for speaker in row["speakers"]]
     turn_speakers = {turn["speaker"] for turn in row["turns"]}
     if len(set(names)) < len(names) or set(names) != turn_speakers:
-        return f"{', '.join(names) or 'nobody'} is named, {', '.join(sorted(turn_speakers)) or 'nobody'} speaks"
+        return f"{', '.join(names) or 'nobody'} is named, but {', '.join(sorted(turn_speakers)) or 'nobody'} speaks"
     if len(names) != row["voices"]:
-        return f"{len(names)} speak, {row['voices']} voices are stated"
+        return f"{len(names)} people speak, but {row['voices']} voices are stated"
     if [speaker["role"] for speaker in row["speakers"]].count("host") != 1:
         return "one of its speakers should be the host"
     voices = [speaker["voice"] for speaker in row["speakers"]]
@@ -248,13 +248,13 @@ def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], mo
 PROVENANCE = (
     "The categories are those of podcast directories. A language model suggested topics for each, which were "
     "reviewed, and episodes were chosen by hand (paper, section 3). podeval added ids, language, voices, the show and "
-    "episode numbers, and the store's country; it also sets the number of voices of a topic to that of its script, two "
+    "episode numbers, and the store's country; it also gives each topic as many voices as its script has speakers, two "
     "to four. Claude, a language model by Anthropic, wrote the scripts of this revision with their sources for podeval "
-    "in November 2026, in one session (which does not know its exact version), script by script after an editor's "
+    "in November 2026, in one session (the model does not know its exact version), script by script after an editor's "
     "review of the scripts of revision 1.2.0, which were also written by a language model; no person wrote or edited "
-    "them. Rules check lengths, turns, whether everything can be read aloud, and that every year or name has a source. "
-    "When the scripts were written, rules also checked that the written version makes sense on its own, contractions, "
-    "repeated openings and endings, that voices are used equally, and that no phrase of eight words occurs in two "
+    "them. Rules check lengths and turns, that everything can be read aloud, and that every year or name has a source. "
+    "When the scripts were written, rules also checked contractions, repeated openings and endings, that the written "
+    "version makes sense on its own, that voices are used equally, and that no phrase of eight words occurs in two "
     "scripts. Claude wrote the shows of `spontaneous` and `zh_spontaneous` in the same month, each as a whole: they "
     "cover the topics, speakers and claims of `scripts` and `zh` in other words, and a turn that begins early names "
     "the words that it is spoken over (`overlap`). No episode was read for them. Hosts and guests are invented. The "

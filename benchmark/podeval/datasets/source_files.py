@@ -157,7 +157,9 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
     except RepositoryNotFoundError:
         raise BadInput(f"there is no {where}, or it is private; run `hf auth login` if you may read it") from None
     except (LocalEntryNotFoundError, OfflineModeIsEnabled):
-        raise BadInput(f"{where} cannot be reached, and is not on this machine; try again online") from None
+        raise BadInput(
+            f"{where} cannot be reached, and is not on this machine; try again when you are online"
+        ) from None
     except HfHubHTTPError as error:
         raise BadInput(f"{where} at {revision} cannot be fetched ({error}); check the revision") from None
     except HubUnavailable as error:

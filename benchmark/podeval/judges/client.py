@@ -344,7 +344,7 @@ class JudgeClient:
                 finally:
                     self.on_use(self.budget.settle(reservation, answer, judge.price))
             if retry_after > self._patience.longest_wait:
-                halt.because(f"{reason}; it asks to wait {retry_after:.0f} s; run again after that")
+                halt.because(f"{reason}; it asks for a pause of {retry_after:.0f} s, so run again after that")
                 raise _NoAnswer(halt.reason)
             if failed < self._patience.tries and not retry_after:
                 halt.wait(self._patience.wait(failed, self._chance.random()))

@@ -249,7 +249,7 @@ class Prompt:
         if set(inputs) != set(self.placeholders):
             raise ValueError(
                 f"the prompt {self.name} asks for {', '.join(self.placeholders) or 'no inputs'}, "
-                f"and was given {', '.join(inputs) or 'none'}"
+                f"but was given {', '.join(inputs) or 'none'}"
             )
         # The system message explains the delimiter of the texts in this request.
         texts = {name: break_control_words(value) for name, value in inputs.items() if isinstance(value, str)}

@@ -192,7 +192,7 @@ class Design(FactSheet):
             (any(len({*group}) < len(group) for group in names), "two questions have the same name"),
             (
                 self.demographics and not labelled,
-                "the demographics need a question with labels, which shows that their page was answered",
+                "the demographics need a question with labels; otherwise nothing shows that their page was answered",
             ),
             (self._has_item(ABOUT), f"{ABOUT} is the id of the demographics page; give the item another id"),
         )

@@ -149,7 +149,7 @@ def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Quest
         "mushra": [question("naturalness", "How natural is it?", questionnaire.BANDS)],
         "questionnaire": list(design.questionnaire),
         "mos": [questionnaire.SCALES[name] for name in design.scales],
-        "rubric": [*criteria, question("rationale", "Why did you judge so?")],
+        "rubric": [*criteria, question("rationale", "Why did you decide this way?")],
         "preference": [question("preference", better, questionnaire.PREFERENCE)],
         "abx": [question("abx", "Which of the two is X?", questionnaire.SAME)],
         "text_preference": [question("preference", better, choices)],

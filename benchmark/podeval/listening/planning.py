@@ -219,7 +219,9 @@ def draft_design(
         raise BadInput(f"a {kind} test has no {' or '.join(anchors)}; only mushra tests do")
     folders = {folder.resolve().name: folder for folder in systems}
     if len(folders) < len(systems):
-        raise BadInput("two systems have folders of the same name; rename one, because folders name the systems")
+        raise BadInput(
+            "two folders of systems have the same name; rename one, because systems are named after their folders"
+        )
     files_by_name = {name: _list_recordings(folder, out.parent) for name, folder in (folders | anchors).items()}
     names = sorted({stem for files in files_by_name.values() for stem in files})
     missing = {name: [stem for stem in names if stem not in files] for name, files in files_by_name.items()}

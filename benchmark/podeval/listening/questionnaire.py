@@ -34,20 +34,22 @@ INSTRUCTIONS = {
     ),
     "questionnaire": (
         "You will hear excerpts of podcasts: the first, the middle and the last minute, with a tone between them. "
-        "Please judge how they are made, not whether you care for their topic, and say in a few words why you judged "
-        "so. Headphones in a quiet room are best."
+        "Please judge how they are made, not whether you care for their topic, and give your reasons in a few "
+        "words. Headphones in a quiet room are best."
     ),
     "rubric": (
-        "Listen to the whole dialogue. Judge each statement by itself: met, or not met though there was occasion for "
+        "Listen to the whole dialogue. Judge each statement by itself: met, or not met although there was occasion for "
         "it. Go only by what you hear. Then explain your judgement, above all of what was not met."
     ),
-    "mos": "Listen to each recording and mark it as the page asks, by that alone.",
-    "preference": "Listen to both recordings and say which is better in what the page asks, and how clearly.",
+    "mos": "Listen to each recording, and rate only what the page asks about.",
+    "preference": (
+        "Listen to both recordings, and say which is better in the respect that the page names, and how clearly."
+    ),
     "abx": (
         "Each page has three recordings. X is the same as A or the same as B: listen to all three, as often as you "
         "like, and say which. If you cannot tell, guess. Headphones in a quiet room are best."
     ),
-    "text_preference": "Read both texts and say which is better in what the page asks.",
+    "text_preference": "Read both texts, and say which is better in the respect that the page names.",
 }
 
 

@@ -267,9 +267,11 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     left = [text for text in required if text in in_words and text != speakers]
     notes += [f"{text[:60]!r} is answered in words, which listeners may leave out here" for text in left]
     if any(question.get("labels", [""])[0].startswith("0") for question in questions):
-        notes.append("marks by eleven stars are 1 to 11 here, one more than the 0 to 10 that listeners see")
+        notes.append("marks given with eleven stars are 1 to 11 here, one more than the 0 to 10 that listeners see")
     if speakers:
-        notes.append("the questions are PodEval's: they are screened, and scored with Q and J, like podeval's nine")
+        notes.append(
+            "the questions are PodEval's: their answers are screened, and scored with Q and J, as with podeval's nine"
+        )
     if not questions:
         notes.append("the pages have no questions of their own, so podeval's nine questions about a podcast are used")
     return questions

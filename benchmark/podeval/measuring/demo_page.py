@@ -27,7 +27,7 @@ def page(name: str) -> gr.Interface:
     profile = choose_own_profile(metric)
     fields = {name: _field(name) for name in metric.inputs}
     is_own = metric.asks and not os.environ.get("SPACE_ID")
-    judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if is_own else []
+    judges = [gr.Textbox(lines=1, label="The judge, as MODEL@https://host/v1")] if is_own else []
 
     def score(*entered: Any) -> dict[str, Any]:
         # Refuse empty fields, then measure.

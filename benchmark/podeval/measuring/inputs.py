@@ -268,7 +268,7 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         elif len(references) > 1:
             raise BadInput(
                 "several reference voices need the names of their speakers: write --reference SPEAKER=FILE for each, "
-                "in Python references={SPEAKER: FILE}"
+                "or in Python references={SPEAKER: FILE}"
             )
         else:
             references = next(iter(references), None)

@@ -357,7 +357,9 @@ def metric(
     if not all(required.values()):
         require_fields(name, required)
     if dimension.partition(".")[0] not in DIMENSION_GROUPS:
-        raise ValueError(f"{name}: the dimension's group is one of {', '.join(DIMENSION_GROUPS)}, not {dimension!r}")
+        raise ValueError(
+            f"{name}: the dimension's group must be one of {', '.join(DIMENSION_GROUPS)}, not {dimension!r}"
+        )
 
     def declare(function: Callable[..., Result | Conversation[Result]]) -> Metric:
         signature = inspect.signature(function)

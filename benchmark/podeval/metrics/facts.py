@@ -30,7 +30,7 @@ INPUTS = {
     "passage": "a script or plain text",
     "reference_text": "the words that should be heard",
     "readings": "the same text, line by line, with every accepted reading of its parts",
-    "script": "a script with its speakers; next to audio, it states who speaks when",
+    "script": "a script with its speakers; if it comes with audio, it determines who speaks when",
     "reference_voices": "a recording of the voice that each speaker should have",
     "reference_script": "the script to compare with, which counts as 0",
     "request": "the request: a text, or an object with `instruction` and `sources`",
@@ -211,7 +211,7 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "loudness": (
         "that a wider range is livelier: the same voices have 1.4 LU more in Chinese, 0.6 LU more when speaking "
-        "slowly, and 0.6 LU less in one sentence alone. The peak is set by the last tool in the chain and says "
+        "slowly, and 0.6 LU less in a single sentence. The peak is set by the last tool in the chain and says "
         "nothing about the quality of speech."
     ),
     "wer": (

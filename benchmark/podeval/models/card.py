@@ -180,7 +180,7 @@ class ModelCard:
         required = {name: getattr(self, name) for name in names} | {"rate": self.rate >= 0, "profiles": able}
         require_fields(self.id or "a model card", required)
         if self.job not in JOBS:
-            raise ValueError(f"{self.id}: the job is one of {', '.join(JOBS)}, not {self.job!r}")
+            raise ValueError(f"{self.id}: the job must be one of {', '.join(JOBS)}, not {self.job!r}")
         require_profiles(self.id, able)
 
     @property

@@ -118,7 +118,7 @@ class TransformersChat:
         room = self._read_context_length() - prompt_length
         if room < 1:
             raise ChatRefused(
-                f"the question has {prompt_length} tokens, but {self._name} reads {self._read_context_length()}",
+                f"the question has {prompt_length} tokens; {self._name} reads at most {self._read_context_length()}",
                 for_all=False,
             )
         # Generate the answer, greedily at temperature 0.
@@ -158,7 +158,7 @@ class TransformersChat:
         # Compute the features of the clips, and put a token into the text for each of their frames.
         if clips:
             if self._features is None:
-                raise ChatRefused(f"{self._name} does not hear", for_all=False)
+                raise ChatRefused(f"{self._name} does not accept audio", for_all=False)
             features = self._features(
                 clips,
                 sampling_rate=RATE,

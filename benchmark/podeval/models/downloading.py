@@ -304,7 +304,7 @@ def _call(call: Callable[..., Any], timeout: float | None) -> Any:
             raise
     finally:
         deadline.left -= time.monotonic() - begin
-    raise DeadlineExceeded("the complete answer did not arrive in time")
+    raise DeadlineExceeded("the complete response did not arrive in time")
 
 
 def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:
@@ -345,20 +345,20 @@ def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
     """
     coding = answer.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", *_INFLATED):
-        raise httpx.DecodingError(f"the answer is compressed by {coding[:20]}, which was not requested")
+        raise httpx.DecodingError(f"the response is compressed by {coding[:20]}, which was not requested")
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding in _INFLATED else None
     left = most_bytes + 1
     for part in answer.iter_raw():
         try:
             piece = inflate.decompress(part, left) if inflate else part[:left]
         except zlib.error as error:
-            raise httpx.DecodingError(f"the answer is not {coding} ({error})") from None
+            raise httpx.DecodingError(f"the response is not {coding} ({error})") from None
         left -= len(piece)
         yield piece
         if not left:
             return
     if inflate and not inflate.eof and left <= most_bytes:
-        raise httpx.DecodingError(f"the answer ends before its {coding} does")
+        raise httpx.DecodingError(f"the response ends before its {coding} does")
 
 
 def read_refusal(answer: httpx.Response) -> bytes:

@@ -57,4 +57,4 @@ def require_profiles(what: str, names: tuple[str, ...]) -> None:
         ValueError: a name is unknown; the message begins with `what`.
     """
     if unknown := [name for name in names if name not in MEASURING]:
-        raise ValueError(f"{what}: the profile is one of {', '.join(MEASURING)}, not {unknown[0]!r}")
+        raise ValueError(f"{what}: the profile must be one of {', '.join(MEASURING)}, not {unknown[0]!r}")

@@ -94,7 +94,7 @@ def _advise_elsewhere(job: str, profile: str) -> str:
     for candidate in CARDS:
         if candidate.job == job and candidate.profiles:
             return f"--profile {candidate.profiles[0]} has {candidate.title}"
-    return f"nor has any other than {profile}"
+    return f"no profile other than {profile} has one either"
 
 
 def _parse(profile: str) -> tuple[str, dict[str, str]]:

@@ -112,14 +112,14 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
         raise BadInput(f"{target} already exists; give every backup a different name")
     secret = read_secret(parse_address(database)) if with_secret else None
     if with_secret and secret is None:
-        raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file next to the database")
+        raise BadInput("there is no secret to back up: PODEVAL_SECRET is not set, and no file is next to the database")
     try:
         if runs.is_dir():
             # A later takedown is noted next to the backup, even if the backup is not complete yet.
             try:
                 append_line(runs / BACKUPS, {"path": str(target.resolve())})
             except BadInput as error:
-                _LOG.warning("no later takedown will be noted next to %s: %s", target, error)
+                _LOG.warning("later takedowns cannot be noted next to %s: %s", target, error)
         with explain_write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             # Use a folder that nobody else can read, that is removed completely, and that takedowns recognise.
@@ -128,7 +128,7 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
                 Path(folder, target.name).replace(target)
             sync_folder(target.parent)
     except DiskFull as error:
-        raise DiskFull(f"the disk is full, so {target} was not made; free some space and try again") from error
+        raise DiskFull(f"the disk is full, so {target} was not written; free some space and try again") from error
     return manifest
 
 

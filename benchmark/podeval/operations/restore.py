@@ -168,8 +168,8 @@ def _read_replaced(
             return erasures, read_decisions(opened)
     except StoreUnusable as error:
         raise StoreUnusable(
-            f"erasures and takedowns cannot be read from the database to be replaced ({error}); if they are lost, "
-            "move it away and restore again"
+            f"erasures and takedowns cannot be read from the database that is to be replaced ({error}); if you accept "
+            "their loss, move that database away and restore again"
         ) from error
 
 

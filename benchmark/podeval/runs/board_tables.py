@@ -32,7 +32,7 @@ EVIDENT: Mapping[str, str] = {
     "control": f"{NOT_RANKED}: it is a control",
     "direction": f"{NOT_RANKED}: neither more nor less of it is better",
     "values": f"{NOT_RANKED}: no item has a value of its own",
-    "printed": f"{NOT_RANKED}: it is easily won, and shown because a paper prints it",
+    "printed": f"{NOT_RANKED}: it is easily gamed, and is shown because a paper prints it",
     "reported": f"{NOT_RANKED}: a paper reports it",
     "seeds": f"{NOT_RANKED}: it compares the seeds of one system",
 }

@@ -93,7 +93,7 @@ def _find_voices(plan: RunPlan, details: Mapping[str, Any]) -> str:
 
 
 DIED = Unscored(
-    "the measuring process died twice on this item, or its memory was too small; use --workers 1 to "
+    "the measuring process died twice on this item, or had too little memory; use --workers 1 to "
     "give it all the memory",
     "ours",
 )
@@ -305,8 +305,8 @@ def _explain_nothing(task: Task) -> Unscored | None:
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
-            f"audio removed on {output.audio_removed} to free the disk; delete outputs/{output.item}.json to make it "
-            f"again",
+            f"the audio was removed on {output.audio_removed} to free disk space; delete outputs/{output.item}.json to "
+            f"make it again",
             "ours",
         )
     content, name = {

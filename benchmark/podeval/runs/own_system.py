@@ -237,7 +237,7 @@ def describe_turn_taking(folder: RunFolder) -> str | None:
         (f"replies after {np.median(delays):.2f} s (median of {len(delays)})" if delays else "no replies to time")
         + (f", stopped {len(stops)} of {len(interruptions)} times when interrupted" if interruptions else "")
         + (f", after {np.median(stops):.2f} s (median)" if stops else "")
-        + f"; both speak for {overlap:.1%} of the time with speech"
+        + f"; both sides speak at once in {overlap:.1%} of the time with speech"
     )
 
 

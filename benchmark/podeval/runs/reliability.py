@@ -45,7 +45,7 @@ WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similari
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {
     _MEAN: "mean over the seeds of an item",
-    _WORST: "the worst of the seeds of an item",
+    _WORST: "the worst seed of an item",
     _SPREAD: "standard deviation over the seeds of an item",
     _WINDOW: "the worst window of an item",
 }

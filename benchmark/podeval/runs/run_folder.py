@@ -355,7 +355,7 @@ def open_run(path: Path) -> RunFolder:
     plan = run.plan()
     where = "/".join((plan.benchmark, plan.split, plan.system))
     if where != "/".join(place.parts[-3:]):
-        raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; move it there")
+        raise BadInput(f"the run in {place} belongs in {where} below a folder of runs; move it there")
     return run
 
 

@@ -149,7 +149,10 @@ def _list_obstacles(plan: RunPlan, missing: int, total: int) -> Iterator[str]:
             if plan.track in other.tracks and other.open_to_entries and not (other.trial or other.sample)
         ]
         if whole:
-            yield f"an entry for {benchmark.title} needs {' and '.join(whole)}, but this is of {plan.split}; run it too"
+            yield (
+                f"an entry for {benchmark.title} needs {' and '.join(whole)}, but this run is of {plan.split}; "
+                "run the rest too"
+            )
     if missing:
         verb = "is" if missing == 1 else "are"
         yield f"{missing} of {total} outputs {verb} missing; an incomplete entry is refused"

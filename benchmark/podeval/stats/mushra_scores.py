@@ -357,8 +357,8 @@ def _find_disagreements(
     apart = holm(p) & differs.any()
     return [
         f"WARNING: the excluded listeners disagree about {first} and {second}: the mean difference is "
-        f"{theirs.mean():+.1f} by them and {ours.mean():+.1f} by the rest (p {p[index]:.2g}); read the results without "
-        "screening too"
+        f"{theirs.mean():+.1f} according to them and {ours.mean():+.1f} according to the rest (p {p[index]:.2g}); read "
+        "the results without screening too"
         for index, (first, second, ours, theirs) in enumerate(pairs)
         if apart[index] and ours.mean() * theirs.mean() <= 0
     ]

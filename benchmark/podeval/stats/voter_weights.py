@@ -88,9 +88,9 @@ class LoweredVotes:
                 f"{self.weight:.0%}, depending on the probability that the voter is one of them"
             )
         return (
-            f"votes on {self.system} by {self.voters} voters with "
-            f"{'numbers of votes' if self.grouped_by == 'votes' else 'places by first vote'} "
-            f"{self.least} to {self.most} count for "
+            f"votes on {self.system} by {self.voters} voters "
+            f"({'numbers of votes' if self.grouped_by == 'votes' else 'order of arrival'}: "
+            f"{self.least} to {self.most}) count for "
             f"{self.weight:.0%}, because they differ from those of other voters by {abs(self.z):.1f} standard errors"
         )
 

@@ -249,7 +249,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"cannot create {file.parent}: {error.strerror}; choose one that you can write to") from error
+        raise BadInput(f"cannot create {file.parent}: {error.strerror}; choose a writable folder") from error
     # With isolation_level None, the driver itself does not start transactions; `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
@@ -375,7 +375,7 @@ def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     restore = "stop the site, restore the last backup with `podeval restore`, then read back the public log"
     sentences = (
         ("disk" in message and "full" in message, f"the disk of {name} is full; nothing was recorded, free some space"),
-        ("readonly" in message, f"{name} could not be written when this began; nothing was recorded, start again"),
+        ("readonly" in message, f"{name} was not writable when it was opened; nothing was recorded, start again"),
         (is_damaged, f"{start} is damaged ({message}); {restore}"),
         (is_gone, f"the tables of {start} are gone; restore a backup with `podeval restore`"),
         (is_silent, f"{start} does not answer ({message}); nothing was recorded, try again"),

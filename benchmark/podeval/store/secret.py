@@ -219,9 +219,9 @@ def explain_loss(session: Session, database: Database, kept: bytes | None) -> st
     location = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
     how = "not there" if kept is None else "not the one that is there"
     return (
-        f"the secret by which {database.name} recognises {people} people is {how}: "
-        f"each would be a new voter, whose votes count again. Put it back as {location}, from where you keep it or "
-        "from a backup made --with-secret; or, if it is gone for good, declare that all of them may be new: "
+        f"the secret by which {database.name} recognises {people} people is {how}; without it, each of them would be a "
+        f"new voter, whose votes count again. Put it back as {location}, from your copy or from a backup made "
+        "--with-secret. If it is gone for good, accept that all of them become new: "
         "podeval admin new-secret --reason WHY"
     )
 

@@ -108,7 +108,7 @@ class Intake:
             return
         # Refuse files that are not the output's own, and recordings that were refused when they were decoded.
         refused = [
-            f"{file!r} is not a regular file of its output" for file in line.files if not _is_plain_file(out, file)
+            f"{file!r} is not a regular file in its folder" for file in line.files if not _is_plain_file(out, file)
         ]
         audio_files = _audio_files(item, line)
         refused += [why for name in audio_files if name in copies and (why := copies[name].refused)]

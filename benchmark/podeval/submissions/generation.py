@@ -135,7 +135,10 @@ def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, fin
     if ended.failure is None:
         reason, failed = "the system ended without returning anything for it", left
     else:
-        reason, failed = f"the system was running on it: {ended.failure}", left if final else left[:1]
+        reason, failed = (
+            f"the system stopped while it worked on this item: {ended.failure}",
+            left if final else left[:1],
+        )
         if ended.stopped is None and ended.log.strip():
             reason += f" ({redact_line(ended.log.strip().splitlines()[-1])[:300]})"
     for item in failed:

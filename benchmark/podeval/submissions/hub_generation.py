@@ -240,7 +240,7 @@ class HubRounds:
             try:
                 yield from self._take_in(results, intake, final=True)
             except BadInput as error:  # the bucket was emptied; missing outputs are generated again
-                self.hub.log(f"{self.submission}: nothing remains of round {row.round} ({error})")
+                self.hub.log(f"{self.submission}: no outputs remain from round {row.round} ({error})")
             shutil.rmtree(results.out.parent, ignore_errors=True)
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:

@@ -24,7 +24,7 @@ RULES = {
     "duplicate": "it has not been submitted before",
     "taken_down": "none of its content was taken down from this board",
     "quota": "no submitter has too many submissions in the queue",
-    "open": "the board takes submissions at the moment",
+    "open": "the board accepts submissions at the moment",
     "manifest": "there is one output for every item of the tracks that are entered",
     "names": "files are in the folder, have plain names and are not links",
     "volume": "all files together stay within the limits",

@@ -213,7 +213,7 @@ class SubmissionService:
             sentence = operator_settings.read_frozen(session).get(operator_settings.SUBMISSIONS)
         if not sentence:
             return None
-        message = f"no submissions are taken at the moment: {sentence}"
+        message = f"no submissions are accepted at the moment: {sentence}"
         return CodedSentence(message, code="submissions-frozen", why=sentence)
 
     def look_over_all(self) -> list[SubmissionRow]:

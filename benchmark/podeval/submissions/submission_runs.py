@@ -171,7 +171,7 @@ class SubmissionRuns:
             _require_something(run, items)
             run.write_document(row.document)
             runs.append(run)
-            log.note(row, f"{entry.folder}: all {len(items)} items are made and measured")
+            log.note(row, f"{entry.folder}: all {len(items)} items have been generated and measured")
             self.pulse.before += len(items)
         return runs
 

@@ -124,7 +124,7 @@ class PythonSystem(OwnMaker[Product]):
             return self._function(*arguments, **({"seed": seed} if self._takes_seed else {}))
         except Exception as error:
             what = _describe_error(error, self._path)
-            raise SpeechFailed(f"{self._name} of {self._path.name} broke ({what})") from error
+            raise SpeechFailed(f"{self._name} of {self._path.name} failed ({what})") from error
 
     def _read_sound(self, result: Any) -> tuple[Samples, int]:
         """Read a function's result as audio.

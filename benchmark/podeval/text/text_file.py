@@ -27,7 +27,9 @@ def read_text(path: Path) -> str:
         content = path.read_bytes()
     except FileNotFoundError:
         if address := find_address(path):
-            raise BadInput(f"{address} is an address, and addresses are not fetched; download it first") from None
+            raise BadInput(
+                f"{address} is a web address, which podeval does not fetch; download the file first"
+            ) from None
         raise BadInput(f"{str(path)!r} is read as a file name, but does not exist; check the path") from None
     except IsADirectoryError:
         raise BadInput(f"{path} is a directory; name the files in it") from None

@@ -57,7 +57,7 @@ def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
     yield f"{name}: {', '.join(page.write_lines(verdict))}"
     yield from (f"  {line}" for part in parts for line in page.write_lines(part))
     calls = f"  {audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"
-    yield f"{calls}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered"
+    yield f"{calls}; {audited.prompt_tokens} tokens in requests, {audited.answer_tokens} in answers"
 
 
 def describe_judge(audited: AuditFindings, words: page.Texts) -> page.Section:

@@ -36,7 +36,7 @@ from podeval.text.script import Script, Turn
 
 WEAKNESSES = {
     "position": "prefers a position even if both scripts are the same",
-    "padding": "prefers a script for turns that say nothing",
+    "padding": "prefers a script with added turns that say nothing",
     "injection": "obeys instructions in the material",
     "self": "prefers a script that claims to be by its own model",
 }

@@ -211,7 +211,9 @@ def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
     # Find the systems that both groups compared.
     shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
     if len(shared) < 2:
-        raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
+        raise BadInput(
+            "groups of raters are compared on the systems that both rated; these groups share fewer than two"
+        )
     (first, variance), (second, others) = (_centre_on_shared(ratings, shared) for ratings in (one, other))
     # Apply Welch's test to each system's difference.
     apart, total = first - second, variance + others

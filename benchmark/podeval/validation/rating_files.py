@@ -137,7 +137,7 @@ def _read_file(path: Path) -> RatingFile:
     except BadInput as refusal:
         names = ", ".join(LAYOUTS)
         raise BadInput(
-            f"{path}: {refusal} (layouts of ratings: {names}; `podeval data fetch ratings` says more)"
+            f"{path}: {refusal} (layouts of ratings: {names}; `podeval data fetch ratings` describes them)"
         ) from None
 
 
@@ -190,8 +190,8 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
         screened = screen_pam(marks)
         marks = list(screened.kept)
         notes += [
-            f"{len(screened.dropped_raters)} raters were excluded who gave all scales the same mark on more than five "
-            f"samples, and {screened.hurried} marks that were given in less than ten seconds (PAM, appendix 10.2)"
+            f"{len(screened.dropped_raters)} raters who gave all scales the same mark on more than five samples were "
+            f"excluded, and so were {screened.hurried} marks given in less than ten seconds (PAM, appendix 10.2)"
         ]
     name = path.parent.name if path.name == "scores.csv" else path.stem
     return RatingFile(name, layout.name, tuple(marks), recordings=recordings, notes=tuple(notes))

@@ -99,12 +99,12 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     page = TestClient(site_of()).get(f"/submissions/{row.id}").text.replace("\xa0", " ")
     assert "Finished items: 10 of 10" in page
     assert "ten/demo/item_3" in page
-    assert "all 10 items are made and measured" in page
+    assert "all 10 items have been generated and measured" in page
     assert "Cost so far: 0.00 USD" in page
     shown = form.show_queue(Asking("alice"))[1]
     own = shown.partition('id="queue-working"')[0]
     assert own.count("<tr>") == 2, "the heads and one submission"
     assert "Progress" not in own, "a column of which nothing can be said is left out"
     assert "<h2>Your submissions" not in form.show_queue(Asking("bob"))[1]
-    for head, cell in {"Cost": "0.00 USD", "Last": "ten/demo: all 10 items are made and measured"}.items():
+    for head, cell in {"Cost": "0.00 USD", "Last": "ten/demo: all 10 items have been generated and measured"}.items():
         assert re.search(rf'<td[^>]* data-label="{head}[^"]*">{re.escape(cell)}</td>', own.replace("\xa0", " ")), head

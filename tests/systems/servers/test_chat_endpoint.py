@@ -184,5 +184,5 @@ def test_the_sound_of_an_answer_is_read_in_each_form_of_base64(tmp_path: Path, e
 def test_an_answer_without_sound_is_the_systems_failure(tmp_path: Path) -> None:
     (tmp_path / "t1.wav").write_bytes(wav(0.2))
     ask = Ask(id="d", user=(RecordedUserTurn(id="t1", audio=str(tmp_path / "t1.wav")),))
-    with pytest.raises(SpeechFailed, match="answered turn t1 without sound: 'only words'"):
+    with pytest.raises(SpeechFailed, match="answered turn t1 without audio: 'only words'"):
         served(lambda request: json_reply(written_completion("only words")), ask)

@@ -308,7 +308,7 @@ FAULTS: dict[str, tuple[Reply, type[Exception], str]] = {
         SpeechFailed,
         r"before it is complete \(length\)",
     ),
-    "events without sound": (send_events([DONE]), SpeechFailed, "events without sound"),
+    "events without sound": (send_events([DONE]), SpeechFailed, "events without audio"),
 }
 
 
@@ -385,14 +385,14 @@ def test_samples_of_two_channels_are_mixed() -> None:
 
 
 NO_SOUND: dict[str, tuple[Reply, str]] = {
-    "a page": (label("text/html", b"<html>log in</html>"), "sent text/html instead of sound"),
-    "plain text": (label("text/plain; charset=utf-8", b"ok"), "sent text/plain instead of sound"),
-    "samples called text": (label("text/plain"), "sent text/plain instead of sound"),
+    "a page": (label("text/html", b"<html>log in</html>"), "sent text/html instead of audio"),
+    "plain text": (label("text/plain; charset=utf-8", b"ok"), "sent text/plain instead of audio"),
+    "samples called text": (label("text/plain"), "sent text/plain instead of audio"),
     "JSON with base64": (label("application/json", b'{"audioContent": "AAAA"}'), "sent application/json instead"),
-    "text called PCM": (label("audio/pcm", b"internal server error!" * 9), "sent audio/pcm instead of sound"),
-    "Chinese text called PCM": (label("audio/pcm", "内部错误".encode() * 9), "sent audio/pcm instead of sound"),
+    "text called PCM": (label("audio/pcm", b"internal server error!" * 9), "sent audio/pcm instead of audio"),
+    "Chinese text called PCM": (label("audio/pcm", "内部错误".encode() * 9), "sent audio/pcm instead of audio"),
     "JSON called WAV": (label("audio/wav", b'{"error": "no voice"}'), "answered with an error: no voice"),
-    "an image": (label("image/png", b"\x89PNG\r\n\x1a\n" + bytes(99)), "sent image/png instead of sound"),
+    "an image": (label("image/png", b"\x89PNG\r\n\x1a\n" + bytes(99)), "sent image/png instead of audio"),
     "noise of bytes": (
         label("application/octet-stream", np.random.default_rng(1).bytes(9_000)),
         "cannot be decoded",

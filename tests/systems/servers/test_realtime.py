@@ -233,7 +233,7 @@ WRONG = {
         "pay first",
     ),
     "no reason": ((done_event("failed", reason="x"),), ServerBroke, "answered 500: x"),
-    "text": ((WORDS, done_event()), SpeechFailed, "turn t0 without sound: 'Only words.'"),
+    "text": ((WORDS, done_event()), SpeechFailed, "turn t0 without audio: 'Only words.'"),
     "silence": ((answer_event(base64.b64encode(bytes(9_600)).decode()), done_event()), SpeechFailed, "with silence"),
     "no base64": ((answer_event("?"),), ServerBroke, "not base64"),
     "half a sample": ((answer_event(base64.b64encode(bytes(9)).decode()),), ServerBroke, "of 16-bit samples"),
@@ -484,11 +484,13 @@ def test_the_command_says_how_turns_were_taken(tmp_path: Path) -> None:
     sentence = describe_turn_taking(folder)
     assert sentence == (
         "replies after 0.50 s (median of 1), stopped 1 of 1 times when interrupted, after 0.25 s (median); "
-        "both speak for 4.0% of the time with speech"
+        "both sides speak at once in 4.0% of the time with speech"
     )
     quiet = {"replies": [{"turn": "a", "reply_delay": None}], "interruptions": [], "overlap_share": 0.0}
     folder.write_output(Output(item="i", details={"turn_taking": quiet}))
-    assert describe_turn_taking(folder) == "no replies to time; both speak for 0.0% of the time with speech"
+    assert (
+        describe_turn_taking(folder) == "no replies to time; both sides speak at once in 0.0% of the time with speech"
+    )
 
 
 # The real packages.

@@ -143,7 +143,7 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
         ServerBusy,
         "429",
     ),
-    "gemini, no sound": ("gemini", error(200, NO_SOUND), SpeechFailed, "no sound for .*; the stated reason is OTHER"),
+    "gemini, no sound": ("gemini", error(200, NO_SOUND), SpeechFailed, "no audio for .*; the stated reason is OTHER"),
     "gemini, blocked": ("gemini", error(200, BLOCKED), SpeechFailed, "PROHIBITED_CONTENT"),
     "gemini, empty": ("gemini", whole(b""), SpeechFailed, "is not Gemini's"),
     "openrouter, no credit": (
@@ -187,8 +187,8 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
         f"{kind}, {name}": (kind, reply, SpeechFailed, words)
         for kind in KINDS
         for name, reply, words in (
-            ("a page", whole(b"<html>log in</html>", "text/html"), "instead of sound|is not Gemini's"),
-            ("nothing", whole(b"", "audio/wav"), "instead of sound|is not Gemini's"),
+            ("a page", whole(b"<html>log in</html>", "text/html"), "instead of audio|is not Gemini's"),
+            ("nothing", whole(b"", "audio/wav"), "instead of audio|is not Gemini's"),
         )
     },
     **{
@@ -230,7 +230,7 @@ def test_a_server_that_goes_away_leaves_the_item_for_later(kind: str, ask: Ask) 
         address = server.url
     connection = ServerConnection(address, sleep=lambda seconds: None, tries=2)
     system = SpeechEndpoint.open(connection, "tts", voice=("a", "b"), server_kind=kind, dialogue="turns")
-    with pytest.raises(ServerBusy, match=r"no server answers at|the connection to .* broke"):
+    with pytest.raises(ServerBusy, match=r"no server answers at|the connection to .* was lost"):
         system.make([ask], 3)
 
 

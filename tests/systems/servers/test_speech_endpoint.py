@@ -157,7 +157,7 @@ def test_a_body_that_ends_early_is_asked_for_again(length: int | None) -> None:
     speech, server = speak(in_turn(cut, whole(wav(0.5))))
     assert len(server.requests) == 2
     assert speech.duration == pytest.approx(0.5, abs=0.05)
-    with pytest.raises(SpeechFailed, match="broke"):
+    with pytest.raises(SpeechFailed, match="was lost"):
         speak(in_turn(cut), tries=2)
 
 
@@ -170,7 +170,7 @@ def test_a_wav_that_announces_more_than_comes_is_no_whole_answer() -> None:
 def test_where_a_header_lies_about_the_rate_the_sound_counts() -> None:
     speech, _ = speak(in_turn(whole(wav(0.5, rate=16_000), headers={"X-Sample-Rate": "48000"})))
     assert (speech.rate, speech.duration) == (16_000, pytest.approx(0.5, abs=0.05))
-    assert speech.details["headers_wrong"] == ["a header says 48000 Hz, but the sound has 16000 Hz"]
+    assert speech.details["headers_wrong"] == ["a header says 48000 Hz, but the audio has 16000 Hz"]
 
 
 def test_turns_of_two_rates_are_joined_at_the_first() -> None:
@@ -184,13 +184,13 @@ def test_turns_of_two_rates_are_joined_at_the_first() -> None:
     ("reply", "reason"),
     [
         (whole(b'{"error": "no"}', kind="application/json"), "answered with an error: no"),
-        (whole(b"", kind="audio/wav"), "instead of sound"),
+        (whole(b"", kind="audio/wav"), "instead of audio"),
         (whole(b"RIFF" + b"\0" * 60), "is no audio file|cannot be decoded"),
         (whole(b"\0" * 4_801, kind="audio/pcm"), "the last is incomplete"),
         (whole(wav(0.1, rate=1_000)), "sampling rate of 1000 Hz"),
         (whole(pcm(0.1), kind="audio/pcm;rate=500000"), "500000 Hz"),
         (whole(np.zeros(4_800, "<i2").tobytes(), kind="audio/pcm"), "only silence"),
-        (whole(b"nothing that is sound" * 50, kind="audio/mpeg"), "sent audio/mpeg instead of sound"),
+        (whole(b"nothing that is sound" * 50, kind="audio/mpeg"), "sent audio/mpeg instead of audio"),
         (whole(b"\xff\xfb\x90" + bytes(50), kind="audio/mpeg"), "cannot be decoded"),
     ],
 )

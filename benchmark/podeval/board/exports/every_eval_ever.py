@@ -34,7 +34,7 @@ SCHEMA = "0.3.0"
 BOARD = "https://huggingface.co/podeval"
 
 _DIRECTIONS = {"higher": False, "lower": True}
-_NOT_JUDGED = "the format asks whether an answer is correct; this score has no such answer, so false has no meaning"
+_NOT_JUDGED = "the format asks whether an answer is correct; this score does not say that, so false has no meaning"
 
 
 @dataclass(frozen=True)

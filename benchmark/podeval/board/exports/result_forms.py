@@ -37,8 +37,9 @@ from podeval.version import __version__
 BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 
 CONFIGS = {
-    "results": "one number of the board: a key of a metric of a system, over all items or a slice, with its interval, "
-    "rank range, and the unscored items with their reasons; `profile` is `paper` for figures printed in papers",
+    "results": "one number of the board: one value of a metric for one system, over all items or a slice, with its "
+    "interval and rank range, and the unscored items with their reasons; `profile` is `paper` for figures that papers "
+    "print",
     "items": "one result on one item, as JSON: the values with notes and timeline, or the reason why there is none",
     "systems": "the statements of a system's submission document; empty where it states nothing",
     "protocols": "how a score was computed: metric and version, parameters, models with the hashes of their weights, "

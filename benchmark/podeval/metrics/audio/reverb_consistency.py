@@ -63,7 +63,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             "lower",
             "",
             (0, None),
-            about="the paper's value: spread of SRMR, which reverberation throughout would lower",
+            about="the paper's value: spread of SRMR, which constant reverberation lowers",
             reach=Reach(
                 facts.CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded", version="1.3", n=85
             ),

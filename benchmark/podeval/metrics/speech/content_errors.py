@@ -100,7 +100,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             (0, None),
             title="Words added",
             reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
-            about="words that the script does not have",
+            about="words that are not in the script",
         ),
         Key(
             "longest_run",

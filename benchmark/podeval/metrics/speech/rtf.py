@@ -65,7 +65,7 @@ class GenerationLog:
         pieces = _pieces(source)
         hardware = {str(piece["hardware"]) for piece in pieces if piece.get("hardware")}
         if len(hardware) > 1:
-            raise BadInput(f"the generation log names {' and '.join(sorted(hardware))}; score each hardware on its own")
+            raise BadInput(f"the generation log names {' and '.join(sorted(hardware))}; score each kind separately")
         numbered = list(enumerate(pieces, 1))
         for number, piece in numbered:
             if _seconds(piece, "wall_seconds", number) == 0:

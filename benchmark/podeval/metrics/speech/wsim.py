@@ -39,7 +39,7 @@ from podeval.text.script import Script
     ),
     needs=NEEDS,
     paper="PodEval (own definition)",
-    intended_use="Like sim, if long turns should count for more; the definition is our own, not PodEval's.",
+    intended_use="The same uses as sim, if long turns should count for more. The definition is our own, not PodEval's.",
     limitations=("The limitations of sim apply. A system that fails on a speaker who says little is hardly penalised."),
 )
 def wsim(

@@ -137,7 +137,7 @@ class Dia(SpeechModel):
         seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
         if seconds > 2 * self.prompt_seconds:
             raise BadInput(
-                f"reference voices of {seconds:.0f} s leave Dia no room; give about five to ten seconds each"
+                f"reference voices of {seconds:.0f} s leave Dia no room for the script; give five to ten seconds each"
             )
         # A single recording of all prompts, one after the other.
         recordings = [np.concatenate([prompt.samples for prompt in prompts])] if prompts else []
@@ -195,9 +195,7 @@ class VibeVoice(SpeechModel):
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
         if self._performed > 1 and any(speaker not in clips for speaker in present):
-            raise BadInput(
-                "the script is too long for one performance of VibeVoice; give its speakers reference voices"
-            )
+            raise BadInput("the script is too long for VibeVoice to speak at once; give its speakers reference voices")
         text, sounds = self._render_dialogue(piece, speakers, clips)
         inputs = self._processor(text=text, return_tensors="pt", **self.pack_recordings(sounds))
         window = self._model.config.text_config.max_position_embeddings

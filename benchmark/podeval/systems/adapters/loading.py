@@ -149,7 +149,7 @@ def require_room(inputs: Any, window: int, what: str) -> None:
     """
     length = int(inputs["input_ids"].shape[1])
     if length >= window:
-        raise BadInput(f"{what} is {length} tokens long, but the model's window is {window}; nothing is cut")
+        raise BadInput(f"{what} is {length} tokens long, but the model's window is {window}; podeval shortens nothing")
 
 
 def load_reader(kind: str, folder: Path) -> Any:

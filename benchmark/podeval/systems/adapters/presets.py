@@ -64,14 +64,14 @@ PRESETS = {
         Preset(
             "podbench-thinking",
             "PodBench, section 4.1",
-            "As podbench; a hybrid model is asked to think first, and its thoughts are dropped.",
+            "Like podbench; a hybrid model is asked to think first, and its thoughts are dropped.",
             max_new_tokens=16_384,
             thinking=True,
         ),
         Preset(
             "podbench-direct",
             "PodBench, section 4.1",
-            "As podbench; a hybrid model is asked not to think.",
+            "Like podbench; a hybrid model is asked not to think.",
             max_new_tokens=16_384,
             thinking=False,
         ),
@@ -85,7 +85,7 @@ PRESETS = {
         Preset(
             "lfs",
             "LFS-Bench, appendix E.2 and E.3",
-            "Reference voices for models that take them, the repo's own settings otherwise; audio at 24 kHz.",
+            "Reference voices for models that take them, otherwise the repo's own settings; audio at 24 kHz.",
             rate=24_000,
             reference_voices=True,
         ),

@@ -105,7 +105,8 @@ class LanguageModel:
             return most
         if prompt >= self.window:
             raise BadInput(
-                f"the request is {prompt} tokens long, but the model's window is {self.window}; nothing is cut"
+                f"the request is {prompt} tokens long, but the model's window is {self.window}; "
+                "podeval shortens nothing"
             )
         return min(most, self.window - prompt)
 

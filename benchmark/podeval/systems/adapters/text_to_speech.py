@@ -29,19 +29,32 @@ from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
     ModelClass("vits", "VITS", "one voice, or numbered voices; includes MMS-TTS", "line_models:Vits"),
-    ModelClass("dia", "Dia", "English; voices from reference recordings, else drawn and kept", "dialogue_models:Dia"),
-    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
-    ModelClass("csm", "CSM", "English; voices from reference recordings, else from first lines", "dialogue_models:Csm"),
     ModelClass(
-        "pocket_tts", "Pocket TTS", "voices from reference recordings, else from first lines", "line_models:PocketTts"
+        "dia", "Dia", "English; voices from reference recordings, or random ones that are kept", "dialogue_models:Dia"
+    ),
+    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
+    ModelClass(
+        "csm",
+        "CSM",
+        "English; voices from reference recordings, or from each speaker's first line",
+        "dialogue_models:Csm",
     ),
     ModelClass(
-        "gradium_phonon_tts", "Gradium Phonon", "the voices that are latents in its repo", "line_models:GradiumPhonon"
+        "pocket_tts",
+        "Pocket TTS",
+        "voices from reference recordings, or from each speaker's first line",
+        "line_models:PocketTts",
+    ),
+    ModelClass(
+        "gradium_phonon_tts",
+        "Gradium Phonon",
+        "the voices that its repo stores as latents",
+        "line_models:GradiumPhonon",
     ),
     ModelClass(
         "higgs_audio_v2",
         "Higgs Audio v2",
-        "voices from reference recordings, else from first lines",
+        "voices from reference recordings, or from each speaker's first line",
         "line_models:HiggsAudio",
     ),
 )

@@ -151,11 +151,11 @@ def _read_answer(turn: RecordedUserTurn, answer: ChatAnswer, response: ServerRes
     audio = answer.raw["choices"][0]["message"].get("audio")
     if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
         words = (answer.text or "")[:80]
-        raise SpeechFailed(f"the server answered turn {turn.id} without sound{': ' + repr(words) if words else ''}")
+        raise SpeechFailed(f"the server answered turn {turn.id} without audio{': ' + repr(words) if words else ''}")
     try:
         body = decode_base64(audio["data"])
     except ValueError:
-        raise SpeechFailed(f"the sound of the answer to turn {turn.id} is not base64") from None
+        raise SpeechFailed(f"the audio of the answer to turn {turn.id} is not base64") from None
     whole = replace(
         response, body=body, headers={"content-type": "audio/wav"}, arrivals=((response.seconds, len(body)),)
     )

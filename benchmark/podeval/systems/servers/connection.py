@@ -215,7 +215,7 @@ class ServerConnection:
             response = self._client.post(address, data=dict(data), files=dict(files), headers=self.headers)
         except httpx.HTTPError as error:
             reason = self.hide_key(str(error)) or type(error).__name__
-            raise ServerBusy(f"the connection to {address} broke ({reason})") from None
+            raise ServerBusy(f"the connection to {address} was lost ({reason})") from None
         if not response.is_success:
             raise self.explain(read_http_error(response.status_code, response.content, response.headers), path, data)
         return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
@@ -304,7 +304,7 @@ class ServerConnection:
             raise ServerBusy(f"{address} sent nothing for {self.timeout:g} s") from None
         except httpx.HTTPError as error:
             reason = self.hide_key(str(error)) or type(error).__name__
-            raise ServerBroke(f"the connection to {address} broke ({reason})") from None
+            raise ServerBroke(f"the connection to {address} was lost ({reason})") from None
         return ServerResponse(bytes(content), dict(response.headers), tuple(arrivals), seconds, tries)
 
     @cached_property

@@ -202,7 +202,7 @@ class LiveConversation:
             planned = self._begin + (frames + 1) * FRAME / self._pace
             await asyncio.sleep(max(0.0, planned - perf_counter()))
             if perf_counter() - planned > MOST_LATE:
-                raise ServerBusy(f"sound is sent {MOST_LATE:g} s late; the server or this machine is overloaded")
+                raise ServerBusy(f"audio is sent {MOST_LATE:g} s late; the server or this machine is overloaded")
             first, end = (round((frames + more) * FRAME * self._rate) for more in (0, 1))
             offset = round(self._turns[-1].start * self._rate) if self._turns else end
             piece = self._turns[-1].samples[first - offset : end - offset] if offset < end else np.zeros(0, np.float32)
@@ -309,7 +309,7 @@ class LiveConversation:
             data = decode_base64(event.get("delta", event.get("audio")))
             samples = (np.frombuffer(data, "<i2") / 32_768).astype(np.float32)
         except (ValueError, AttributeError):
-            raise ServerBroke("the server sent sound that is not base64 of 16-bit samples") from None
+            raise ServerBroke("the server sent audio that is not base64 of 16-bit samples") from None
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
@@ -357,7 +357,7 @@ class LiveConversation:
         response.ended = True
         if response.words and not response.audible and not response.dropped:
             name = self._name(response.turn)
-            raise SpeechFailed(f"the server answered turn {name} without sound: {response.words[:80]!r}")
+            raise SpeechFailed(f"the server answered turn {name} without audio: {response.words[:80]!r}")
 
     def _leave(self, moment: float) -> float:
         """Return the time at which the audio for this moment was sent."""
@@ -390,7 +390,7 @@ class LiveConversation:
         walls = [answer.speech.wall_seconds for answer in answers]
         late = max(left - number * FRAME for number, left in enumerate(self._left, 1))
         if late > 2 * FRAME:
-            self._notes.append(f"sound was sent up to {late:.2f} s late: this machine or the server was busy")
+            self._notes.append(f"audio was sent up to {late:.2f} s late: this machine or the server was busy")
         details: dict[str, Any] = {"dialect": self._dialect.name, "requests": tries, "times": times}
         if self._pace == 1:
             details["playback"] = summarise_playback(playback, walls)

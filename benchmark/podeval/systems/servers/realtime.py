@@ -126,7 +126,7 @@ class RealtimeEndpoint(ServerSystem):
             raise ServerBusy(f"{address} sent nothing for {self.connection.timeout:g} s") from None
         except (aiohttp.ClientError, ConnectionError) as error:
             reason = self.connection.hide_key(str(error)) or type(error).__name__
-            raise ServerBroke(f"the connection to {address} broke ({reason})") from None
+            raise ServerBroke(f"the connection to {address} was lost ({reason})") from None
 
 
 def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:

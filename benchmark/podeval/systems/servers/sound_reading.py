@@ -120,7 +120,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
         require_no_error(response)
         excerpt = " ".join(response.body[:200].decode("utf-8", "replace").split()) or "nothing"
         raise SpeechFailed(
-            f"the server sent {kind or 'nothing'} instead of sound for {what[:60]!r}: "
+            f"the server sent {kind or 'nothing'} instead of audio for {what[:60]!r}: "
             f"{excerpt if is_text else f'{len(response.body)} bytes that are not text'}"
         )
     else:
@@ -131,11 +131,11 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     rates = sorted({rate for _, rate, _, _ in read})
     samples = np.concatenate([sound for sound, _, _, _ in read])
     if not len(samples) or not np.all(np.isfinite(samples)) or len(rates) > 1:
-        fault = f"sound of {rates} Hz" if len(rates) > 1 else "no samples, or NaN or infinite ones,"
+        fault = f"audio of {rates} Hz" if len(rates) > 1 else "no samples, or NaN or infinite ones,"
         raise SpeechFailed(f"the server sent {fault} for {what[:60]!r}")
     (rate,) = rates
     stated = _stated_rate(response.headers)
-    lies = (f"a header says {stated} Hz, but the sound has {rate} Hz",) if stated not in (None, rate) else ()
+    lies = (f"a header says {stated} Hz, but the audio has {rate} Hz",) if stated not in (None, rate) else ()
     chunks = [
         chunk
         for part, (sound, _, offset, _) in zip(parts, read, strict=True)
@@ -159,7 +159,7 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
             sound = decode_apart(path, _LIMITS)
         except BadInput as refusal:
             reason = str(refusal).replace(repr(str(path)), "it")
-            raise ServerBroke(f"the server sent sound that cannot be decoded: {reason}") from None
+            raise ServerBroke(f"the server sent audio that cannot be decoded: {reason}") from None
         offset = body.find(b"data", 12, 4096) + 8 if sound.container == "wav" else 0
         note = f"{sound.container} from the server: {sound.note}" if sound.note else None
         return _to_mono(np.asarray(sound.samples)), sound.rate, offset, note
@@ -239,7 +239,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
     if not is_done:
         raise ServerBroke(f"the server's events end before the speech for {what[:60]!r} is complete")
     if not files:
-        raise SpeechFailed(f"the server sent events without sound for {what[:60]!r}")
+        raise SpeechFailed(f"the server sent events without audio for {what[:60]!r}")
     return [
         replace(
             response,

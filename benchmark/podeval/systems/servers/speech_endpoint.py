@@ -104,7 +104,7 @@ class SpeechEndpoint(ServerSystem):
         if clone and not kind.clones:
             raise BadInput(f"--server-kind {kind.name} accepts no reference voices; leave out --clone")
         if stream and not kind.streams:
-            raise BadInput(f"--server-kind {kind.name} gives its sound in one piece; leave out --stream")
+            raise BadInput(f"--server-kind {kind.name} sends its audio in one piece; leave out --stream")
         speakers = kind.count_speakers(clone)
         if dialogue == "whole" and speakers < 2 and not clone:
             raise BadInput(f"--server-kind {kind.name} accepts one turn per request; leave out --dialogue whole")

@@ -114,7 +114,7 @@ class Gemini(ServerKind):
                 raise ServerBroke(f"the server's answer for {what[:60]!r} is not Gemini's: {text[:80]!r}") from None
         reason = ", ".join(dict.fromkeys(str(one) for one in reasons if one))
         if not pieces:
-            raise SpeechFailed(f"Gemini sent no sound for {what[:60]!r}; the stated reason is {reason or 'missing'}")
+            raise SpeechFailed(f"Gemini sent no audio for {what[:60]!r}; the stated reason is {reason or 'missing'}")
         if reason != "STOP":
             why = f" ({reason})" if reason else ""
             raise ServerBroke(f"Gemini's answer ends before the speech for {what[:60]!r} is complete{why}")

@@ -68,6 +68,6 @@ class HuggingFace(ServerKind):
         except ValueError as error:
             raise ServerRefused(f"huggingface_hub cannot request {self.model}: {error}; check --model") from None
         except HTTPError as error:
-            raise ServerBusy(f"the connection to {self.connection.url} broke ({error})") from None
+            raise ServerBusy(f"the connection to {self.connection.url} was lost ({error})") from None
         seconds = time.perf_counter() - begin
         return ServerResponse(sound, {}, ((seconds, len(sound)),), seconds, tries)
