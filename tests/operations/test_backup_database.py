@@ -10,12 +10,22 @@ from sqlalchemy import select, text
 
 from podeval.errors import StoreUnusable
 from podeval.files import DiskFull
-from podeval.operations.backup import copy_database, list_tables, make_backup
+from podeval.operations.backup import copy_database, make_backup
 from podeval.operations.restore import restore
 from podeval.store.database import Database
 from podeval.store.operator_settings import OperatorAction, OperatorSetting
 from podeval.store.submission_tables import HubJob, SubmissionRow
-from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Flag, ListeningTest, Pseudonym, Vote
+from podeval.store.tables import (
+    ArenaItem,
+    ArenaOutput,
+    ArenaSystem,
+    Battle,
+    Flag,
+    ListeningTest,
+    Pseudonym,
+    TableBase,
+    Vote,
+)
 from tests.survival.test_backup import no_file_larger_than
 
 HARD = "100% — 理由 🎧, a\ttab, \\N, \\\\x, 'one' \"two\"\r\nnext\b\x0b\x7f\ufffe"
@@ -73,7 +83,7 @@ def read_rows(place: str | Path) -> dict[str, list[str]]:
     with Database(place) as database, database.engine.connect() as connection:
         return {
             table.name: [repr(tuple(row)) for row in connection.execute(select(table).order_by(*table.primary_key))]
-            for table in list_tables()
+            for table in TableBase.metadata.sorted_tables
         }
 
 
