@@ -133,7 +133,10 @@ def restore(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     force: Annotated[
-        bool, typer.Option("--force", help="replace existing data; existing files are renamed, not deleted")
+        bool,
+        typer.Option(
+            "--force", help="replace existing data; files are kept in another folder, a server's rows are not"
+        ),
     ] = False,
 ) -> None:
     """Restore a backup after checking it; an older backup is upgraded to this version.

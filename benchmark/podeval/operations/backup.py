@@ -45,6 +45,7 @@ _NO_RUN = re.compile(r"^\.|\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?$")
 """Hidden files, and databases and secrets in the folder of runs; the ones that are needed are backed up separately."""
 
 _ENDINGS = (".tar", ".tar.gz", ".tgz")
+_AUDIO = tuple(f".{ending}" for ending in AUDIO_ENDINGS)
 _LOG = logging.getLogger("podeval.operations")
 
 
@@ -143,11 +144,11 @@ def _list_runs(runs: Path) -> Iterator[tuple[str, Path]]:
         for folder, folders, names in os.walk(runs):
             shown = (name for name in folders if not name.startswith(".") or name in (SUPERSEDED, UPLOADS))
             folders[:] = sorted(shown, key=lambda name: name == "outputs")
+            chosen = [name for name in names if name.endswith(_AUDIO) == recordings and not _NO_RUN.search(name)]
             # In reverse order, a summary comes before the results, and these come before the protocols.
-            for name in sorted(names, reverse=True):
-                path = Path(folder, name)
-                if (path.suffix[1:] in AUDIO_ENDINGS) == recordings and not _NO_RUN.search(name) and path.is_file():
-                    yield f"{RUNS}{folder.removeprefix(str(runs))}/{name}", path
+            for path in (Path(folder, name) for name in sorted(chosen, reverse=True)):
+                if path.is_file():
+                    yield f"{RUNS}{folder.removeprefix(str(runs))}/{path.name}", path
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str | None:
@@ -185,8 +186,7 @@ def is_of_backup(name: str) -> bool:
 def copy_database(database: str | Path, file: Path) -> tuple[dict[str, int], set[str]]:
     """Copy a database that may be in use, in one consistent state, to a new SQLite file; see `make_backup` for errors.
 
-    Returns:
-        The number of rows in each table, and the paths of the recordings that the arena and listening tests use.
+    Return the number of rows in each table, and the paths of the recordings that the arena and listening tests use.
     """
     url, copy = parse_address(database), create_engine(f"sqlite:///{file}", poolclass=NullPool)
     with explain_copy_errors(f"{url.render_as_string()} cannot be copied", "`podeval arena status` checks a database"):
