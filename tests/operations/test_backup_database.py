@@ -1,6 +1,5 @@
 """Rows that go from one kind of database into the other and back: unchanged, in one state, or refused."""
 
-import os
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -85,17 +84,6 @@ def read_rows(place: str | Path) -> dict[str, list[str]]:
             table.name: [repr(tuple(row)) for row in connection.execute(select(table).order_by(*table.primary_key))]
             for table in TableBase.metadata.sorted_tables
         }
-
-
-@pytest.fixture
-def server_place(postgresql: str) -> str:
-    """Another empty place on the server."""
-    import psycopg
-
-    name = f"restored_{os.urandom(6).hex()}"
-    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as server:
-        server.execute(f"CREATE SCHEMA {name}")
-    return f"{postgresql}/postgres?options=-csearch_path%3D{name}"
 
 
 @pytest.mark.parametrize("target", ["file", "server"])
