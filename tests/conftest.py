@@ -368,6 +368,17 @@ def postgresql() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture
+def server_place(postgresql: str) -> str:
+    """Another empty place on the server."""
+    import psycopg
+
+    name = f"restored_{os.urandom(6).hex()}"
+    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as server:
+        server.execute(f"CREATE SCHEMA {name}")
+    return f"{postgresql}/postgres?options=-csearch_path%3D{name}"
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a new, empty database can be opened: once a file of SQLite, once a server."""

@@ -1,6 +1,5 @@
 """Rows that go from one kind of database into the other and back: unchanged, in one state, or refused."""
 
-import os
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,22 @@ from sqlalchemy import select, text
 
 from podeval.errors import StoreUnusable
 from podeval.files import DiskFull
-from podeval.operations.backup import copy_database, list_tables, make_backup
+from podeval.operations.backup import copy_database, make_backup
 from podeval.operations.restore import restore
 from podeval.store.database import Database
 from podeval.store.operator_settings import OperatorAction, OperatorSetting
 from podeval.store.submission_tables import HubJob, SubmissionRow
-from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Flag, ListeningTest, Pseudonym, Vote
+from podeval.store.tables import (
+    ArenaItem,
+    ArenaOutput,
+    ArenaSystem,
+    Battle,
+    Flag,
+    ListeningTest,
+    Pseudonym,
+    TableBase,
+    Vote,
+)
 from tests.survival.test_backup import no_file_larger_than
 
 HARD = "100% — 理由 🎧, a\ttab, \\N, \\\\x, 'one' \"two\"\r\nnext\b\x0b\x7f\ufffe"
@@ -73,19 +82,8 @@ def read_rows(place: str | Path) -> dict[str, list[str]]:
     with Database(place) as database, database.engine.connect() as connection:
         return {
             table.name: [repr(tuple(row)) for row in connection.execute(select(table).order_by(*table.primary_key))]
-            for table in list_tables()
+            for table in TableBase.metadata.sorted_tables
         }
-
-
-@pytest.fixture
-def server_place(postgresql: str) -> str:
-    """Another empty place on the server."""
-    import psycopg
-
-    name = f"restored_{os.urandom(6).hex()}"
-    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as server:
-        server.execute(f"CREATE SCHEMA {name}")
-    return f"{postgresql}/postgres?options=-csearch_path%3D{name}"
 
 
 @pytest.mark.parametrize("target", ["file", "server"])

@@ -117,8 +117,8 @@ def backup(
     # The backup exists even if it cannot be recorded, for example because the disk is full.
     with contextlib.suppress(PodevalError), Database(location, migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
-    size = sum(file.bytes for file in made.files.values()) / 1e6
-    print(f"wrote {target}: {made.describe()}; {len(made.files)} files, {size:.1f} MB, as of {made.made_at}")
+    size = target.stat().st_size / 1e6
+    print(f"wrote {target}: {made.contents}; {len(made.files)} files, {size:.1f} MB, as of {made.made_at}")
     if with_secret:
         say("The backup contains the secret: anyone who has it can tell which pseudonym is whose. Guard it like a key.")
     else:
@@ -133,7 +133,10 @@ def restore(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     force: Annotated[
-        bool, typer.Option("--force", help="replace existing data; existing files are renamed, not deleted")
+        bool,
+        typer.Option(
+            "--force", help="replace existing data; files are kept in another folder, a server's rows are not"
+        ),
     ] = False,
 ) -> None:
     """Restore a backup after checking it; an older backup is upgraded to this version.
@@ -144,6 +147,7 @@ def restore(
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.board.build import build
+    from podeval.operations.backup import SECRET
     from podeval.operations.restore import restore as put_back
     from podeval.store.secret import explain_loss, read_secret
     from podeval.submissions.moderation import list_takedowns, repeat_takedowns
@@ -151,7 +155,7 @@ def restore(
     target = resolve_database(database, runs)
     repeat = partial(repeat_takedowns, backup=source)
     done = put_back(source, target, runs, force=force, read_decisions=list_takedowns, settle=repeat)
-    print(f"restored to {done.backup.made_at}: {done.backup.describe()}")
+    print(f"restored to {done.backup.made_at}: {done.backup.contents}")
     if done.forgotten:
         say(f"{done.forgotten} people asked to be forgotten after that, and remain forgotten")
     if done.settled:
@@ -163,10 +167,10 @@ def restore(
         lost = explain_loss(session, opened, read_secret(opened.url))
     if lost:
         say(f"The site cannot start yet: {lost}")
-    elif done.secret is None:
+    elif SECRET not in done.backup.files:
         say("The backup contains no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
-    elif done.secret.name == "podeval.secret":
-        say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
+    elif not opened.is_sqlite:
+        say(f"Set PODEVAL_SECRET_FILE={runs / 'podeval.secret'} for the site and the workers.")
     say("If there is a public log, `podeval arena mirror REPO --read-back` imports what came after the backup.")
 
 

@@ -365,7 +365,9 @@ def _ask(
 
 def _require_absent(path: Path) -> None:
     if path.exists():
-        raise BadInput(f"{path} exists, and may contain a person's decisions; choose another name or move it away")
+        raise BadInput(
+            f"{path} exists, and may contain a person's decisions; choose another name, or move the file to another folder"
+        )
 
 
 def _save_written(

@@ -18,12 +18,6 @@ from podeval.models.downloading import Gone
 from podeval.text.characters import keep_letters
 from podeval.text.json_text import parse_json
 
-ITUNES = "https://itunes.apple.com"
-"""Address at which Apple answers lookups; PODEVAL_ITUNES sets another."""
-
-NEWEST = 200
-"""Maximum number of episodes of a show in the answer to a lookup."""
-
 Read = Callable[[str, int], bytes]
 """A function that fetches the document at an address; its second argument is the maximum number of bytes."""
 
@@ -66,8 +60,7 @@ class EpisodeLink:
         match = _LINK.fullmatch(link)
         if match is None:
             raise BadInput(
-                f"{link!r} is not a link to an episode; it should look like "
-                "https://podcasts.apple.com/us/podcast/a-title/id123?i=456"
+                f"{link!r} is not a link to an episode, as https://podcasts.apple.com/us/podcast/a-title/id123?i=456 is"
             )
         return cls(match["country"], int(match["show"]), int(match["episode"]))
 
@@ -84,21 +77,16 @@ class Enclosure:
 
 
 def find_itunes() -> str:
-    """Return the address for Apple's lookups and searches."""
-    return (os.environ.get("PODEVAL_ITUNES") or ITUNES).rstrip("/")
+    """Return the address for Apple's lookups and searches; PODEVAL_ITUNES sets another than Apple's."""
+    return (os.environ.get("PODEVAL_ITUNES") or "https://itunes.apple.com").rstrip("/")
 
 
 def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | BadInput]:
     """Yield the possible addresses of an episode, best first, and the reasons why a directory does not give one.
 
-    The sources are queried in this order, and only as long as the caller continues: Apple for the show's newest
+    The sources are queried in this order, and only as long as the caller continues: Apple for the show's 200 newest
     episodes and its feed, Apple for the episode, and the feed (by the episode's guid, or by its title if only one
     episode has that title).
-
-    Args:
-        link: the link of the episode in Apple Podcasts.
-        title: the title of the episode.
-        read: function that fetches a document.
 
     Raises:
         BadInput: the link does not lead to an episode.
@@ -107,7 +95,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
     feed = guid = ""
     answered = False
     for number in (target.show, target.episode):
-        query = {"id": number, "entity": "podcastEpisode", "country": target.country, "limit": NEWEST}
+        query = {"id": number, "entity": "podcastEpisode", "country": target.country, "limit": 200}
         try:
             results = ask_apple("lookup", query, str(number), read)
         except BadInput as trouble:
@@ -137,13 +125,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
 
 
 def ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) -> list[Mapping[str, Any]]:
-    """Return the results of a lookup or a search in Apple's directory.
-
-    Args:
-        what: the kind of question: `lookup` or `search`.
-        query: the parameters of the query.
-        subject: the thing to look for, for the message.
-        read: function that fetches a document.
+    """Return the results of a question to Apple's directory, a `lookup` or a `search`; messages name the subject.
 
     Raises:
         BadInput: the response cannot be fetched; `BadFeed` if it is not JSON with results.

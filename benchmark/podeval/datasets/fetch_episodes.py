@@ -30,7 +30,6 @@ RECORD = "episodes.jsonl"
 
 Status = Literal["found", "gone", "wrong type", "too large", "refused", "bad feed", "unreachable"]
 
-_SCRATCH = ".fetching"
 _ENDINGS = {"mp4": "m4a", "matroska": "mka"}
 _STATUS: dict[type[BadInput], Status] = {
     Gone: "gone",
@@ -73,11 +72,7 @@ class Attempt:
 
 
 def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]:
-    """Select the episodes that a benchmark names for all or some topics, by topic.
-
-    Args:
-        name: name of the benchmark.
-        topics: ids of topics, or the numbers at the end of the ids.
+    """Select the episodes that a benchmark names, by topic: for all topics, or for some ids or their numbers.
 
     Raises:
         BadInput: the benchmark does not have published episodes, or lacks one of the topics.
@@ -98,22 +93,11 @@ def make_web(**options: Any) -> Web:
 
 
 def fetch_episodes(
-    episodes: Mapping[str, Episode],
-    into: Path,
-    web: Web,
-    *,
-    most_bytes: int = 1 << 30,
+    episodes: Mapping[str, Episode], into: Path, web: Web, *, most_bytes: int = 1 << 30
 ) -> list[Attempt]:
-    """Fetch episodes one after the other; existing files are not changed.
+    """Fetch episodes, given by topic, one after the other into a folder; return the attempt at each, in order.
 
-    Args:
-        episodes: the episodes, by topic.
-        into: the folder; it is created if it does not exist.
-        web: the web client.
-        most_bytes: maximum size of an episode; larger ones are refused. Three hours at 320 kbit/s take 432 MB.
-
-    Returns:
-        The attempt for each episode, in order.
+    Existing files are not changed. Episodes above `most_bytes` are refused; three hours at 320 kbit/s take 432 MB.
 
     Raises:
         BadInput: the folder is not writable or is in use.
@@ -145,10 +129,7 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
         try:
             attempts[str(line["id"])] = Attempt(**line)
         except (TypeError, KeyError) as error:
-            raise BadInput(
-                f"{folder / RECORD} contains a line that is not an attempt ({type(error).__name__}: {error}); "
-                "`podeval data fetch` writes this file, so name another folder or remove the line"
-            ) from None
+            raise BadInput(f"{folder / RECORD} has a line that is not an attempt ({error!r}); remove it") from None
     return attempts
 
 
@@ -165,7 +146,7 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) -> Attempt:
     """Try the possible addresses of the episode until one works."""
-    scratch = into / _SCRATCH / topic
+    scratch = into / ".fetching" / topic
     with explain_write_errors(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
     attempt = Attempt(topic, episode.link, datetime.now(UTC).isoformat(timespec="seconds"), "unreachable")

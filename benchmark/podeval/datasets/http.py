@@ -86,8 +86,7 @@ def strip_secrets(url: str) -> str:
 
 
 class _Transport(httpx.BaseTransport):
-    """A transport that sends each request, redirects included, to a checked address, or through the proxy that the
-    environment names.
+    """A transport that sends each request, redirects included, to a checked address or the environment's proxy.
 
     A proxy resolves names itself, so only numeric addresses can be checked if there is a proxy.
     """
@@ -123,15 +122,10 @@ class _Transport(httpx.BaseTransport):
         if private := [address for address in addresses if not is_public_address(address)]:
             raise AddressRefused(f"{host} is {private[0]}, on a private network, so it is not fetched")
         trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no address", request=request)
+        # The `Host` header already contains the name, and the certificate is also checked against the name.
+        kept: dict[str, Any] = {"headers": request.headers, "extensions": request.extensions | {"sni_hostname": host}}
         for address in addresses:
-            # The `Host` header already contains the name, and the certificate is also checked against the name.
-            pinned = httpx.Request(
-                request.method,
-                request.url.copy_with(host=address),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": host},
-            )
+            pinned = httpx.Request(request.method, request.url.copy_with(host=address), stream=request.stream, **kept)
             try:
                 return self._direct.handle_request(pinned)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -168,9 +162,7 @@ def is_public_address(address: str) -> bool:
     literal = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(literal, ipaddress.IPv6Address) and literal.ipv4_mapped:
         return is_public_address(str(literal.ipv4_mapped))
-    return is_public_ip(str(literal)) and not any(
-        literal in network for network in _NOT_PUBLIC if network.version == literal.version
-    )
+    return is_public_ip(str(literal)) and not any(literal in network for network in _NOT_PUBLIC)
 
 
 # All assigned IPv6 addresses are in 2000::/3. Tunnels to IPv4 in that range (6to4, Teredo) may lead into a private

@@ -164,7 +164,9 @@ def save_review(review: ReviewFile, path: Path) -> None:
     import yaml
 
     if path.exists():
-        raise BadInput(f"{path} exists, and may contain a person's decisions; choose another name or move it away")
+        raise BadInput(
+            f"{path} exists, and may contain a person's decisions; choose another name, or move the file to another folder"
+        )
     data = review.model_dump(exclude_none=True)
     path.write_text(_HEADER + yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110), encoding="utf-8")
 

@@ -8,53 +8,46 @@ is written outside the target folders. The database must have exactly the schema
 and views in it would run when votes arrive; the tables of a server are always created by the migrations.
 """
 
-import filecmp
+import contextlib
+import json
 import os
 import re
 import secrets
 import shutil
+import sqlite3
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, create_engine, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, NullPool, create_engine, select, text
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable, describe_validation_error
 from podeval.files import DiskFull, explain_write_errors, hash_file, resolve_inside
 from podeval.operations import backup
-from podeval.operations.backup import DATABASE, MANIFEST, RUNS, SECRET, SOUNDS, BackupManifest
+from podeval.operations.backup import DATABASE, MANIFEST, RUNS, SECRET, SOUNDS, BackupManifest, explain_copy_errors
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, find_damage, parse_address
 from podeval.store.migrate import create_tables
 from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
-from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
+from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest, TableBase
 
 
 @dataclass(frozen=True)
 class Restored:
-    """The outcome of a restore.
-
-    Attributes:
-        backup: contents of the backup.
-        forgotten: number of people who asked to be forgotten after the backup was made; they stay forgotten.
-        settled: the result of `settle`.
-        secret: path of the service's restored secret; None if the backup contains no secret.
-        kept: folder with the replaced files; None if nothing was replaced.
-    """
+    """The backup, the number of people who stay forgotten, the result of `settle`, and the folder of replaced files."""
 
     backup: BackupManifest
     forgotten: int
     settled: list[str]
-    secret: Path | None
     kept: Path | None
 
 
@@ -67,17 +60,11 @@ def restore(
     read_decisions: Callable[[Database], list[Any]] = lambda replaced: [],
     settle: Callable[[Database, Path, list[Any]], list[str]] = lambda copy, unpacked_runs, decisions: [],
 ) -> Restored:
-    """Restore a backup.
+    """Restore a backup into a folder of runs, and into a database that is not in use: a SQLite file or an address.
 
-    Args:
-        path: path of the backup.
-        database: a SQLite file or the address of a database of any kind; it must not be in use.
-        runs: the folder of runs; it is created if it does not exist.
-        force: whether to replace existing data. Replaced files are kept in another folder, but the replaced rows of a
-            server are not.
-        read_decisions: function that reads decisions from the replaced database, if that can still be read.
-        settle: function that receives the new database before it is moved into place, the unpacked runs, and the
-            decisions.
+    Existing data is replaced only with `force`: files are kept in another folder, but the rows of a server are not.
+    `read_decisions` reads decisions from the replaced database. `settle` receives the new database, the new runs and
+    these decisions before anything is moved into place.
 
     Raises:
         BadInput: the backup is damaged, or data exists and `force` is not set. Nothing was changed.
@@ -95,42 +82,36 @@ def restore(
             new_runs.mkdir(exist_ok=True)
             if (new_runs / UPLOADS).is_dir():
                 (new_runs / UPLOADS).chmod(0o700)
-            erasures, decisions = _read_replaced(database, force, read_decisions)
+            erasures, decisions = _read_replaced(database, file, force, read_decisions)
             _check_schema(unpacked / DATABASE)
             with Database(unpacked / DATABASE) as copy:
                 if wrong := find_damage(copy):
                     raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
                 settled = settle(copy, new_runs, decisions)
                 copy.write(lambda session: _point_into(session, manifest, runs.resolve(), new_runs))
-                forgotten = copy.write(lambda session: _forget_again(session, erasures))
+                forgotten = sorted(erasures.keys() - set(copy.list_rows(select(Erasure.pseudonym))))
+                for pseudonym in forgotten:
+                    copy.write(partial(erase, pseudonym=pseudonym, now=erasures[pseudonym]))
                 if file is None:
                     _fill_server(copy, database)
-            secret, kept = _move_in(unpacked, file, runs)
+            kept = _move_in(unpacked, file, runs)
     except DiskFull as error:
         raise DiskFull("the disk is full; nothing was changed: free some space and restore again") from error
-    return Restored(manifest, forgotten, settled, secret, kept)
+    return Restored(manifest, len(forgotten), settled, kept)
 
 
 def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
-    """Unpack a backup into an empty folder, and compare every file with the manifest.
-
-    The backup must not contain runs that exist already.
-    """
+    """Unpack a backup without runs that exist already into an empty folder, and compare it with its manifest."""
     try:
         with tarfile.open(path) as tar:
             members = tar.getmembers()
             names = {member.name for member in members}
             if len(names) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
-                raise BadInput(
-                    f"{path} contains links, devices, folders or a duplicate name, so it is not a backup; use another"
-                )
+                raise BadInput(f"{path} contains links, devices, folders or a duplicate name; use another backup")
             if outside := [name for name in names if not backup.is_of_backup(name)]:
                 raise BadInput(f"{path} contains {outside[0]!r}, which points outside a backup; use another")
             if blocking := sorted(existing & {name.split("/")[1] for name in names if "/" in name}):
-                raise BadInput(
-                    f"the folder of runs already contains {', '.join(blocking[:3])}; choose another folder with "
-                    "--runs, or replace them with --force (they are kept under another name)"
-                )
+                raise BadInput(f"the folder of runs already contains {blocking[0]}; name another one, or use --force")
             if sum(member.size for member in members) > shutil.disk_usage(folder).free:
                 raise DiskFull(f"the disk is full: {folder} has no room for {path}")
             for member in members:
@@ -139,57 +120,42 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
         manifest = BackupManifest.model_validate_json((folder / MANIFEST).read_bytes())
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
         reason = describe_validation_error(error) if isinstance(error, ValidationError) else error
-        raise BadInput(
-            f"{path} cannot be read as a backup: it, or its manifest, is damaged or missing ({reason}); use another"
-        ) from None
-    if wrong := sorted((manifest.files.keys() | {MANIFEST}) ^ names):
-        raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
-    for name, entry in manifest.files.items():
-        if hash_file(folder / name) != entry.sha256:
-            raise BadInput(f"{path}: {name} has changed since the backup; use another backup")
+        raise BadInput(f"{path} cannot be read as a backup: it is damaged or missing ({reason}); use another") from None
+    digests = {name: hash_file(folder / name) for name in names - {MANIFEST}}
+    if wrong := sorted({name for name, _ in digests.items() ^ manifest.files.items()}):
+        raise BadInput(f"{path} has changed since the backup, in {', '.join(wrong[:3])}; use another backup")
     return manifest
 
 
 def _read_replaced(
-    database: str | Path, force: bool, read_decisions: Callable[[Database], list[Any]]
+    database: str | Path, file: Path | None, force: bool, read_decisions: Callable[[Database], list[Any]]
 ) -> tuple[dict[str, datetime], list[Any]]:
     """Read people's erasures and decisions from the database to be replaced."""
-    url = parse_address(database)
-    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
+    if file is not None and not file.exists():
         return {}, []
     try:
         with Database(database) as opened, opened.reading() as session:
-            if not force and any(session.execute(select(table).limit(1)).first() for table in backup.list_tables()):
-                raise BadInput(
-                    f"{opened.name} already contains votes or submissions; name another one, or replace it with "
-                    "--force (a file is kept in another folder, but the rows of a server are not)"
-                )
+            filled = any(session.execute(select(table).limit(1)).first() for table in TableBase.metadata.sorted_tables)
+            if filled and not force:
+                raise BadInput(f"{opened.name} already contains votes or submissions; name another one, or use --force")
             erasures = {row.pseudonym: row.erased_at for row in session.scalars(select(Erasure))}
             return erasures, read_decisions(opened)
     except StoreUnusable as error:
         raise StoreUnusable(
             f"erasures and takedowns cannot be read from the database that is to be replaced ({error}); if you accept "
-            "their loss, move that database away and restore again"
+            "their loss, move that database to another folder and restore again"
         ) from error
 
 
 def _check_schema(file: Path) -> None:
     """Refuse a SQLite file if its schema is not exactly that of its version, for example because of a trigger."""
-    engine, expected = create_engine(f"sqlite:///{file}"), create_engine("sqlite://")
-    try:
-        with engine.connect() as opened:
-            versions = opened.scalars(text("SELECT version_num FROM alembic_version")).all()
-            actual = _read_schema(opened)
-    except DBAPIError as error:
-        raise StoreUnusable(f"the database of the backup is damaged: {error.orig}; use another backup") from error
-    finally:
-        engine.dispose()
-    create_tables(expected, str(versions[0]) if versions else "", "the backup")
-    with expected.connect() as made:
-        if wrong := sorted(name for _, name, *_ in actual ^ _read_schema(made)):
-            raise StoreUnusable(
-                f"the database of the backup differs from that of its version ({', '.join(wrong[:3])}); use another"
-            )
+    engine, expected = create_engine(f"sqlite:///{file}", poolclass=NullPool), create_engine("sqlite://")
+    with explain_copy_errors("the backup's database is damaged", "use another backup"), engine.connect() as opened:
+        create_tables(expected, str(opened.scalar(text("SELECT version_num FROM alembic_version"))), "the backup")
+        with expected.connect() as made:
+            wrong = sorted(name for _, name, *_ in _read_schema(opened) ^ _read_schema(made))
+    if wrong:
+        raise StoreUnusable(f"the backup's database differs from that of its version (in {wrong[0]}); use another")
 
 
 def _read_schema(opened: Connection) -> set[tuple[str, str, str, str]]:
@@ -202,12 +168,12 @@ def _fill_server(copy: Database, database: str | Path) -> None:
     """Replace all rows on a server with those in a file, in one transaction; the tables themselves do not change."""
     with (
         Database(database) as target,
-        backup.explain_copy_errors(f"the rows of the backup do not fit the tables of {target.name}"),
+        explain_copy_errors(f"the backup's rows do not fit the tables of {target.name}", "use another backup"),
         copy.engine.connect() as rows,
         target.engine.begin() as written,
     ):
         # Numbering restarts inside the transaction too, so a refused row does not reset it.
-        written.execute(text(f"TRUNCATE {', '.join(map(str, backup.list_tables()))} RESTART IDENTITY"))
+        written.execute(text(f"TRUNCATE {', '.join(map(str, TableBase.metadata.sorted_tables))} RESTART IDENTITY"))
         backup.copy_rows(rows, written)
 
 
@@ -223,47 +189,35 @@ def _point_into(session: Session, manifest: BackupManifest, runs: Path, unpacked
             return ""
         return str(runs / name)
 
-    def locate_all(document: Any, name: str = "") -> Any:
-        if isinstance(document, dict):
-            return {key: locate_all(part, key) for key, part in document.items()}
-        if isinstance(document, list):
-            return [locate_all(part) for part in document]
-        if name != "audio" or not isinstance(document, str) or document.startswith(("https://", "http://")):
-            return document
-        return document and (locate(document) or str(runs / SOUNDS / "absent"))
+    def point(part: dict[str, Any]) -> dict[str, Any]:
+        audio = part.get("audio")
+        if isinstance(audio, str) and audio and not audio.startswith(("https://", "http://")):
+            part["audio"] = locate(audio) or str(runs / SOUNDS / "absent")
+        return part
 
-    columns: tuple[tuple[Any, str], ...]
-    columns = ((ArenaOutput, "audio"), (SubmissionRow, "place"), (ArenaItem, "turns"), (ListeningTest, "design"))
-    for table, column in columns:
-        for row in session.scalars(select(table)):
-            value = getattr(row, column)
-            setattr(row, column, locate(value) if isinstance(value, str) else locate_all(value))
+    for column in (ArenaOutput.audio, SubmissionRow.place, ArenaItem.turns, ListeningTest.design):
+        for row in session.scalars(select(column.class_)):
+            value = getattr(row, column.key)
+            new = locate(value) if isinstance(value, str) else json.loads(json.dumps(value), object_hook=point)
+            setattr(row, column.key, new)
 
 
-def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
-    new = erasures.keys() - set(session.scalars(select(Erasure.pseudonym)))
-    for pseudonym in sorted(new):
-        erase(session, pseudonym, now=erasures[pseudonym])
-    return len(new)
-
-
-def _move_in(unpacked: Path, file: Path | None, runs: Path) -> tuple[Path | None, Path | None]:
-    """Move the database, the runs and the secret into place; return the secret's path, and the folder with the replaced
-    files.
-    """
+def _move_in(unpacked: Path, file: Path | None, runs: Path) -> Path | None:
+    """Move the database, the runs and the secret into place; return the folder with the replaced files, if any."""
     kept = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
-    beside = file or runs / "podeval"
-    secret, new_secret = beside.with_name(f"{beside.name}.secret"), unpacked / SECRET
     moves = [(new, runs / new.name) for new in sorted((unpacked / RUNS).iterdir())]
     if file is not None:
-        backup.merge_log(unpacked / DATABASE)
-        if file.exists():
-            backup.merge_log(file)
         moves.insert(0, (unpacked / DATABASE, file))
-    has_secret = new_secret.exists()
-    if has_secret and not (secret.exists() and filecmp.cmp(secret, new_secret, shallow=False)):
-        new_secret.chmod(0o600)
-        moves.append((new_secret, secret))
+        for log in filter(Path.exists, moves[0]):
+            with (
+                explain_copy_errors(f"podeval is running on {log}", "stop its site and workers, then restore"),
+                contextlib.closing(sqlite3.connect(log, isolation_level=None, timeout=0.2)) as opened,
+            ):
+                # Write what is in a log into the file; another process that has the file open prevents this.
+                opened.execute("PRAGMA journal_mode = DELETE")
+    if (unpacked / SECRET).exists():
+        (unpacked / SECRET).chmod(0o600)
+        moves.append((unpacked / SECRET, Path(f"{file or runs / 'podeval'}.secret")))
     for new, target in moves:
         near = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         # Copy to the target's disk first; it may be a different disk, and it may be full or not writable.
@@ -275,9 +229,8 @@ def _move_in(unpacked: Path, file: Path | None, runs: Path) -> tuple[Path | None
                 for old in filter(Path.exists, (target, Path(f"{target}-wal"), Path(f"{target}-shm"))):
                     kept.mkdir(exist_ok=True)
                     shutil.move(old, kept / old.name)
-            except OSError:
+                near.rename(target)
+            finally:
                 near.unlink(missing_ok=True)
-                raise
-            near.rename(target)
     os.sync()
-    return secret if has_secret else None, kept if kept.exists() else None
+    return kept if kept.exists() else None

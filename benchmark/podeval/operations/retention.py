@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import NonNegativeFloat, TypeAdapter
 from sqlalchemy import or_, select
 
 from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.files import append_line, lock_folder, read_shard, write_json, write_shard
+from podeval.files import append_line, lock_folder, read_shard, write_shard
 from podeval.runs.run_folder import SHARDS, Output, RunFolder, list_shards, run_folders, superseded_runs
 from podeval.store.database import Database
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, ArenaSystem, Battle, ListeningTest, list_audio
@@ -29,14 +30,10 @@ VARIABLE = "PODEVAL_RUNS_GB"
 STORE = "PODEVAL_RUNS_STORE"
 """Environment variable with the folder or object storage to which recordings are moved; if unset, they are deleted."""
 
-_HOUR = 3600.0
-
 
 @dataclass
 class Retention:
-    """The outcome: the total size beforehand, each run's items that now lack recordings, and why other runs kept
-    theirs.
-    """
+    """The outcome: the size beforehand, each run's items that now lack recordings, and why other runs kept theirs."""
 
     budget: int
     bytes: int
@@ -46,42 +43,29 @@ class Retention:
 
     def describe(self) -> str:
         """Describe whether the recordings fit the budget after the removals."""
-        short = self.bytes - self.freed - self.budget
+        short, budget = self.bytes - self.freed - self.budget, f"the budget of {self.budget / 2**30:.3g} GB"
         if short <= 0:
-            return f"the recordings fit the budget of {self.budget / 2**30:.3g} GB"
-        return (
-            f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, but the "
-            f"rest are still needed; raise {VARIABLE}, or retire systems of the arena"
-        )
+            return f"the recordings fit {budget}"
+        need = f"the rest are still needed; raise {VARIABLE}, or retire systems of the arena"
+        return f"the recordings are {short / 2**30:.3g} GB over {budget}, but {need}"
 
 
 def keep_to_budget(
     runs: Path, budget: int, needed: Collection[Path] = (), *, dry_run: bool = False, now: datetime | None = None
 ) -> Retention:
-    """Remove recordings until those of all runs fit the budget, and return which were removed.
+    """Remove recordings, or move them to `PODEVAL_RUNS_STORE`, until those of all runs fit a budget in bytes.
 
-    If `PODEVAL_RUNS_STORE` is set, recordings are moved to the storage that it names.
-
-    Args:
-        runs: the folder of runs.
-        budget: the budget in bytes.
-        needed: recordings that are kept regardless of the budget.
-        dry_run: whether to remove nothing.
-        now: the time, for tests.
+    The recordings that are `needed` are kept regardless of the budget; a `dry_run` removes nothing.
 
     Raises:
         DiskFull: an output cannot be marked; its recordings still exist.
         PodevalError: the storage refuses the recordings; they still exist.
     """
-    moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
+    moment, stay = now or datetime.now(UTC), {path.parent.resolve() / path.name for path in needed}
     aside = superseded_runs(runs)
-    measured = {
-        run: max((summary.created for summary in run.summaries()), default="") for run in (*aside, *run_folders(runs))
-    }
-    sizes = {
-        run: sum(p.stat().st_size for p in run.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS)
-        for run in measured
-    }
+    measured = {run: max((one.created for one in run.summaries()), default="") for run in (*aside, *run_folders(runs))}
+    audio = {run: [p for p in run.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS] for run in measured}
+    sizes = {run: sum(path.stat().st_size for path in paths) for run, paths in audio.items()}
     done = Retention(budget, sum(sizes.values()))
     # Start with superseded runs, then continue with those that were measured longest ago.
     for run in sorted(measured, key=lambda one: (one not in aside, measured[one])):
@@ -93,10 +77,11 @@ def keep_to_budget(
             continue
         try:
             with lock_folder(run.path):
+                folder = run.outputs.resolve()
                 outputs = [
                     (output, files)
                     for output in run.readable_outputs()
-                    if (files := [p for p in run.audio_paths(output) if p.exists() and p.resolve() not in stay])
+                    if (files := [p for p in run.audio_paths(output) if p.exists() and folder / p.name not in stay])
                 ]
                 freed = sum(path.stat().st_size for _, files in outputs for path in files)
                 if outputs and not dry_run:
@@ -115,18 +100,9 @@ def keep_to_budget(
 def find_needed(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
     """Return the recordings that battles can play or played recently, and those of open listening tests."""
     recent = Battle.expires_at > (now or datetime.now(UTC)) - PLAYED_AFTER
-    played = (
-        select(ArenaOutput.audio, ArenaItem)
-        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
-        .join(ArenaItem, ArenaOutput.item == ArenaItem.id)
-        .where(
-            or_(
-                ArenaOutput.active & ArenaSystem.active & ArenaItem.active,
-                ArenaOutput.id.in_(select(Battle.output_a).where(recent)),
-                ArenaOutput.id.in_(select(Battle.output_b).where(recent)),
-            )
-        )
-    )
+    battles = (ArenaOutput.id.in_(select(side).where(recent)) for side in (Battle.output_a, Battle.output_b))
+    used = or_(ArenaOutput.active & ArenaSystem.active & ArenaItem.active, *battles)
+    played = select(ArenaOutput.audio, ArenaItem).select_from(ArenaOutput).join(ArenaSystem).join(ArenaItem).where(used)
     with database.reading() as session:
         paths = {path for audio, item in session.execute(played) for path in (audio, *list_audio(item.turns))}
         for design in session.scalars(select(ListeningTest.design).where(ListeningTest.closed_at.is_(None))):
@@ -134,31 +110,25 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
     return {runs / path for path in paths if path and "://" not in path}
 
 
-def schedule_housekeeping(
-    database: Database, runs: Path, log: Callable[[str], None]
-) -> dict[str, tuple[float, Callable[[], Any]]]:
+def schedule_housekeeping(database: Database, runs: Path, log: Callable[[str], None]) -> dict[str, tuple[float, Any]]:
     """Return the hourly job that keeps recordings within the budget; no job if no budget is set.
 
     Raises:
         BadInput: the budget is not a number.
     """
-    value = os.environ.get(VARIABLE)
-    if not value:
+    if not (value := os.environ.get(VARIABLE)):
         return {}
     try:
-        budget = int(float(value) * 2**30)
-        if budget < 0:
-            raise ValueError
+        budget = int(TypeAdapter(NonNegativeFloat).validate_python(value) * 2**30)
     except (ValueError, OverflowError):
         raise BadInput(f"{VARIABLE} must be a number of gigabytes, such as 200, not {value!r}") from None
 
     def work() -> None:
         done = keep_to_budget(runs, budget, find_needed(database, runs))
-        gigabytes, count = done.freed / 2**30, len(done.removed)
         if done.bytes > budget:
-            log(f"{gigabytes:.3g} GB of recordings of {count} runs were removed: {done.describe()}")
+            log(f"recordings of {len(done.removed)} runs were removed, {done.freed / 2**30:.3g} GB: {done.describe()}")
 
-    return {"retention": (_HOUR, work)}
+    return {"retention": (3600.0, work)}
 
 
 def fetch_recordings(run: RunFolder) -> int:
@@ -170,14 +140,12 @@ def fetch_recordings(run: RunFolder) -> int:
     with lock_folder(run.path):
         for address in list_shards(run):
             read_shard(address, run.outputs)
-        complete = [
-            output
-            for output in run.readable_outputs()
-            if output.audio_removed and all(path.exists() for path in run.audio_paths(output))
-        ]
-        for output in complete:
-            write_json(run.output_path(output.item), output.model_copy(update={"audio_removed": None}).model_dump())
-    return len(complete)
+        complete = 0
+        for output in run.readable_outputs():
+            if output.audio_removed and all(path.exists() for path in run.audio_paths(output)):
+                run.write_output(output.model_copy(update={"audio_removed": None}))
+                complete += 1
+    return complete
 
 
 def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: str, moment: datetime) -> None:
@@ -192,7 +160,6 @@ def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: 
         write_shard(address, recordings)
     for output, files in outputs:
         if output.audio_removed is None:
-            marked = output.model_copy(update={"audio_removed": moment.date().isoformat()})
-            write_json(run.output_path(output.item), marked.model_dump())
+            run.write_output(output.model_copy(update={"audio_removed": moment.date().isoformat()}))
         for path in files:
             path.unlink()

@@ -77,7 +77,7 @@ def draft_submission(
     """
     run = open_run(run_path)
     if (folder / FILE_NAME).exists():
-        raise BadInput(f"{folder / FILE_NAME} already exists; move it away, or choose another name")
+        raise BadInput(f"{folder / FILE_NAME} already exists; move it to another folder, or choose another name")
     plan, items = run.plan(), run.items() or ()
     outputs = {item.id: output for item in items if (output := run.output(item.id)) and not output.failed}
     if not outputs:
