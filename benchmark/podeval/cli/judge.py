@@ -366,7 +366,7 @@ def _ask(
 def _require_absent(path: Path) -> None:
     if path.exists():
         raise BadInput(
-            f"{path} exists, and may contain a person's decisions; choose another name, or move the file to another folder"
+            f"{path} exists and may contain a person's decisions; choose another name or move that file elsewhere"
         )
 
 

@@ -165,7 +165,7 @@ def save_review(review: ReviewFile, path: Path) -> None:
 
     if path.exists():
         raise BadInput(
-            f"{path} exists, and may contain a person's decisions; choose another name, or move the file to another folder"
+            f"{path} exists and may contain a person's decisions; choose another name or move that file elsewhere"
         )
     data = review.model_dump(exclude_none=True)
     path.write_text(_HEADER + yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110), encoding="utf-8")
