@@ -94,5 +94,5 @@ for dimension in dimensions:
 
 # %% [markdown]
 # To get a board, ranks and resumable runs, as the built-in benchmarks have, put these definitions in a file in
-# `podeval/benchmarks/` that ends with `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To
-# create more material, see [constructing datasets](../constructing-datasets.md).
+# `podeval/benchmarks/` that ends with `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To create
+# more material, see [constructing datasets](../constructing-datasets.md).

@@ -57,8 +57,7 @@ design = read_design(
 # ## Listeners
 #
 # Pages show letters, never the names of systems. These simulated listeners differ in how they perceive noise, and none
-# of
-# them knows which system is playing.
+# of them knows which system is playing.
 
 # %%
 chance = np.random.default_rng(0)

@@ -14,9 +14,8 @@ print(scores)
 # The output starts with a verdict of one or two sentences (`scores.verdict`), followed by each defect with its time,
 # and by the values in groups. A row contains a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a
 # range), a label (*good*, *usual* or *poor*) that compares the value with those of podcasts by people and by good
-# systems, and the usual
-# range. This call requests two metrics to save time; without `metrics`, podeval computes every metric it can and shows
-# about ten values.
+# systems, and the usual range. This call requests two metrics to save time; without `metrics`, podeval computes every
+# metric it can and shows about ten values.
 #
 # ## With the script
 #
