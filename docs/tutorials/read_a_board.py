@@ -57,7 +57,7 @@ for system, (best, worst) in ranks.items():
 # - **Controls**: every board includes silence, a repeated sentence and shuffled voices; if rhythm is measured, it also
 #   includes random gaps and an uneven pace. A metric that gives good scores to these controls does not answer its
 #   question.
-# - **Accuracy first**: beautiful speech with the wrong words is not a reading of the script. Speech is ranked only if
-#   its word error rate is below the ceiling.
+# - **Accuracy first**: beautiful speech with the wrong words is not a reading of the script. A system's speech is
+#   ranked only if its word error rate is below the benchmark's ceiling.
 #
 # See also [what scores can and cannot tell](../reading-scores.md) and [how ranks are computed](../decisions/ranks.md).
