@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Build your own benchmark
 #
-# A benchmark is data: its items, the task for a system, and the metrics that answer each question. This page defines
-# a benchmark of two items, checks it, and scores one system on it.
+# A benchmark is data: its items, the task that a system must perform, and the metrics that answer each question. This
+# page defines a benchmark of two items, checks it, and scores one system on it.
 
 # %%
 import json
@@ -36,7 +36,7 @@ items = [
 print([(item.id, item.voices, len(item.script.turns)) for item in items])
 
 # %% [markdown]
-# A mistake in an item is reported immediately, with the field concerned:
+# A mistake in an item is reported immediately, with the name of the field:
 
 # %%
 try:
@@ -45,7 +45,7 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# ## Its dimensions
+# ## The benchmark's dimensions
 #
 # A dimension is a group of columns on the board. `main` is the column by which systems are ranked.
 
@@ -79,8 +79,8 @@ print([catalogue.get(name).title for name in wanted])
 # %% [markdown]
 # ## Score a system
 #
-# These are the recordings of one system, by item. The intervals here treat items as independent; a larger benchmark
-# clusters items that depend on each other, such as all items on one topic.
+# `outputs` contains the recordings of one system, by item. The intervals here treat items as independent; a larger
+# benchmark puts items that depend on each other into one cluster, such as all items on one topic.
 
 # %%
 import podeval
@@ -94,5 +94,5 @@ for dimension in dimensions:
 
 # %% [markdown]
 # To get a board, ranks and resumable runs, as the built-in benchmarks have, put these definitions in a file in
-# `podeval/benchmarks/` that ends with `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To
-# create more material, see [constructing datasets](../constructing-datasets.md).
+# `podeval/benchmarks/` that ends with `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To create
+# more material, see [constructing datasets](../constructing-datasets.md).

@@ -2,7 +2,7 @@
 # # Evaluate your TTS
 #
 # You can score anything that turns text into audio samples, without writing any files. Call your own model instead of
-# `speak`; on this page a recording stands in for a model, so that the page runs anywhere.
+# `speak`; on this page, a recording stands in for a model, so that you can run the page anywhere.
 
 # %%
 import numpy as np
@@ -34,8 +34,9 @@ for name in ("wer", "dnsmos.ovrl"):
 # %% [markdown]
 # ## Many samples, compared pair by pair
 #
-# Two means with overlapping intervals may still differ. Both checkpoints spoke the same texts, so the difference for
-# each text is what matters. If the interval of the mean difference includes 0, the data show no difference.
+# Two means may differ even if their intervals overlap. Both checkpoints spoke the same texts, so the differences
+# between them for each text are what matters. If the interval of the mean difference includes 0, the data show no
+# difference.
 
 # %%
 from podeval.stats.intervals import paired_difference
@@ -64,9 +65,10 @@ print(f"the hiss adds {difference.mean:.2f} LU [{difference.low:.2f}, {differenc
 #
 #     Trainer(model, arguments, callbacks=[ScoreCallback(speak_samples, texts=TEXTS, metrics=["wer", "dnsmos"])])
 #
-# In your own loop, `podeval.integrations.trackio.log_scores(podeval.score("samples/"), step=step)` logs the means.
+# In your own training loop, `podeval.integrations.trackio.log_scores(podeval.score("samples/"), step=step)` logs the
+# means.
 #
 # ## On a benchmark
 #
-# `podeval run` has a system speak a whole benchmark, measures the result, and ranks it against other systems: see
-# [running and resuming](../running.md).
+# `podeval run` has a system speak a whole benchmark, measures the recordings, and ranks the system against other
+# systems: see [running and resuming](../running.md).

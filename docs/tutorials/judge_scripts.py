@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Judge scripts with a language model
 #
-# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. So that this page runs
-# without a judge, it uses a stand-in that counts friendly words; replace the stand-in's address with your model's.
+# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. So that you can run this
+# page without a judge, it uses a stand-in that counts friendly words; replace the stand-in's address with that of your
+# model.
 
 # %%
 import json
@@ -42,8 +43,9 @@ address = f"http://127.0.0.1:{server.server_port}/v1"
 # %% [markdown]
 # ## Ask your own question
 #
-# A schema describes the answer. If an answer does not fit, the judge is asked again; if none fits, the item is
-# unscored, never 0. The reason comes before the rating, so that the rating follows from it.
+# A schema describes the answer. If an answer does not fit the schema, the judge is asked again; if no answer fits, the
+# item is unscored, and never gets a 0. The judge gives the reason before the rating, so that the rating follows from
+# the reason.
 
 # %%
 from pydantic import BaseModel, Field
@@ -84,9 +86,10 @@ for answer in ask():
     print(answer)
 
 # %% [markdown]
-# ## Ask once, replay any time
+# ## Ask once, replay at any time
 #
-# Every raw answer is stored. A second run does not call the judge, and anyone with the records can check each number.
+# Every raw answer is stored. A second run does not call the judge, and anyone who has the records can check each
+# number.
 
 # %%
 asked = len(calls)

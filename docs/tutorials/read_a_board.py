@@ -3,7 +3,7 @@
 #
 # A board shows means. Whether one system is better than another depends on the differences, their intervals, and how
 # many comparisons are made at once. The scores below, of three systems on twelve items, are invented, so the truth is
-# known: *alder* and *birch* are equal, and *cedar* is better by 0.15.
+# known: *alder* and *birch* are equally good, and *cedar* is better by 0.15.
 
 # %%
 import numpy as np
@@ -28,8 +28,8 @@ for system, values in scores.items():
     print(f"{system}: {interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
 
 # %% [markdown]
-# The intervals overlap because items differ far more than systems do. That does not mean that the systems are equal:
-# all of them were measured on the same items.
+# The intervals overlap because items differ far more than systems do. This does not mean that the systems are equally
+# good: all of them were measured on the same items, so their scores can be compared item by item.
 #
 # ## Differences are paired
 
@@ -42,7 +42,7 @@ for other in ("birch", "cedar"):
 # ## Ranks are ranges
 #
 # A board gives each system the best and the worst rank that the data allow, corrected for the number of pairs. Two
-# systems that the data cannot distinguish share ranks; this is not a fault of the board.
+# systems that the data cannot distinguish share ranks; this is not a mistake in the board.
 
 # %%
 ranks = paired_bootstrap_ranks(scores, higher_is_better=True)
@@ -55,8 +55,9 @@ for system, (best, worst) in ranks.items():
 # - **Protocol**: numbers measured in different ways never share a table; the protocol's id distinguishes them.
 # - **Unscored**: a system must not gain by failing on hard items. Look at `scored`, and at the reasons.
 # - **Controls**: every board includes silence, a repeated sentence and shuffled voices; if rhythm is measured, it also
-#   includes random gaps and an uneven pace. A metric that scores these well does not answer its question.
-# - **Accuracy first**: beautiful speech with the wrong words is not a reading of the script. Speech is ranked only if
-#   its word error rate is below the ceiling.
+#   includes random gaps and an uneven pace. A metric that gives good scores to these controls does not answer its
+#   question.
+# - **Accuracy first**: beautiful speech with the wrong words is not a reading of the script. A system's speech is
+#   ranked only if its word error rate is below the benchmark's ceiling.
 #
 # See also [what scores can and cannot tell](../reading-scores.md) and [how ranks are computed](../decisions/ranks.md).

@@ -3,8 +3,8 @@
 #
 # A design describes a test: its systems, items and questions. podeval assigns pages to listeners, stores each answer
 # before acknowledging it, screens the listeners, and reports means with intervals. On this page, the two systems are
-# one recording with and without hiss, and the listeners are simulated; real listeners take a test in a browser, through
-# an invitation link (`podeval serve`).
+# one recording with and without hiss, and the listeners are simulated; real listeners open an invitation link and take
+# the test in a browser (`podeval serve`).
 
 # %%
 from pathlib import Path
@@ -28,8 +28,8 @@ for number, part in enumerate(np.array_split(samples, 3)):
 # %% [markdown]
 # ## The design
 #
-# A YAML file can contain the same design; `podeval listening check design.yaml` shows what a listener will hear and
-# how long the test takes.
+# You can also write the design in a YAML file; `podeval listening check design.yaml` shows what a listener will hear
+# and how long the test takes.
 
 # %%
 design = read_design(
@@ -56,8 +56,8 @@ design = read_design(
 # %% [markdown]
 # ## Listeners
 #
-# Pages show letters, never systems' names. These simulated listeners differ in how they perceive noise, and none of
-# them knows which system is playing.
+# Pages show letters, never the names of systems. These simulated listeners differ in how they perceive noise, and none
+# of them knows which system is playing.
 
 # %%
 chance = np.random.default_rng(0)
@@ -95,4 +95,4 @@ for remark in results.remarks:
     print(remark)
 
 # %% [markdown]
-# For the kinds of test, screening and webMUSHRA, see [listening tests](../listening-tests.md).
+# [Listening tests](../listening-tests.md) describes the kinds of test, the screening of listeners, and webMUSHRA.

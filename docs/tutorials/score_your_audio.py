@@ -11,11 +11,11 @@ scores = podeval.score("audio/dialogue.mp3", metrics="dnsmos,loudness")
 print(scores)
 
 # %% [markdown]
-# The output starts with a verdict of a sentence or two (`scores.verdict`), followed by each defect with its time, and
-# by the values in groups. A row has a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a range), a
-# label that compares the value with podcasts by people and by good systems (*good*, *usual* or *poor*), and the usual
-# range. This call requests two metrics to save time; without `metrics`, podeval computes every metric it can and shows
-# about ten values.
+# The output starts with a verdict of one or two sentences (`scores.verdict`), followed by each defect with its time,
+# and by the values in groups. A row contains a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a
+# range), a label (*good*, *usual* or *poor*) that compares the value with those of podcasts by people and by good
+# systems, and the usual range. This call requests two metrics to save time; without `metrics`, podeval computes every
+# metric it can and shows about ten values.
 #
 # ## With the script
 #
@@ -27,7 +27,7 @@ scores = podeval.score("audio/dialogue.mp3", text="audio/dialogue.json", metrics
 print(f"{scores['wer']:.1%} of the words are wrong, the voices are {scores['sptd']:.2f} apart")
 
 # %% [markdown]
-# A second call costs almost nothing, because results are stored. If a metric has no score, the reason is given; the
+# A second call costs almost nothing, because results are stored. If a metric gives no score, the reason is stated; the
 # score is never set to 0:
 
 # %%
@@ -47,8 +47,8 @@ scores.plot("dnsmos.ovrl").save("pictures/dnsmos.svg")
 # %% [markdown]
 # ## As a table or a file
 #
-# `to_pandas()` gives one row per value. `report` writes a single HTML file that you can send to anyone, with a player,
-# the transcript, the timelines and the protocols.
+# `to_pandas()` gives one row per value. `report` writes a single HTML file that you can send to anyone; it contains a
+# player, the transcript, the timelines and the protocols.
 
 # %%
 print(scores.to_pandas()[["metric", "key", "value", "word"]].head())
@@ -57,7 +57,7 @@ scores.report("report.html")
 # %% [markdown]
 # ## Many files
 #
-# For a folder or a list, the result has one row per file, and the means with their 95 % intervals.
+# For a folder or a list of files, the result contains one row per file, and the means with their 95 % intervals.
 
 # %%
 table = podeval.score(["audio/dialogue.mp3", "audio/reader.mp3"], metrics="dnsmos,loudness")
