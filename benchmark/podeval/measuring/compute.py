@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
-"""Number of items that are judged at the same time: fewer with recordings, which are kept in memory, than with
+"""Number of items that are judged at the same time; it is lower for recordings, which are kept in memory, than for
 scripts."""
 
 
 def score_items(
     metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None = None
 ) -> Iterator[Result | PodevalError]:
-    """Yield the result of each item as it becomes available; a refused item yields the error.
+    """Yield the result of each item as it becomes available, or the error for a refused item.
 
-    A judge is asked about many items at a time; if one is refused, the answers about the others are kept.
+    A judge is asked about many items at a time; if one item is refused, the answers about the others are kept.
 
     Args:
         metric: the metric.
@@ -86,7 +86,7 @@ def compute(
         profile: the profile whose models are used.
         groups: the group of each item, such as its episode, for clustering the intervals.
         bench: the judge, for a metric that asks a judge.
-        timelines: whether to include each item's values over time; there are many of them.
+        timelines: whether to include each item's values over time, which make the result much larger.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.

@@ -97,7 +97,7 @@ class Scores(_PrintsTable, RecordingResults):
         """Return a plot of a metric's values over time: a notebook shows it, and `save` writes it as SVG.
 
         Args:
-            name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
+            name: a metric, or one of its values, such as `dnsmos.ovrl`; empty for every metric that has a timeline.
 
         Raises:
             BadInput: there are no values over time; the message lists the metrics that have them.
@@ -184,7 +184,7 @@ def score(
         profile: the profile whose models are used: `embedded` or `reference`.
         speakers: number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        progress: a function that receives the name of the current task, the finished part and the total, such as
+        progress: a function that receives the name of the current task, the amount finished and the total, such as
             `("metrics", 4, 22)`.
 
     Returns:
@@ -361,7 +361,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     Args:
         source: the recording in any form, decoded only if a result is not in the cache; for metrics of words, the
             name of a text file.
-        request: the request, with the other inputs.
+        request: the request, which contains the other inputs.
         plan: the metrics; by default those of the request.
 
     Raises:
@@ -395,7 +395,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     key = Cache.key(audio.content, "described", form=_FORM, version=__version__)
     described = cache.get(key)
     facts, defects = _describe(audio.recording, cache, key) if described is None else _read_description(described)
-    # Score the rest; the matrix products are too small to benefit from a second thread.
+    # Compute the missing results; the matrix products are too small to benefit from a second thread.
     if missing := [metric for metric in plan.metrics if metric.name not in results]:
         inputs = _open_inputs(request, missing, {"recording": lambda: audio.recording})
         with _find_libraries().limit(limits=1, user_api="blas"):
@@ -412,7 +412,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
 
 def score_words(request: ScoreRequest, name: str = "text") -> Scores:
-    """Score the inputs of a request without a recording, with the metrics that need no audio.
+    """Score a request that has no recording, with the metrics that need no audio.
 
     Raises:
         BadInput: an input is missing, cannot be read, or does not fit.
@@ -427,7 +427,7 @@ def score_words(request: ScoreRequest, name: str = "text") -> Scores:
 
 
 def _count(metrics: Sequence[Metric]) -> Iterator[Metric]:
-    """Yield metrics one after another; if there are several, report how many are finished."""
+    """Yield the metrics one after another and, if there are several, report how many are finished."""
     for number, metric in enumerate(metrics):
         if len(metrics) > 1:
             report("metrics", number, len(metrics))
@@ -495,7 +495,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     if isinstance(result, PodevalError):
         if request.metrics:
             raise result
-        # One unsuitable input (such as a voice whose name is not a speaker's) does not prevent the other scores.
+        # One unsuitable input (such as a voice with a name that no speaker has) does not prevent the other scores.
         return Unscored(str(result), "ours")
     return add_notes(result, item, opened)
 

@@ -153,7 +153,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
-        # Without a judge, `prompts` is an ordinary parameter, as for PAM.
+        # For a metric that asks no judge, such as PAM, `prompts` is an ordinary parameter.
         if self.metric.asks and (prompts := parameters.pop(PROMPTS, None)):
             from podeval.metrics.prompts import read_wordings
 

@@ -2,7 +2,7 @@
 time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as its result
-is available, along with lines about the progress; it writes `report.html` at the end. Facts about the recording are
+is available, along with lines about the progress; at the end, it writes `report.html`. Facts about the recording are
 stored in `PODEVAL_CACHE`. `run_job` starts the program in a sandbox and reads the lines.
 """
 
@@ -48,7 +48,8 @@ _SOON = 2.0
 """Time, in seconds, after the beginning of a step before its remaining time is estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
-"""Seconds after which the same state is reported again, because a reader can stop only between two results."""
+"""Seconds after which the same state is reported again, because a caller that reads the reports can stop only between
+two of them."""
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0
@@ -180,7 +181,7 @@ class StepTeller:
     Args:
         tell: function that receives `at`, the completed share of the work, and `what`, a phrase such as `3 of 21: Word
             error rate · transcribing 1:20 of 3:40, about 40 s left`, at most twice per second.
-        words: the texts; a step that they do not name is not reported.
+        words: the texts; a step without a name in these texts is not reported.
     """
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None], words: ReportWords) -> None:
@@ -189,7 +190,7 @@ class StepTeller:
         self._at, self._what, self._last = 0.0, "", 0.0
 
     def begin(self, at: float, what: str) -> None:
-        """Report the current activity, to which the next steps belong."""
+        """Report the activity that begins; the next steps belong to it."""
         self._at, self._what = at, what
         self._tell({"at": at, "what": what})
 

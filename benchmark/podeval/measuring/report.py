@@ -67,7 +67,7 @@ def write_report(scores: RecordingResults | ResultsTable, path: Path, language: 
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[page.Section]:
-    """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
+    """Return everything except the verdict and the defects, by section, from the values to their origin."""
     values = tabulate_all(scores, words)
     values += [page.Text(words.note(name, one), words.metric(name)) for name, of in scores.notes.items() for one in of]
     reasons = {name: one["unscored"] for name, one in scores.unscored.items()}
@@ -128,7 +128,7 @@ def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[page.P
 
 
 def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
-    """Draw the values over time, if there are any."""
+    """Plot the values over time, if there are any."""
     pictures = plot_results(scores, words=words, css_class="drawn wide").pictures if scores.timelines else {}
     if pictures:
         yield page.Text(words["over_time_about"])
@@ -252,7 +252,7 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 def join_turns(words: Sequence[Word], speakers: Iterable[SpeakerTurn]) -> tuple[TranscribedTurn, ...]:
     """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second.
 
-    A word during which nobody speaks belongs to the preceding speaker.
+    A word at a time when nobody is found to speak belongs to the preceding speaker.
     """
     spoken = [Utterance(word.text, word.start, word.end) for word in words]
     said, _ = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in speakers))

@@ -289,7 +289,7 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
 
 # Check evidence: whether the passages that a judge quotes occur in the text that it judges. Only letters and digits are
 # compared, regardless of case and in compatibility form, so spacing, punctuation and the kind of quotation marks do not
-# matter. `…` or `...` inside a quote stands for omitted words; the parts around it must occur in order.
+# matter. `…` or `...` inside a quote marks omitted words; the parts around it must occur in order.
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6

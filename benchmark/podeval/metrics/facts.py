@@ -104,7 +104,7 @@ class Reach:
     """The values of people and good systems, as ranges of a key's value.
 
     Attributes:
-        source: source of the values.
+        source: the publication or measurement that the values come from.
         people: the range of recordings or scripts by people; None if unknown.
         systems: the range of good systems; None if unknown.
         profile: name of the profile whose models measured the values; empty if they are valid for every profile.
@@ -151,7 +151,7 @@ class Key:
     generated.
     """
     percent: bool = False
-    """Whether it is displayed as a percentage; data contain the fraction."""
+    """Whether it is displayed as a percentage; the data contain the fraction."""
     only_for: str = ""
     """Condition under which the key exists for an item; if it is empty, None is a gap."""
 
@@ -161,8 +161,8 @@ class Key:
         return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
-# Conclusions that must not be drawn from a metric's value: one sentence each, based on the study of what affects the
-# value besides quality.
+# Conclusions that must not be drawn from a metric's value: one sentence each, based on the study of effects other than
+# quality on the value.
 #
 # The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that
 # podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in

@@ -8,8 +8,8 @@ of the command line.
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
 next to the score but does not change it: the material is delimited in any case, and the judge is told not to obey
 anything in it (`podeval.judges.prompt`). The detection is a heuristic for English and Chinese: it misses new wordings,
-and it also reports a podcast about prompt injection. A sign is therefore a reason to read the script, but never to
-refuse it.
+and it also reports a podcast about prompt injection. A sign is therefore a reason to read the script, but never a
+reason to refuse it.
 """
 
 import re
@@ -74,7 +74,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
 
 
 def count_signs(text: str) -> Counter[str]:
-    """Count the occurrences of each sign that a text is addressing its judge."""
+    """Count the occurrences of each sign that a text addresses its judge."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in SIGNS.items()}
     return Counter({name: count for name, count in counts.items() if count})
 

@@ -142,7 +142,7 @@ class JudgedBattle:
     ballots: tuple[JudgeBallot, ...]
     modality: Literal["transcript", "audio"] = "transcript"
     lengths: Mapping[str, float] = field(default_factory=dict)
-    """Length of each system's dialogue, as the judge read it (in characters) or heard it (in seconds)."""
+    """Length of each system's dialogue: in characters if the judge read it, in seconds if the judge listened to it."""
 
     @property
     def winner(self) -> str | None:

@@ -11,7 +11,7 @@ microphone). Profile, device and library versions are provenance: they accompany
 The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). It enters only the
 ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses.
 The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise, systems that
-speak turn by turn, systems that speak whole dialogues, and supplied outputs would never share a column.
+generate single turns, systems that generate whole dialogues, and supplied outputs would never share a column.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from podeval.recording.cache import find_version
 from podeval.version import __version__
 
 CENSORED, LEFT_AFTER, SLOPES = "censored", "left_after", "slope_intervals"
-"""Notes of `endurance`: keys whose value is a lower bound, because the recording ended first; the minute after which
-each value left its usual range; and the 95 % interval of each slope per ten minutes.
+"""Notes of `endurance`: keys whose value is a lower bound, because the recording ended first; the minute from which
+each value was outside its usual range; and the 95 % interval of each slope per ten minutes.
 """
 
 UNRANKED = "unranked"
@@ -77,11 +77,9 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Score:
-    """The values of one metric on one item, by key.
-
-    A key that does not exist for the item is left out, or is None and declared with a condition `only_for` that the
-    item does not meet. Any other None is a gap: the item is unscored for that key (see
-    `podeval.metrics.aggregate.find_gap`).
+    """The values of one metric on one item, by key. A key that does not exist for the item is left out, or is None and
+    declared with a condition `only_for` that the item does not meet. Any other None is a gap: the item is unscored for
+    that key (see `podeval.metrics.aggregate.find_gap`).
     """
 
     values: Mapping[str, float | None]
@@ -255,7 +253,7 @@ def compute_share_by_minute(
         duration: length of the recording in seconds; a short remainder belongs to the minute before it.
         counts: the time in seconds, the amount and the maximum possible amount of each counted item.
         scale: the factor by which shares are multiplied.
-        fewest: the minimum total of possible amounts in a minute for which a share is computed.
+        fewest: the minimum total of the possible amounts in a minute; no share is computed for other minutes.
     """
     if duration < LONG:
         return None

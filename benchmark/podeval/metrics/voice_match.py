@@ -28,12 +28,12 @@ from podeval.recording.speech_track import (
 from podeval.text.script import Script
 
 # Detect a recording that plays back a reference instead of speaking anew: the reference's loudest two seconds are
-# compared with the recording at every offset. The correlation of a copy stays above 0.9 after coding, a change in level
-# or a little added noise; that of the same words spoken again is near 0.
+# compared with the recording at every offset. The correlation with a copy stays above 0.9 after encoding, a change in
+# level or a little added noise; the correlation with the same words spoken again is near 0.
 RATE = 4_000
 """Sample rate, in Hz, at which sounds are compared."""
 PIECE = 2.0
-"""Length in seconds of the piece of the other recording that is searched for."""
+"""Length, in seconds, of the piece of a reference that is searched for in the recording."""
 COPY = 0.8
 """Minimum correlation at which a piece counts as a copy."""
 
@@ -112,9 +112,8 @@ class VoiceComparison:
 
     @property
     def low_windows(self) -> float:
-        """The 10th percentile of the cosines between a speaker's windows and the reference; the lowest over speakers.
-
-        A voice that is wrong half of the time shows up in this value, although it hardly changes the mean.
+        """The 10th percentile of the cosines between a speaker's windows and the reference; the value is the lowest
+        over speakers. A voice that is wrong half of the time shows up in it, although it hardly changes the mean.
         """
         return min(float(np.percentile(match.over_time, 10)) for match in self.matches)
 

@@ -80,7 +80,8 @@ class ChatAnswer:
 
 
 class ChatBusy(PodevalError):
-    """There was no answer this time: the backend is busy, broken, silent or cut off; another attempt may succeed.
+    """This call got no answer: the backend is busy, broken or silent, or the answer was cut off; another attempt may
+    succeed.
 
     Args:
         reason: the reason as a sentence.
@@ -95,7 +96,8 @@ class ChatBusy(PodevalError):
 
 
 class ChatRefused(PodevalError):
-    """This call will never be answered; with `for_all`, no other call will be either (no key, no such model)."""
+    """This call will never be answered; with `for_all`, no other call will be answered either, for example because the
+    key or the model does not exist."""
 
     def __init__(self, reason: str, *, for_all: bool) -> None:
         super().__init__(reason)
@@ -120,8 +122,8 @@ class ChatModel(Protocol):
             timeout: maximum seconds of wall-clock time.
 
         Raises:
-            ChatBusy: there is no answer this time.
-            ChatRefused: there will never be an answer.
+            ChatBusy: this call got no answer.
+            ChatRefused: this call will never get an answer.
             ModelMissing: the model or a necessary library is not installed.
         """
 
@@ -138,7 +140,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
+"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has about as many."""
 
 T = TypeVar("T")
 

@@ -67,7 +67,7 @@ class Dnsmos:
 
     def __init__(self, files: dict[str, Path]) -> None:
         self._shared, self._per_window = open_parts(files["sig_bak_ovr.onnx"])
-        # The network sees each window relative to its own maximum, so windows share only their mel power.
+        # The network's input is scaled to each window's own maximum, so overlapping windows share only their mel power.
         self._p808 = open_session(str(files["model_v8.onnx"]))
         phases = 2 * np.pi * np.arange(MEL_FRAME) / MEL_FRAME
         self._hann = (0.5 - 0.5 * np.cos(phases)).astype(np.float32)
@@ -132,7 +132,7 @@ class Dnsmos:
         first = (MARGIN - 1) * HOP
         inside = block[first : first + RATE * BLOCK_SECONDS + HOP + 1]
         frames = np.lib.stride_tricks.sliding_window_view(inside, MEL_FRAME)[::HOP]
-        # The first and last frames of a window see zeros beyond its ends.
+        # The first and last frames of a window contain zeros beyond its ends.
         heads = frames[::FRAMES_PER_SECOND].copy()
         heads[:, : MEL_FRAME // 2] = 0
         tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].copy()

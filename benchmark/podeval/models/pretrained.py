@@ -26,7 +26,7 @@ Weights: TypeAlias = "dict[str, Tensor]"
 
 
 class _Ignored:
-    """A placeholder for a class that contains no weights."""
+    """A placeholder for an object of a class that contains no weights."""
 
     def __new__(cls, *_: Any) -> Any:
         # The only type on which the restricted reader sets both items and attributes.
@@ -60,8 +60,8 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
     from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
     try:
-        # Files from before torch 1.6 are not archives; they are read as a whole, and only if all their classes are
-        # known.
+        # Files written by torch before version 1.6 are not archives; they are read as a whole, and only if all their
+        # classes are known.
         archive = zipfile.is_zipfile(path)
         unknown = get_unsafe_globals_in_checkpoint(path) if archive else []
         ignored = [(_IgnoredArray if name.startswith("numpy.") else _Ignored, name) for name in unknown]

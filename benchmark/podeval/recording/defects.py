@@ -8,10 +8,10 @@ A pause is too long if it lasts at least 2.5 s and at least three times the reco
 12 s of speech every 2 s, in letters of the words as spoken (characters in Chinese) per second of speech; this rate
 varies less than syllables per second. The window that is furthest from the median stands out if its rate is more than a
 fifth above or below the mean of the windows that do not overlap it, and differs from that mean by more than 3.5 times
-their standard deviation, so fewer stretches are reported in a recording with a varying pace. The window is set aside,
-and the next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those
-with the clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch could
-differ.
+their standard deviation, so fewer stretches are reported in a recording whose pace varies throughout. The window is set
+aside, and the next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are
+those with the clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch
+could differ.
 
 These rules were fixed in November 2026, using the recordings named in docs/defects-study.md, before the positions for
 the study were drawn.
@@ -32,8 +32,8 @@ from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words
 
 Severity = Literal["high", "medium", "low"]
-"""`high`: every listener notices it; `medium`: an attentive listener does; `low`: a listener who follows the script
-does.
+"""`high`: every listener notices the defect; `medium`: an attentive listener does; `low`: only a listener who follows
+the script does.
 """
 
 
@@ -88,7 +88,7 @@ BREATH = 0.25
 """Minimum length of a pause in seconds."""
 
 TOO_LONG, TOO_MANY_MEDIANS = 2.5, 3.0
-"""A pause is too long if it exceeds both limits, one in seconds and one in median pauses."""
+"""A pause is too long if it exceeds both limits: one in seconds, and one in multiples of the median pause."""
 
 WINDOW, STRIDE = 12.0, 2.0
 """Seconds of speech in a window, and between the beginnings of two windows."""

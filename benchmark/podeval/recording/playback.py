@@ -1,9 +1,9 @@
 """Copies of recordings for playback, and their peaks, within a size limit; a copy reveals nothing but its sound.
 
 Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
-finds no name, no trace of the system's encoder, no revealing rate or number of channels, and no length except that of
-the passage. Two copies that are compared can be brought to the same loudness: the target, or less if either would
-exceed -1 dBTP, so neither is clipped.
+finds no name, no trace of the system's encoder, no revealing sample rate or number of channels, and no duration except
+that of the passage. Two copies that are compared can be brought to the same loudness: the target, or less if either
+would exceed -1 dBTP, so neither is clipped.
 """
 
 import contextlib
@@ -109,8 +109,8 @@ class Playback:
         """Return the file with a copy of a passage; the file is created if necessary.
 
         Args:
-            stretch: the recording and the passage.
-            gain: dB.
+            stretch: the passage of a recording.
+            gain: gain that is applied, in dB.
             seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
                 length, and dither is added throughout, so neither the length nor the bytes equal those of a copy that
                 is played under its system's name.
@@ -129,7 +129,7 @@ class Playback:
                     self._require_unchanged(stretch)
                     samples, chance = decode_standard(stretch), None
                     if seconds is not None:
-                        # Pad it with silence to exactly that length, or cut off its end.
+                        # Pad the copy with silence to exactly that length, or cut off its end.
                         frames, chance = round(seconds * RATE), np.random.default_rng(int(key[-16:], 16))
                         samples = np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
                     self._write(path, self._path(key, "json"), samples, gain, chance)

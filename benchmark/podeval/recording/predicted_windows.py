@@ -27,8 +27,8 @@ LONGEST_END, KEPT_END = 1.0, 0.5
 digital silence is never kept."""
 
 FULLEST = 0.5
-"""Share of the speech in the fullest window. If no window contains enough speech, as in one channel of a conversation,
-windows with at least this share are rated."""
+"""Share of the amount of speech in the window with the most speech. If no window contains enough speech, as in one
+channel of a conversation, windows with at least this share are rated."""
 
 Source = Literal["mix", "stem"]
 """The rated material: the recording as it is, or its speech stem, even if there is no music."""

@@ -7,9 +7,9 @@ there are no more than that. A voice is never split, so a recording of one voice
 For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every point in time to one
 speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each speaker that it
 finds in a chunk is identified with the speaker of the diarisation whose turns overlap longest. If two simultaneous
-speakers would be identified with the same one, the speaker of the shorter stretch is identified with the nearest other
-speaker in time. Of two overlapping chunks, the first is used up to the middle of the overlap, and the second from
-there.
+speakers would be identified with the same speaker, the one with the shorter stretch is identified with the other
+speaker who is nearest in time. Of two overlapping chunks, the first is used up to the middle of the overlap, and the
+second from there.
 """
 
 from collections.abc import Sequence

@@ -12,8 +12,8 @@ much as a change of room.
 As with all predictors of listeners' ratings, a constant offset and silent ends are removed first.
 
 If there is music, the speech stem is measured, and the value is shown without a rank (since version 1.3): the residue
-of a louder music bed evens out the ratio, in the stem as well as in the mix (from no bed to one as loud as the speech,
-the value falls from 0.24 to 0.21 for Kokoro, and from 0.27 to 0.24 for a reader).
+of a louder music bed evens out the ratio, in the stem as well as in the mix (with a bed as loud as the speech, the
+value is 0.21 instead of 0.24 for Kokoro, and 0.24 instead of 0.27 for a human reader).
 
 Source: LFS-Bench, section 3 and appendix C.2; SRMR by Falk, Zheng and Chan, IEEE TASLP 2010, as in SRMRpy; 16 kHz, mean
 of the channels.
@@ -130,7 +130,7 @@ def reverb_consistency(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
-    # Measure the windows that contain enough speech.
+    # Measure only the windows that contain enough speech.
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and reverberation is measured on speech")

@@ -47,7 +47,7 @@ in checking that every system has a score.
 
 
 class SystemScore(JudgeAnswer):
-    """What listeners say of one system."""
+    """The listeners' ratings of one system."""
 
     system: int = Field(ge=1, description="number of the system")
     summary: str = Field(min_length=1, description="the comments in one sentence")
@@ -123,7 +123,7 @@ class Justified:
 def judge_justifications(
     question: str, comments: Mapping[str, Sequence[str]], seed: int = 0
 ) -> Conversation[dict[str, Justified]]:
-    """Ask the judge for every system's score on one question.
+    """Ask the judge for a score of every system on one question.
 
     Args:
         question: the question as listeners read it.

@@ -17,10 +17,10 @@ Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Chall
 
 `level="fixed"` first normalises the speech to −26 dBov, following ITU-T P.56.
 
-Differs from the public code in rating only this part of a recording, and in keeping windows 7 to 23 and 119 to 122,
-which a rounding error drops there; `windows="upstream"` follows the public code, with silence and offset included. As
-in that code, noise without speech gets a score too (white noise 1.1), because voice activity detection may miss a voice
-far from the microphone.
+Differs from the public code in rating only the parts with speech, and in keeping windows 7 to 23 and 119 to 122, which
+that code drops because of a rounding error; `windows="upstream"` follows the public code, and includes silence and
+offset. As in that code, noise without speech gets a score too (white noise 1.1), because voice activity detection may
+miss a voice far from the microphone.
 """
 
 from typing import Any, Literal

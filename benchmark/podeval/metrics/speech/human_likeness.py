@@ -8,8 +8,8 @@ recording is at a distance of 1 from the mean of people. d² is the sum of two s
 people, each between normal distributions: the first is (s − 1)², where s is the distance of the set's recordings from
 the mean; the second is that of the change from a window to the one 2 s later. One voice is as far from the mean as one
 person is, so the identity of a system's few voices has no effect. A factor is D² / (D² + d²), where D is the distance
-of people's recordings with planted damage to that factor; `human_likeness` is the mean of the five. The interval comes
-from resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
+of people's recordings with planted damage to that factor; `human_likeness` is the mean of the five. The interval is
+computed by resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
 (docs/decisions/human-likeness.md). The metric is not validated: it is not known whether it orders systems as listeners
 do, so it is shown and never ranked. The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv
 2407.12707), which compares distributions of features with those of speech and of noise; the features, the kinds of
@@ -52,7 +52,7 @@ recordings in which damage is planted; number of the reference's parts, each mea
 """
 
 NEAREST = 0.25
-"""Minimum squared distance of damaged recordings: half as far again as a person."""
+"""Minimum squared distance of damaged recordings: a distance one and a half times that of a person."""
 
 MODELS = ("transcriber", "speaker_encoder", "voice_activity")
 """Jobs whose models compute the features."""
@@ -107,7 +107,7 @@ class FactorReference(NamedTuple):
         return np.asarray(np.square(spread - 1) + np.maximum(unsteady, 0))
 
     def score(self, sums: Array) -> Array:
-        """Return the likeness of sets: 1 at no distance, one half at the distance of damaged recordings."""
+        """Return the likeness of sets: 1 at distance 0, one half at the distance of damaged recordings."""
         return np.asarray(self.damage / (self.damage + self.measure_distance(sums)))
 
 
@@ -287,8 +287,8 @@ def human_likeness(
     Args:
         recordings: the recordings of one system, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
-        reference: path of another reference file, made by `podeval data likeness-reference`; by default the shipped
-            one.
+        reference: path of another reference file, made by `podeval data likeness-reference`; by default the reference
+            that podeval ships.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)
     described: list[Windows] = []

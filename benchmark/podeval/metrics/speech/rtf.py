@@ -5,7 +5,7 @@ the log. 0 or more, lower is better; below 1, audio is generated faster than it 
 `speech_rtf` counts only seconds of speech, so pauses do not lower it; `p50` and `p95` are percentiles over the pieces.
 For streamed pieces, `time_to_first_audio` (TTFA) is the median time until playback could begin, and `underrun` the
 longest stall; each is None and unscored unless the log records it for every piece. Logs that state 0 seconds of work
-are refused. Values from different hardware belong to different protocols: name yours with `hardware`.
+are refused. Values from different hardware belong to different protocols, so name your hardware with `hardware`.
 
 Differs from the paper in pooling all pieces of a run, so long pieces count for more than short ones.
 """
