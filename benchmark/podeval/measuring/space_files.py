@@ -306,8 +306,7 @@ def _use(metric: Metric) -> str:
 
 
 def find_reference(metric: Metric) -> str:
-    """Return the reference for a metric's example: the metric's own, or the one for all metrics with this kind of
-    reference."""
+    """Return the reference for a metric's example: its own, or the one for all metrics with this kind of reference."""
     return _REFERENCE.get(metric.name) or _REFERENCE[metric.reference or ""]
 
 

@@ -21,8 +21,7 @@ from podeval.models.profiles import MEASURING
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`; `values` lists its choices with the default first, or says that it is
-    required."""
+    """An argument of a module's `compute`; `values` lists its choices, default first, or says that it is required."""
 
     name: str
     values: str

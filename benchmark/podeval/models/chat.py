@@ -96,8 +96,7 @@ class ChatBusy(PodevalError):
 
 
 class ChatRefused(PodevalError):
-    """This call will never be answered; with `for_all`, no other call will be answered either, for example because the
-    key or the model does not exist."""
+    """This call will never be answered; with `for_all`, no other will be either (no key, or no such model)."""
 
     def __init__(self, reason: str, *, for_all: bool) -> None:
         super().__init__(reason)

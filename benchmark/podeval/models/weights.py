@@ -242,8 +242,7 @@ def _folder(name: str) -> Path:
 
 
 def hash_once(path: Path) -> str:
-    """Return the SHA-256 of a file; a process reads the file only once, unless the file's modification time or size
-    changes."""
+    """Return the SHA-256 of a file, which a process reads only once, unless its modification time or size changes."""
     stamp = path.stat()
     return _hash_file(path, stamp.st_mtime_ns, stamp.st_size)
 

@@ -37,7 +37,7 @@ from podeval.text.tokens import Language, detect_language
 
 
 def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
-    """Align the script with the recording's transcript, in the language in which `sptd` and `wer` transcribe it.
+    """Align the script with the recording's transcript, transcribed in the same language as for `sptd` and `wer`.
 
     If less than half of the words are recognised in the script's language, the transcriber detects the language.
 
@@ -94,7 +94,7 @@ AROUND = 1.0
 """Seconds of the recording before and after a stretch that are transcribed with it."""
 
 SPOKEN = 0.5
-"""Minimum share of speech in the time span of words, and maximum share of speech in that of omitted words."""
+"""Minimum share of speech in the time span of words, and maximum share of speech in the time span of omitted words."""
 
 SHORTEST_WORD = 3
 """Minimum number of letters in a single English word that counts; the recogniser skips or makes up shorter ones such as
@@ -116,8 +116,8 @@ recogniser to count as stuck if more than half of them are the same word.
 """
 
 LOOP, NEAR = 4, 6
-"""Minimum number of times that each word of a looping phrase occurs; number of stretches on either side that a loop may
-affect."""
+"""Minimum number of times that each word of a looping phrase occurs, and number of stretches on either side that a loop
+may affect."""
 
 CERTAIN = 6
 """Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,
@@ -313,7 +313,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the words that are left after each of the others has cancelled one word equal to it."""
+    """Return the words that are left after each of the other words has cancelled one equal word."""
     left = list(others)
     remaining = []
     for word in words:
@@ -325,7 +325,7 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
-    """Return the share of words that are in the other list in the same order, allowing small differences in letters."""
+    """Return the share of words that are also in the other list, in the same order, allowing for small misspellings."""
     if not words:
         return 0.0
     equal = sum(

@@ -2,10 +2,10 @@
 
 The recognised words are divided into stretches of about 2 s that contain no turn change of the script and no long
 pause; each has an embedding. The stretches are grouped into as many voices as the script has speakers, by spherical
-k-means started from the script's division and from the least similar stretches; the better fit is used. Voices with
-nearly equal centres are merged, so a system with one voice for all speakers does not seem to have two. Voices are
-assigned to speakers by their reference recordings if there are any, otherwise so that as many words as possible are
-spoken by the speaker in the script.
+k-means, started once from the script's division and once from the least similar stretches; the better fit is used.
+Voices with nearly equal centres are merged, so a system with one voice for all speakers does not seem to have two.
+Voices are assigned to speakers by their reference recordings if there are any, otherwise so that as many words as
+possible are spoken by the speaker that the script names.
 
 A stretch is assigned to a voice other than the intended one only if that voice is closer by a margin; a stretch shorter
 than 0.6 s is too short to identify a voice.
@@ -36,7 +36,8 @@ SHORTEST, SURE = 0.6, 1.0
 """Minimum length of a stretch, in seconds, for it to have a voice, and for it to be used to find the voices."""
 
 MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
-"""Margin by which another voice must be closer, for stretches of at least `SURE` seconds and for shorter ones."""
+"""Margin by which a voice other than the intended one must be closer, for stretches of at least `SURE` seconds and for
+shorter stretches."""
 
 SAME_VOICE = 0.75
 """Minimum cosine at which two centres count as the same voice."""

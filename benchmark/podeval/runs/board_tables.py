@@ -27,7 +27,7 @@ Stamp = tuple[int, int]
 NOT_RANKED = "not ranked"
 """Beginning of a reason that explains why a row has no rank, rather than why items have no score."""
 ALONE = f"{NOT_RANKED}: there is no other system to compare it with"
-# Reasons that a reader can see from the column or the kind of row, so tables do not repeat them.
+# Reasons that are obvious from the column or the kind of row, so tables do not repeat them.
 EVIDENT: Mapping[str, str] = {
     "control": f"{NOT_RANKED}: it is a control",
     "direction": f"{NOT_RANKED}: neither more nor less of it is better",
@@ -81,7 +81,7 @@ class BoardRow(FactSheet):
     created: str  # ISO 8601, UTC
     spot_check: str = ""  # for supplied outputs, the result of the spot check: agrees, differs, not told; else empty
     values: int | None = None  # number of items that have a value for this key
-    clusters: int | None = None  # number of independent draws behind the rank or, without one, the interval
+    clusters: int | None = None  # number of independent draws for the rank or, without a rank, the interval
 
 
 class ItemRow(FactSheet):

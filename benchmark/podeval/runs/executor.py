@@ -124,7 +124,7 @@ class Workers(AbstractContextManager["Workers"]):
                     self._leave_one_out(pool)
 
     def _leave_one_out(self, pool: ProcessPoolExecutor) -> None:
-        """Continue with one process fewer once the busy processes have finished; the next pool starts without any."""
+        """Continue with one process fewer once the busy processes have finished; the next pool starts empty."""
         self.processes = max(1, self.processes - 1)
         self._pool = None
         pool.shutdown()
@@ -168,7 +168,7 @@ def try_twice(work: Callable[[T], R], task: T) -> R | None:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
-    """Start processes that share the cores; a full thread pool in each would oversubscribe them."""
+    """Start processes that share the cores; a full thread pool in each process would oversubscribe the cores."""
     threads = max(1, len(os.sched_getaffinity(0)) // processes)
     return ProcessPoolExecutor(
         max_workers=processes,

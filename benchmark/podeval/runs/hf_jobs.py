@@ -118,7 +118,7 @@ class HfJobs:
         return f"{self.namespace}/podeval-asked"
 
     def per_minute(self) -> float:
-        """Return the price of the machine in US dollars per minute, as the Hub states it now.
+        """Return the price of the machine in US dollars per minute, as currently stated by the Hub.
 
         Raises:
             BadInput: there is no such flavour, or it is not priced by time.

@@ -23,7 +23,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Return the request for an item, for use within our own processes: recordings are given by their paths on this
+    """Return the request for an item, for use within our own processes: recordings are specified by their paths on this
     machine.
     """
     match track:
@@ -90,7 +90,7 @@ def gather_inputs(
     inputs = MetricInputs(sources, profile=profile, allow_upsampling=allow_upsampling, keep=True)
     for name in inputs:
         if name not in ("recording", "reference_voices"):
-            inputs[name]  # read now, so that an unreadable input counts as a failure of the item and not of a metric
+            inputs[name]  # Read now, so that an unreadable input counts as a failure of the item and not of a metric.
     return inputs
 
 

@@ -82,7 +82,7 @@ def read_latency(run: RunFolder) -> Latency | None:
 def list_latencies(run: RunFolder) -> list[Latency]:
     """List how fast the system of a run answered under each load, the lowest load first; empty if there are no timings.
 
-    If there are several runs under one load, the given run is used if it is one of them; otherwise, the run with the
+    If there are several runs under one load, the given run is used if it is among them; otherwise, the run with the
     most answers is used, because the others may only be checks.
     """
     if read_latency(run) is None:

@@ -177,8 +177,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark values that come from a log by the supplier of the outputs, or from several requests in flight. They are not
-    ranked with our own measurements of one request at a time.
+    """Mark values from a log that the supplier of the outputs wrote, or from runs with several requests in flight.
+    These values are not ranked with our own measurements of one request at a time.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -216,7 +216,7 @@ def measure(
         """Return the protocols of one output, or of all outputs of a run together."""
         return make(*list_conditions(plan, outputs).items())
 
-    protocols()  # Before anything is generated, refuse anything that cannot be measured.
+    protocols()  # Refuse whatever cannot be measured before anything is generated.
     # Metrics of all outputs together are measured when the run is summarised.
     measured = benchmark.metrics(plan.track, plan.split, profile)
     uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}

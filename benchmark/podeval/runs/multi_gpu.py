@@ -17,7 +17,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
 TICK = 0.5
-"""Seconds between two checks for the others' outputs."""
+"""Seconds between two checks for the outputs of the other processes."""
 
 _PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -39,7 +39,7 @@ class ProcessGroup:
 def group() -> ProcessGroup | None:
     """Return the group of this process; None if it was started alone.
 
-    Remove the group's variables from the environment, so that programs that this process starts do not join it.
+    Remove the group's variables from the environment, so that programs that this process starts do not join the group.
 
     Raises:
         ModelMissing: accelerate is not installed.

@@ -57,7 +57,7 @@ class OwnSystem:
 
     @property
     def pace(self) -> RequestPace:
-        """The pace of its requests: one after the other, unless a server takes several at once."""
+        """The pace of its requests: one after the other, unless a server accepts several at once."""
         return self.maker.connection.pace if isinstance(self.maker, ServerSystem) else RequestPace(0)
 
     @property

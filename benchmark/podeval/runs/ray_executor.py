@@ -2,8 +2,8 @@
 
 Ray starts the processes where there is room, restarts those that died, and transfers files and results. This module
 chooses the next item and the number of attempts, because Ray retries a task only on the same process, which may wait
-for room forever, and `ActorPool` does not link an error to its task. A task is not done until its result has arrived:
-losing a node loses only the current tasks of its processes, and other processes then repeat these.
+forever for a node with room, and `ActorPool` does not link an error to its task. A task is not done until its result
+has arrived: if a node is lost, only the current tasks of its processes are lost, and other processes repeat them.
 """
 
 import contextlib
@@ -289,7 +289,7 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
         BadInput: there is no room for any process.
     """
     need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
-    # Fractions on two nodes do not add up to a whole.
+    # Free fractions of a GPU on two nodes do not add up to a whole GPU.
     count = sum(min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in need.items()) for node in nodes)
     if count < 1:
         needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())

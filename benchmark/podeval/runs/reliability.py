@@ -7,7 +7,8 @@ the share of catastrophic outputs: those with a WER (in Chinese, a CER) above 30
 number of speakers that differs from the script's.
 
 The result is stored next to the summary as `reliability.json`, and appears on the board as a group of columns.
-Different seeds or protocols give a different column: the worst of five seeds is not comparable with the worst of ten.
+Figures from different seeds or protocols are in different columns: the worst of five seeds is not comparable with the
+worst of ten.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """A run on disk: the plan, the system's outputs, and the measurements.
 
 <runs>/<benchmark>/<split>/<system>/
-    run.json                    the plan; a run with another plan is refused
+    run.json                    the plan; a run with a different plan is refused
     items.json                  the items' ids and groups, so that a board needs no dataset
     outputs/<item>.flac|.wav    the system's audio outputs/<item>.json         turns, script, wall time; written last,
     so its presence means the audio is complete <profile>/results.jsonl     one finished measurement per line, appended
@@ -260,7 +260,7 @@ class RunFolder:
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """Read the run's items as written by `write_items`; None if an earlier version wrote the folder."""
+        """Read the run's items as stored by `write_items`; None if an earlier version wrote the folder."""
         path = self.path / "items.json"
         return read_document(path, _KeptItems).items if path.exists() else None
 

@@ -33,7 +33,7 @@ class KeyComparison(FactSheet):
 
     @property
     def differs(self) -> bool:
-        """Whether the difference is larger than chance explains."""
+        """Whether the difference is larger than chance alone would explain."""
         return self.p < DIFFERS_BELOW
 
 

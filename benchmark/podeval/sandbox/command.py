@@ -55,8 +55,8 @@ class SandboxSpec:
         writable: the only folder that the program may change; it must exist and contain nothing of value.
         readable: files and folders that the program may read in addition to the system, this Python and podeval.
         environment: all environment variables; none are inherited except, with a GPU, those that select the GPU.
-        gpu: whether the program can access the GPU's devices and `/sys` (read-only), which describes these; the address
-            space of a process is then not limited.
+        gpu: whether the program can access the GPU's devices and `/sys` (read-only), which describes them; the
+            address space of a process is then not limited.
         trusted: whether the program runs without isolation; only for programs that the operator vouches for.
         own: whether the program is podeval's own and only its input comes from a stranger; if such a program runs
             without isolation, the second wall protects it if possible.

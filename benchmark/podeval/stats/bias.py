@@ -1,7 +1,7 @@
 """Biases of a human or machine judge: whether the position or the length of an answer influences the outcome.
 
 MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
-one binary list; this test is degenerate. Here, position is tested exactly, and length by exchanging the sides within
+one binary list; that test is degenerate. Here, position is tested exactly, and length by exchanging the sides within
 battles: if length does not matter, the longer answer is equally likely to win and lose. Votes by one person are not
 independent evidence, so the battles of a voter are exchanged together, and intervals are clustered by voter.
 """

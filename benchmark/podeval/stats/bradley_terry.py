@@ -45,7 +45,8 @@ Array = NDArray[np.float64]
 CENTRE = 1000.0
 POINTS = 400 / math.log(10)
 NEEDED = {"battles": 10, "opponents": 3, "voters": 5}
-"""The minimum for a ranked system; with fewer possible opponents, all of them are required."""
+"""The minimum numbers of battles, opponents and voters for a ranked system; if there are fewer possible opponents, all
+of them are required."""
 
 Missing = Mapping[str, Mapping[str, int]]
 """The evidence that a provisional system lacks: `missing` out of `needed` battles, opponents or voters."""

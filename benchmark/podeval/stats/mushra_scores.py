@@ -79,7 +79,8 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
-    # Pairs are compared on the pages that contain both, so a rarely heard system does not affect the rank of another.
+    # Two systems are compared on the pages that contain both, so a rarely heard system does not affect the ranks of
+    # others.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}

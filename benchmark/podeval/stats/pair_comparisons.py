@@ -126,8 +126,8 @@ def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
 def compare_draws(
     drawn_means: Array, index: int, others: NDArray[np.intp], tail: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the systems that are certainly behind a system in all drawn means except the tail, and those for which
-    this is unclear.
+    """Return the systems that are certainly behind a system in all drawn means except the tail, and the systems for
+    which this is unclear.
 
     A quantile is above zero if the share of draws at or below zero is at most that of the tail; these draws can be
     counted without sorting. Subtracting one mean from another causes rounding errors, so a draw near zero may be on
@@ -179,8 +179,8 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
     """Return which hypotheses are rejected together.
 
     The k-th smallest of m p-values is compared with (1 - level) / (m - k + 1), in ascending order, until one is too
-    large (Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure). Whatever the dependence between the
-    tests, the probability that any true hypothesis is rejected is at most 1 - level.
+    large (Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure). However the tests depend on each other,
+    the probability that any true hypothesis is rejected is at most 1 - level.
 
     Args:
         p: p-value of each test, in one dimension; NaN for a test that is impossible and therefore does not count.

@@ -98,7 +98,7 @@ def count_repeats_needed(
     """Return how many more repeats of each unit are needed for this much evidence; None if ten times as many are too
     few.
 
-    Repeats are assumed only to average out the differences between them.
+    Additional repeats are assumed to have only one effect: they average out the differences between repeats.
 
     Args:
         repeats: the differences of each unit, one for each repeat.

@@ -3,9 +3,9 @@
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
 `synchronous_commit`; a connection without these settings is refused. On both, writers run one after the other, so each
 sees everything written before it: SQLite uses `BEGIN IMMEDIATE`, and PostgreSQL an advisory lock that transactions
-about different voters may hold at the same time. A writer that has waited too long is retried. Sources of the settings:
-sqlite.org/wal.html, sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
-postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
+about different voters may hold at the same time. A writer that has waited too long is started again. Sources of the
+settings: sqlite.org/wal.html, sqlite.org/pragma.html#pragma_synchronous,
+postgresql.org/docs/current/transaction-iso.html and postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
 
 import os
@@ -53,7 +53,7 @@ _LEAST_WAIT = 1.0
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""The numbers of connections that stay open and of those that are closed after use; together, one per server thread."""
+"""Numbers of connections that stay open, and that are closed after use; in total, one per server thread."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
@@ -389,7 +389,7 @@ def _first_line(error: DBAPIError) -> str:
 
 
 def find_damage(database: Database) -> str | None:
-    """Return the fault that SQLite's own check finds in a file; None if there is none, or the database is a server."""
+    """Return the fault that SQLite's own check finds in a file; None if it finds none, or for a server."""
     if not database.is_sqlite:
         return None
     with database.reading() as session:

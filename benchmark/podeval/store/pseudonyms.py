@@ -1,6 +1,6 @@
 """Pseudonyms of people, and their erasure on request.
 
-A person is identified by a keyed hash of their identity, so they are recognised when they return. The name under
+A person is identified by a keyed hash of their identity, so the service recognises a person who returns. The name under
 which their votes appear in the public log is derived from a random key that belongs only to that person. Erasing a
 person deletes this key together with all their contributions; after that nobody, including the operator, can link the
 pseudonym to the person.

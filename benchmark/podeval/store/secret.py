@@ -70,8 +70,8 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: Database) -> "Secret":
-        """Return the secret as `of` does; if it is lost, return a stand-in that refuses every use, so everything else
-        keeps working.
+        """Return the secret as `of` does; if the secret is lost, return a stand-in that refuses every use, so
+        everything else keeps working.
 
         Raises:
             BadInput: see `of`.

@@ -1,4 +1,5 @@
-"""The tables of human judgement: the compared outputs, every battle and vote, every listening test and its answers.
+"""The tables of human judgement: the compared outputs, every battle and vote, and every listening test with its
+answers.
 
 A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; once the person's row
 in it is deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
@@ -93,8 +94,8 @@ class _Judgement:
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """The last to decide whether the row counts: nobody (empty), `rules`, or a person by name; the rules do not
-    overrule a person.
+    """The party that last decided whether the row counts: nobody (empty), `rules`, or a person by name; the rules do
+    not overrule a person.
     """
 
 

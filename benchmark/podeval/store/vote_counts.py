@@ -1,4 +1,4 @@
-"""Running counts of the arena's battles and votes, by pair, item, system with its voters, and dimension.
+"""Running counts of the arena's battles and votes: by pair, by item, by system (with its voters) and by dimension.
 
 The counts are updated in the transaction that adds, excludes or removes a battle or vote, so creating a battle,
 revealing one or finding a page of the public list does not require counting all votes. At any time, the counts equal
@@ -116,7 +116,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Add those of the given votes that are rated to the counts, or subtract them.
+    """Add the rated votes among the given votes to the counts, or subtract them.
 
     Call this function after votes are added. To change or delete votes, call it with -1 before the change and, if the
     votes stay, with 1 afterwards.

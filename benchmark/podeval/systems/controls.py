@@ -44,7 +44,8 @@ _PERIOD = 0.02
 """Length in seconds of one period of the deepest voice."""
 
 _LOUD = 0.4
-"""Minimum level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
+"""Minimum level of speech in which a fault is planted, relative to the level that is exceeded in 10 % of the
+recording."""
 
 
 class Silence(SpeakingSystem):
@@ -75,7 +76,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """Description of how the reader is misused, for `generation`."""
+    """Description, for `generation`, of how the reader is misused."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Store the reader."""
@@ -174,7 +175,7 @@ class UnevenPace(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"fastest": _FASTEST, "wave": _WAVE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script sentence by sentence, each at the speed that the wave has when the sentence begins."""
+        """Read the script sentence by sentence, each at the speed of the wave at the time when the sentence begins."""
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         return self._reader.read(script, list(_wave(lines)), seed=seed)
 
@@ -239,7 +240,7 @@ class SignalFaults(ReaderControl):
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
-    """Draw an offset for each speaker change, with each kind of change as frequent as it is in human speech."""
+    """Draw an offset for each speaker change, so that each kind of change is as frequent as in human speech."""
     counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
     kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
     return [_DRAWN_OFFSETS[kind] for kind in kinds]
@@ -269,7 +270,7 @@ def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[S
 
 
 def _wave(lines: Iterable[SpokenLine]) -> Iterator[SpokenLine]:
-    """Set the speed of each line according to a wave that starts at the reader's own pace."""
+    """Set the speed of each line according to a wave that begins at the reader's own pace."""
     start = 0.0
     for line in lines:
         yield replace(line, speed=round(_FASTEST ** math.sin(2 * math.pi * start / _WAVE), 2))

@@ -344,7 +344,7 @@ def _plain_character(character: str) -> str:
 
 
 def _plain_letters(character: str) -> str:
-    """Replace mathematical bold, full-width forms, fractions and ligatures with ordinary letters and digits."""
+    """Replace mathematical bold letters, full-width forms, fractions and ligatures with ordinary letters and digits."""
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 

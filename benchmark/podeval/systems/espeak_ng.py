@@ -41,7 +41,7 @@ _VOLUME_PARAMETER = 2  # espeakVOLUME
 
 
 class EspeakNg(WorkerReader):
-    """The low anchor for English and Mandarin: two clearly different voices, and four more with other variants and
+    """The low anchor for English and Mandarin: two clearly different voices, and four voices of other variants and
     pitches.
     """
 

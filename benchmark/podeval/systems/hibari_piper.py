@@ -111,7 +111,7 @@ class HibariPiper(OnnxReader):
 
     name: ClassVar[str] = "hibari_piper"
     voices: ClassVar[tuple[str, ...]] = ("hibari-heart", "piper-joe")
-    longest_line: ClassVar[int | None] = 300  # both networks attend to the whole line, so cost and errors grow with it
+    longest_line: ClassVar[int | None] = 300  # both networks attend to whole lines: long ones cost time and errors
     packages: ClassVar[Mapping[str, str]] = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (JOE,)
     rate: ClassVar[int] = 24_000  # hibari's own rate; Piper's 22,050 Hz is resampled

@@ -1,6 +1,6 @@
 """The submission document: what is submitted, by whom, for which benchmarks, and from which source.
 
-The same document is behind the Space's form, `podeval submit` and `submissions/<system>/submission.yaml`. The kinds of
+The Space's form, `podeval submit` and `submissions/<system>/submission.yaml` all use this document. The kinds of
 sources are `outputs` (audio or scripts made elsewhere), `model` (a model repo that podeval runs), `human` (recordings
 of people), `builtin` (a baseline or control that podeval can run by itself) and `reported` (figures as printed in a
 paper).

@@ -192,9 +192,7 @@ def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Lo
 
 
 def _put_results_in_place(document: _Located, folder: Path | None) -> None:
-    """Replace the name of a results file with its rows, so figures are checked in the same way wherever they are
-    written.
-    """
+    """Replace the name of a results file with its rows, so figures in a file are checked like those in a document."""
     source = document.data.get("source")
     name = source.get("results") if isinstance(source, dict) else None
     if not isinstance(name, str):

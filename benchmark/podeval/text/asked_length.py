@@ -233,7 +233,7 @@ def _apply_bound(bound: str, least: float, most: float) -> tuple[float, float]:
 
 
 def _classify_mention(mention: _Mention) -> _Meaning:
-    """Return whether a length is the podcast's, something else's, or possibly either."""
+    """Return whether a length is that of the podcast, of something else, or possibly of either."""
     before, after = mention.before, mention.after
     leads = _only_leads_in(before)
     about = _TOPIC.search(before)

@@ -1,7 +1,7 @@
 """Read books as passages in reading order from EPUB, plain text, Markdown, subtitles and JSON.
 
 A passage is a heading or a paragraph, and has a kind: text that is read aloud (`body`, `heading`), or text that readers
-usually skip: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB states the
+usually skip: front and back matter (title page, contents, copyright, index, licence) and notes. An EPUB states the
 kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); in other formats, headings such as
 "Contents" and openings such as `[Footnote 1:` indicate it. Note markers are omitted.
 

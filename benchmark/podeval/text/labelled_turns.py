@@ -26,7 +26,7 @@ from podeval.text.subtitles import VOICE, read_cues
 # The speaker of the words before the first label.
 UNLABELLED = "Narrator"
 
-# Words for a speaker whose name is only a number, and words that are part of the name.
+# Words before a speaker's number that are not part of the speaker's name, and words that are part of the name.
 _COUNTED = "host|speaker|spk|person|主持人|说话人|說話人|发言人|發言人"
 _ROLES = (
     r"co-?host|guest|narrator|voice[ -]?over|interviewer|interviewee|moderator|presenter|announcer|host|speaker|voice|"

@@ -151,7 +151,7 @@ class Script:
 
     @classmethod
     def from_turns(cls, turns: Sequence[tuple[str, str]], notes: Iterable[str] = ()) -> "Script":
-        """Create a script from speakers and texts, and note parts that another program could not read.
+        """Create a script from speakers and texts, and note parts that another program could not interpret correctly.
 
         Raises:
             BadInput: there are no words at all, or more characters than podeval reads.

@@ -1,4 +1,5 @@
-"""Read people's and a judge's scores from files, join them by item, and measure how they and the listeners agree."""
+"""Read people's and a judge's scores from files, join them by item, and measure the agreement of judge and
+listeners."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence

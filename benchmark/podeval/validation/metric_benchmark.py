@@ -6,10 +6,10 @@ metric is meant for systems that have not been rated. For correlations over outp
 of systems (`stats.clustered_correlations`); for correlations over means, it comes from Fisher's z, because each system
 is then one point, and a bootstrap of six points often draws only two or three of them.
 
-Further figures are the correlation that the best of as many keys reaches by chance (`agreement.compare_all`); the
-listeners' own agreement, which a metric cannot be expected to exceed; the correlation that remains after the influence
-of the recordings' loudness, bandwidth or length is removed (partial rank correlation); and, for choices between two
-outputs, the share of choices that a key orders as people do.
+Further figures are the correlation that the best of an equal number of keys reaches by chance
+(`agreement.compare_all`); the listeners' own agreement, which a metric cannot be expected to exceed; the correlation
+that remains after the influence of the recordings' loudness, bandwidth or length is removed (partial rank correlation);
+and, for choices between two outputs, the share of choices that a key orders as people do.
 """
 
 from collections import defaultdict

@@ -1,8 +1,8 @@
 """Analyses of people and judges as raters: their agreement, their consistency, and what their ratings depend on.
 
 The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, a rater's arena choices
-against the same rater's rubric, exclusion of rubric items, Elo against win rate, separability against rating gap, and
-groups of raters. Each rater is also compared with the mean of the others (LFS-Bench, Table 6).
+compared with the same rater's rubric marks, exclusion of rubric items, Elo against win rate, separability against
+rating gap, and groups of raters. Each rater is also compared with the mean of the others (LFS-Bench, Table 6).
 """
 
 import itertools

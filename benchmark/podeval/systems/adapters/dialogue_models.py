@@ -32,7 +32,7 @@ class Csm(SpeechModel):
     languages = ("en",)
     longest_line = 250
     most_speakers = 8
-    longest = 60.0  # beyond this, only the voices stay in the context
+    longest = 60.0  # in longer performances, only the voices stay in the context
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
@@ -154,7 +154,7 @@ class Dia(SpeechModel):
                 raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text; the model reads at most {room} at once")
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
-            # The output may have ended at once, or contain special codes in place of audio codes.
+            # The output may have ended immediately, or contain special codes in place of audio codes.
             (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 

@@ -144,7 +144,7 @@ class Vits(SpeechModel):
     network = "VitsModel"
     reader = "VitsTokenizer"
     takes_references = False
-    longest_line = 300  # the cost of attention grows with the square of the line's length
+    longest_line = 300  # the computing time of attention grows with the square of the line's length
 
     def open_processor(self, job: Job, device: str) -> Any:
         """Open its tokenizer.

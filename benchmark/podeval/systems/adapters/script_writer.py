@@ -188,7 +188,7 @@ class _GumbelByRow:
 
         chances = torch.log_softmax(scores.float(), dim=-1)
         uniform = torch.stack([torch.rand(scores.shape[-1], generator=generator) for generator in self._generators])
-        # 0 would become -inf twice and end as NaN; the smallest float is just as rare.
+        # 0 would become -inf twice and result in NaN; the smallest float is just as rare.
         noise = -torch.log(-torch.log(uniform.clamp_min(torch.finfo(torch.float32).tiny)))
         return chances + noise.to(scores.device)
 

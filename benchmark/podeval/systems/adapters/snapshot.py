@@ -43,8 +43,9 @@ _PLAIN = frozenset(
 def check_voices_file(path: Path) -> None:
     """Refuse a file that contains more than tensors, numbers and names in dictionaries.
 
-    A pickle is a program that names what it calls. This pickle may name only tensors, and every instruction is checked
-    before any of them runs. transformers then opens the file with `weights_only`, which also refuses other names.
+    A pickle is a program that names the classes and functions that it calls. This pickle may name only those for
+    tensors, and every instruction is checked before any of them runs. transformers then opens the file with
+    `weights_only`, which also refuses other names.
 
     Raises:
         BadInput: the file contains more, is too large or damaged, or is in the format used before torch 1.6.
@@ -102,7 +103,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
 _VALUES_MOST = 4_000_000
 """Maximum number of values in a JSON file, at about 60 bytes each; the largest tokenizers have two million."""
-_VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are the words of a vocabulary
+_VOCABULARIES = ("tokenizer.json", "vocab.json")  # the keys in these files are the words of a vocabulary
 _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
 

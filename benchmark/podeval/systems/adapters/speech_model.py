@@ -120,7 +120,7 @@ class SpeechModel:
         Args:
             piece: consecutive turns.
             speakers: the speakers of the whole script, in order.
-            clips: reference recordings by speaker, if there are any.
+            clips: reference recordings by speaker; empty if there are none.
             seed: the seed of all random draws.
         """
         raise NotImplementedError

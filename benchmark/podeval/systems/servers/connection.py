@@ -57,7 +57,7 @@ JSON_VALUES_MOST = 1_000_000
 MOST_PIECES = 1_000_000
 """Maximum number of pieces in one response; each is stored with its time."""
 FACT_BYTES = 2**20
-"""Maximum number of bytes in an answer in which a server describes itself."""
+"""Maximum size, in bytes, of an answer in which a server describes itself."""
 SECONDS = 60.0
 """Maximum seconds of audio in a response unless the caller specifies another number."""
 SLOWEST = 10.0
@@ -237,7 +237,7 @@ class ServerConnection:
         """Read the answer at an address; empty if the request is refused."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
-                read_refusal(response)  # read to the end, so that the connection can be reused
+                read_refusal(response)  # The body is read to its end, so that the connection can be reused.
                 return b""
             return b"".join(read_body(response, FACT_BYTES))
 
@@ -316,7 +316,7 @@ class ServerConnection:
     @property
     def headers(self) -> dict[str, str]:
         """Headers sent with every request, including the key."""
-        # No compression, so that the arriving bytes are audio and can be timed.
+        # No compression is accepted, so that the arriving bytes are audio and can be timed.
         key = os.environ.get(KEY, "").strip()
         if not key.isascii():
             raise ServerRefused(f"{KEY} contains characters that are not allowed in a key; set it again")

@@ -41,7 +41,7 @@ class Dialect:
         numbered: whether pieces of audio have numbers.
         acknowledged: whether the client must report which audio was played, because the server otherwise forgets its
             answers.
-        committed: whether the client marks the ends of turns and is silent between them.
+        committed: whether the client marks the ends of turns and sends nothing between turns.
     """
 
     name: str
@@ -104,7 +104,7 @@ def make_session(
         session["audio"] = {"input": detection, "output": output}
     if dialect == VLLM_OMNI:
         session |= {"model": model, "output_modalities": ["audio", "text"], "extra_body": {"auto_response": True}}
-    # SGLang-Omni's formats and turn detection are set by its deployment; the server refuses others.
+    # SGLang-Omni's formats and turn detection are set by its deployment; the server refuses any others.
     return {"session": add_fields(session, fields)}
 
 

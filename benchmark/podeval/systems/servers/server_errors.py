@@ -35,7 +35,7 @@ _PACE = re.compile(r"rate.?limit|per (minute|second|hour|day)", re.IGNORECASE)
 _TAGS = re.compile(r"(only speaker \d|multi.?speaker|speaker tags?)\b", re.IGNORECASE)
 _NO_CLIP = re.compile(r"ref_audio|reference (audio|voice)|reference (is|transcript is) required", re.IGNORECASE)
 _NO_FORMAT = (406, 415)
-"""Statuses with which a server refuses the form of a request or of the requested answer, whatever the message."""
+"""Statuses with which a server refuses the form of a request or of the requested answer, regardless of the message."""
 
 
 class ServerBusy(PodevalError):

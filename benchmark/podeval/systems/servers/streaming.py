@@ -161,8 +161,8 @@ class RequestPace:
     def ask_each(self, ask: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
         """Ask for each part of an item, and return the answers in order.
 
-        Parts are requested one after the other, or `at_once` at a time together with those of other items. Errors of
-        `ask` are raised; if several parts fail, the first error is raised. Parts of the item that have not been
+        Parts are requested one after the other or, together with the parts of other items, `at_once` at a time. Errors
+        of `ask` are raised; if several parts fail, the first error is raised. Parts of the item that have not been
         requested yet are dropped.
         """
         if self.at_once == 1:

@@ -2,8 +2,8 @@
 times.
 
 The script's words are known, so they are aligned with the transcribed words (by minimum edit distance over words or, in
-Chinese, characters, with numbers as spoken), and every turn is given the times of its own words. Nothing is inferred
-from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+Chinese, characters, with numbers as spoken), and every turn is given the times of its own words. Unlike in diarisation,
+which groups speech by similarity and so overstates a system's consistency, nothing is inferred from the voices.
 
 Errors in generated speech are handled as follows:
 - A turn counts as recognised if at least 20 % of its words are; other turns are omitted and counted. With a lower

@@ -142,7 +142,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"(?<=\d)[²³]|(?<=\b[A-Za-z])[²³]|(?<=\b[A-Za-z]{2})[²³]"), lambda m: _POWERS[m[0]]),
     ),
 }
-# A 1 that OpenAI's normaliser has written as "one" although it belongs to a sign or a decimal point.
+# The digit 1, written as "one" by OpenAI's normaliser although it belongs to a sign or a decimal point.
 _ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")
 
 

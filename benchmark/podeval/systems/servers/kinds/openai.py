@@ -103,9 +103,9 @@ class OpenAi(ServerKind):
 
 
 # OpenRouter, as implemented in its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform
-# dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Audio comes as samples or MP3; there is no
-# seed. A reference voice is a part of `input_references`, and the next part contains the words spoken in it; a request
-# can have only one reference voice.
+# dialogues. The models that perform dialogues are Gemini's, for two speakers, and Fish Audio's. Audio comes as samples
+# or MP3; there is no seed. A reference voice is a part of `input_references`, and the next part contains the words
+# spoken in it; a request can have only one reference voice.
 
 
 @dataclass(frozen=True)
