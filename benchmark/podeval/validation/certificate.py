@@ -67,8 +67,7 @@ class Certificate:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the printed figure is within the `extent` over seeds and choices; None if there is no printed
-        figure."""
+        """Whether the printed figure is within the `extent`; None if there is no printed figure."""
         low, high = self.extent
         return None if self.printed is None else low <= self.printed <= high
 

@@ -1,5 +1,4 @@
-"""Read people's and a judge's scores from files, join them by item, and measure the agreement of judge and
-listeners."""
+"""Read people's and a judge's scores from files, join them by item, and measure how far they agree."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
