@@ -47,7 +47,7 @@ in checking that every system has a score.
 
 
 class SystemScore(JudgeAnswer):
-    """The listeners' ratings of one system."""
+    """What listeners say of one system."""
 
     system: int = Field(ge=1, description="number of the system")
     summary: str = Field(min_length=1, description="the comments in one sentence")
