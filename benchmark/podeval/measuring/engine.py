@@ -192,7 +192,7 @@ def score(
 
     Raises:
         BadInput: the recording cannot be read, there is no such metric or profile, or an input does not fit. With many
-            recordings, those that cannot be read are in the table's `errors`.
+            recordings, unreadable recordings are in the table's `errors`.
 
     Example:
         >>> import podeval
@@ -253,7 +253,7 @@ def measure(
     refresh: Literal["", "failed", "all"] = "",
     **choices: Any,
 ) -> Any:
-    """Compute one metric for a recording, a script, a text or another input, or for many recordings.
+    """Compute one metric for a recording, a script, a text or a different kind of input, or for many recordings.
 
     Args:
         metric: its name; `podeval.list_metrics()` lists all.
@@ -265,7 +265,7 @@ def measure(
         request: the request that the item answers, as text or data.
         speakers: the number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        judge: the judge for a metric that asks one: `MODEL@https://host/v1`, a GGUF file, or a judge's YAML file.
+        judge: the judge, for a metric that asks a judge: `MODEL@https://host/v1`, a GGUF file, or a judge's YAML file.
         records: the folder of the judge's raw answers.
         refresh: the recorded answers to request again: none, `failed` or `all`.
         choices: the metric's settings by name, such as `normaliser="basic"`; with a judge, also `prompts`, a folder
@@ -343,7 +343,7 @@ def _list_texts(text: Any, count: int) -> list[Any] | None:
     """Return the recordings' texts if there is one for each; None if one text applies to all.
 
     Raises:
-        BadInput: their number differs from that of the recordings.
+        BadInput: the number of texts differs from the number of recordings.
     """
     if isinstance(text, str | Path | Mapping) or not isinstance(text, Iterable):
         return None
@@ -362,10 +362,10 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
         source: the recording in any form, decoded only if a result is not in the cache; for metrics of words, the
             name of a text file.
         request: the request, which contains the other inputs.
-        plan: the metrics; by default those of the request.
+        plan: the metrics; by default the metrics that the request names or allows.
 
     Raises:
-        BadInput: the recording cannot be read, an input does not fit another, or a metric that is requested by name
+        BadInput: the recording cannot be read, two inputs do not fit together, or a metric that is requested by name
             lacks an input.
     """
     if isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
@@ -464,7 +464,7 @@ def _open_inputs(request: ScoreRequest, metrics: Sequence[Metric], recording: Ma
     """Read the inputs that metrics need.
 
     Raises:
-        BadInput: the recording or another input cannot be read.
+        BadInput: the recording or one of the other inputs cannot be read.
     """
     inputs = MetricInputs(
         {**request.inputs, **recording},
@@ -483,7 +483,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     """Score with one metric.
 
     Raises:
-        BadInput: an input does not fit another, and the metric is requested by name.
+        BadInput: two inputs do not fit together, and the metric is requested by name.
     """
     chosen = request.chosen_for(metric)
     client = request.judge.judging(metric.asks, chosen) if metric.asks and request.judge else None

@@ -288,7 +288,7 @@ class ScoreRequest:
         speakers: expected number of speakers; 0 if unknown.
         parameters: the settings that are not at their default, by metric.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        judge: the judge for the metrics that ask one.
+        judge: the judge, for metrics that ask a judge.
         face: the interface whose users read the advice on missing inputs.
     """
 
@@ -413,7 +413,7 @@ def has_speakers(metric: Metric) -> bool:
 
 
 def is_of_speakers(metric: Metric) -> bool:
-    """Return whether a metric accepts the number of speakers and needs more than one."""
+    """Return whether a metric accepts the number of speakers and needs several speakers."""
     return has_speakers(metric) and not metric.needs_speakers
 
 

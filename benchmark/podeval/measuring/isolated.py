@@ -70,7 +70,7 @@ class ScoreJob(BaseModel):
         name: name of the recording in the report.
         text: the spoken words; empty if unknown.
         speakers: number of speakers; 0 if unknown.
-        metrics: names of the requested metrics; those that lack inputs are left out, with the reason.
+        metrics: names of the requested metrics; metrics that lack inputs are left out, with the reason.
         out: folder for its output.
         language: language of the report.
         allow_upsampling: whether a recording below a model's sampling rate is scored anyway.
@@ -231,7 +231,7 @@ def run_job(
     limits: sandbox.SandboxLimits,
     watch: Callable[[sandbox.Running], None],
 ) -> Iterator[ScoreSession]:
-    """Run the program in a sandbox; yield all its reports so far whenever there is a new one, and at the end.
+    """Run the program in a sandbox; yield all its reports so far whenever there is a new report, and at the end.
 
     Args:
         score_job: the job to do.

@@ -80,7 +80,7 @@ class RecordingResults:
 
     @property
     def values(self) -> dict[str, float]:
-        """Every value by `metric.key`, except those that do not exist for this recording."""
+        """Every value by `metric.key`, except values that do not exist for this recording."""
         return {row.name: row.value for row in self.rows if row.value is not None}
 
     @property

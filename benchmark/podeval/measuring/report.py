@@ -27,11 +27,12 @@ from podeval.reports import page
 from podeval.text.dialogue_segments import Utterance, attribute_to_speakers
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
-"""Sample rates of MP3 in Hz; the audio is resampled to the next lower one."""
+"""Sample rates of MP3 in Hz; the audio is resampled to the next lower of these rates."""
 QUALITY = 0.6
 """Quality of the encoded audio, from 0 (best, largest) to 1; this is about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
-"""Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
+"""Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a file with a
+longer recording."""
 _PEAKS = 900
 WIDTH, HEIGHT = 720, 130
 """Size of a plot of values over time."""
@@ -250,7 +251,7 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 
 
 def join_turns(words: Sequence[Word], speakers: Iterable[SpeakerTurn]) -> tuple[TranscribedTurn, ...]:
-    """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second.
+    """Group words into turns: a turn begins when a different speaker says most of a word, or after a pause of a second.
 
     A word at a time when nobody is found to speak belongs to the preceding speaker.
     """

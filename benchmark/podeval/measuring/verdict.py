@@ -197,7 +197,7 @@ def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
 
 
 def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[ScoreRow]:
-    """Choose the values to show first: those that were requested by name, otherwise about ten."""
+    """Choose the values to show first: the values that were requested by name, otherwise about ten values."""
     if requested:
         return list(rows)
     # In a language with spaces between words, the character error rate adds nothing.

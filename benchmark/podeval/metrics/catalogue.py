@@ -189,7 +189,7 @@ class Metric:
 
     @property
     def headline(self) -> Key:
-        """The key to show if there is room for only one."""
+        """The key to show if there is room for only one key."""
         return self.keys[0]
 
     def key(self, name: str) -> Key:
@@ -197,7 +197,7 @@ class Metric:
         return next(key for key in self.keys if key.name == name)
 
     def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every parameter with its value: given values are checked, and the others are the defaults.
+        """Return every parameter with its value: given values are checked, and missing values are the defaults.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.
@@ -212,8 +212,8 @@ class Metric:
         }
 
     def state_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that protocols state: all except those that were added later and have their default
-        value.
+        """Return the parameters that protocols state: all except parameters that were added later and have their
+        default value.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.

@@ -2,8 +2,8 @@
 
 A checklist is derived from the request alone: its explicit requirements and those they imply. The script is audited
 against it; each item gets 0, 0.5 or 1, with passages from the script as evidence. Because the list does not depend on
-the script, every system is audited against the same one. Language, number of speakers and length are measured, given to
-the judge as facts, and left out of the list.
+the script, every system is audited against the same list. Language, number of speakers and length are measured, given
+to the judge as facts, and left out of the list.
 
 Differs from the paper, whose judge derives the list again for each script, sees the script, and estimates the length
 itself (`acceptance`, the variant `podbench`). The list `generic`, from the paper's Table 4, is derived without

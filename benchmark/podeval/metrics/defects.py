@@ -45,7 +45,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
         parameters: parameters that differ from their defaults, by metric.
 
     Raises:
-        BadInput: an input cannot be read, or does not fit another.
+        BadInput: an input cannot be read, or two inputs do not fit together.
     """
     results: dict[str, Result | PodevalError] = {}
     for name in LISTENING:

@@ -83,10 +83,10 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
     """Return a score's notes on material that addresses the judge; empty if there is no sign of it.
 
     Args:
-        texts: the text of each input, by name. A text that is part of another, such as a dialogue up to a turn, is
-            counted once.
+        texts: the text of each input, by name. A text that is part of a longer text, such as a dialogue up to a turn,
+            is counted once.
     """
-    # Keep the texts that are not part of another.
+    # Keep the texts that are not part of a longer text.
     whole: list[str] = []
     for text in sorted(texts, key=len, reverse=True):
         if not any(text in longer for longer in whole):

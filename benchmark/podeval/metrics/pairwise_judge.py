@@ -173,7 +173,7 @@ class JudgedBattle:
 
 
 def list_prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
-    """Return the prompts of a modality; for audio, the prompt for one turn represents those for more turns."""
+    """Return the prompts of a modality; for audio, the prompt for one turn represents the prompts for more turns."""
     reading, hearing = build_reading_prompt(variant), build_hearing_prompt(1, variant)
     return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]
 

@@ -233,7 +233,8 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Minimum length in seconds of a recording with values by minute; a minute is too large a share of a shorter one."""
+"""Minimum length in seconds of a recording with values by minute; a minute is too large a share of a shorter
+recording."""
 
 FEWEST = 20
 """Minimum number of words in a minute for which a share is computed."""

@@ -39,12 +39,14 @@ COPY = 0.8
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
-    """Return whether a recording contains a copy of another's loudest piece; both are at `RATE`, shape (frames,)."""
+    """Return whether a recording contains a copy of a second one's loudest piece; both are at `RATE`, shape
+    (frames,)."""
     return bool(correlate_with(samples, other) >= COPY)
 
 
 def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Return the highest correlation, over all offsets, between this recording and the loudest piece of another.
+    """Return the highest correlation, over all offsets, between this recording and the loudest piece of a second
+    recording.
 
     It is 0 if either recording is silent or shorter than a piece.
     """
@@ -104,7 +106,7 @@ class VoiceComparison:
 
     @property
     def windows(self) -> dict[str, int]:
-        """The number of windows that were compared, and of those that were left out because they are mostly silence."""
+        """The numbers of windows that were compared, and that were left out because they are mostly silence."""
         return {
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
@@ -146,7 +148,7 @@ class VoiceComparison:
             cosines: values by key, the metric's own first.
             by_speaker: the cosine of each speaker.
             notes: additional notes.
-            positive: whether values, except those by speaker, are mapped to 0…1.
+            positive: whether values, except the values by speaker, are mapped to 0…1.
         """
 
         def scale(cosine: float) -> float:

@@ -163,7 +163,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 @contextlib.contextmanager
 def convert_library_errors(whom: str) -> Iterator[None]:
-    """Raise `ChatBusy` for any error raised by a library, so that one failed answer does not affect the others."""
+    """Raise `ChatBusy` for any error raised by a library, so that one failed answer does not affect other answers."""
     try:
         yield
     except PodevalError:

@@ -215,7 +215,7 @@ class EndpointChat:
 
 
 class _BadRequest(ChatRefused):
-    """The endpoint rejects this request, but may accept a simpler one."""
+    """The endpoint rejects this request, but may accept a simpler request."""
 
 
 # A chat model from a local GGUF file, in this process, through xllamacpp (llama.cpp).
@@ -254,7 +254,7 @@ class GgufChat:
         parameters.warmup = False
         parameters.verbosity = -1
         parameters.cpuparams.n_threads = count_threads()
-        # The library also listens on loopback; a secret random key keeps others from using it.
+        # The library also listens on loopback; a secret random key keeps other programs from using it.
         parameters.api_keys = [secrets.token_hex(32)]
         try:
             self._server = xllamacpp.Server(parameters)

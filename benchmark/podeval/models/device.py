@@ -51,7 +51,7 @@ def require_device(name: str, title: str, remedy: str) -> str:
     Args:
         name: name of the device in torch, such as `cuda:1`.
         title: name of the device in the error message.
-        remedy: advice in the error message, in addition to naming another device.
+        remedy: advice in the error message, in addition to the advice to name a different device.
 
     Raises:
         BadInput: the device does not exist.
@@ -157,7 +157,7 @@ def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecut
     Args:
         work: function to run in threads.
         items: the items; the next is taken whenever a thread becomes free.
-        pool: a pool of as many threads as the process has; by default a new one.
+        pool: a pool of as many threads as the process has; by default a new pool.
     """
     most = count_threads()
     waiting: deque[Future[T]] = deque()

@@ -80,7 +80,7 @@ class Dnsmos:
             samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
                 map of several hours is fine. If there is less than 9.01 s of samples, they are repeated until they are
                 long enough, as in the reference.
-            windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
+            windows: "exact" scores every window; "upstream" leaves out the windows that the reference loses.
 
         Returns:
             The start of every window in seconds, in order, with its SIG (speech), BAK (background) and OVRL (overall)
@@ -201,7 +201,8 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
 
     Args:
         samples: length of a recording at 16 kHz, at least 144,160.
-        windows: "exact" for every window that the reference intends to score, "upstream" for those that it scores.
+        windows: "exact" for every window that the reference intends to score, "upstream" for the windows that it
+            scores.
 
     Returns:
         Whole seconds, ascending. The reference leaves out a last window that fits only because of the recording's last,

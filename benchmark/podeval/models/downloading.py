@@ -83,7 +83,7 @@ def download(
         timeout: maximum seconds without a byte; the whole download may take twice as long, plus the time that its bytes
             take at the speed `SLOWEST`.
         tries: number of attempts in case of transient failures: timeouts, broken connections, 429 and 5xx answers.
-        wait: seconds before the second attempt, doubled before each further one, or `Retry-After` up to 60 s.
+        wait: seconds before the second attempt, doubled before each further attempt, or `Retry-After` up to 60 s.
         watch: function that is called while bytes arrive.
         client: client for the requests; the default connects to any address.
 
@@ -98,7 +98,7 @@ def download(
     part = to.with_name(f"{to.name}.part")
     with explain_write_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
-    # Fetch the missing bytes with the caller's client, or a new one.
+    # Fetch the missing bytes with the caller's client or a new client.
     try:
         with nullcontext(client) if client else make_client() as session:
             _repeat(tries, wait)(_go_on, session, url, part, most_bytes, timeout, watch)

@@ -128,7 +128,7 @@ class RefusedFields:
         return fitted
 
     def learn(self, error: HttpError, body: Fields, sent: Fields) -> bool:
-        """Remember which field an error refuses; return whether there is another request to try.
+        """Remember which field an error refuses; return whether there is a different request to try.
 
         Args:
             error: the answer to a request.

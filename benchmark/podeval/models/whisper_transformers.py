@@ -166,7 +166,7 @@ class WhisperTransformers(Transcriber):
         ]
         end, longest = self._processor.tokenizer.eos_token_id, max(map(len, written))
         rows = torch.tensor([prompt + tokens + [end] * (longest - len(tokens)) for tokens in written])
-        # While each layer runs, keep only those of its heads that follow the audio.
+        # While each layer runs, keep only the weights of its heads that follow the audio.
         decoder, weights = self._model.get_decoder(), {}
 
         def watch(number: int, heads: list[int]) -> Any:
@@ -288,7 +288,7 @@ def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list
 
 
 def _cut_pauses(parts: list[Word]) -> list[Word]:
-    """Return the parts, with those that begin a sentence shortened to at most twice the median."""
+    """Return the parts; parts that begin a sentence are shortened to at most twice the median length."""
     lengths = [part.end - part.start for part in parts if part.end > part.start]
     longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
     shortened = []

@@ -46,7 +46,7 @@ SOUNDS = "sounds"
 """Folder in the folder of runs for recordings that were stored elsewhere."""
 
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?$")
-"""Databases and secrets in the folder of runs, which are skipped; those that are needed are backed up separately."""
+"""Databases and secrets in the folder of runs, which are skipped; the necessary ones are backed up separately."""
 
 _ENDINGS = (".tar", ".tar.gz", ".tgz")
 _ROWS = 2_000
@@ -101,7 +101,7 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
             pseudonym.
 
     Raises:
-        BadInput: there is no such database, or the target exists or has another extension.
+        BadInput: there is no such database, or the target exists or has a different extension.
         StoreUnusable: the database is damaged, does not respond, or is on a server and its tables are from another
             version.
         DiskFull: the disk is full; no backup was made.
@@ -268,7 +268,7 @@ def explain_copy_errors(problem: str) -> Iterator[None]:
 def copy_rows(source: Connection, target: Connection) -> None:
     """Copy all rows that a connection sees into the empty tables of another database."""
     for table in list_tables():
-        # Copy rows that refer to other rows of their table after those that do not.
+        # Copy rows that refer to other rows of their table after rows that do not.
         refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
         query = select(table).order_by(*refers_to_itself, *table.primary_key)
         for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():

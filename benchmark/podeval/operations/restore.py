@@ -271,7 +271,7 @@ def _move_in(unpacked: Path, file: Path | None, runs: Path) -> tuple[Path | None
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.move(new, near)
-                # A log that a damaged database left behind would be applied to the new one.
+                # A log that a damaged database left behind would be applied to the new database.
                 for old in filter(Path.exists, (target, Path(f"{target}-wal"), Path(f"{target}-shm"))):
                     kept.mkdir(exist_ok=True)
                     shutil.move(old, kept / old.name)

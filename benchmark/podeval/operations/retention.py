@@ -1,4 +1,4 @@
-"""Keep the recordings of runs within a budget by removing the oldest ones; results and words are kept.
+"""Keep the recordings of runs within a budget by removing the oldest recordings; results and words are kept.
 
 If object storage is configured, a run's recordings are moved there as one tar file and can be fetched again. Only
 recordings of finished runs are removed, the oldest first, and superseded runs before runs on the board.

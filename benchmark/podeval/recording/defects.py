@@ -59,7 +59,7 @@ class TimedDefect:
 
     @property
     def detail(self) -> str:
-        """A phrase for readers, with the recognised words and the correct ones."""
+        """A phrase for readers, with the recognised words and the correct words."""
         parts = (self.heard, f"script: {self.script}" if self.script else "")
         return "; ".join(part for part in parts if part)
 

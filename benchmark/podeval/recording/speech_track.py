@@ -180,10 +180,10 @@ class SpeakerVoice:
     """The voice of one speaker in a recording.
 
     Attributes:
-        speaker: label, valid in this recording only.
+        speaker: label of the speaker, valid only in this recording.
         clips: windows over the speaker's joined speech.
         embeddings: one per window, shape (windows, dimensions), not normalised.
-        seconds: seconds of speech.
+        seconds: duration of the speaker's speech in seconds.
         left_out: number of windows that were excluded because they are mostly silence.
     """
 

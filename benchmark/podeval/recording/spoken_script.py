@@ -295,7 +295,7 @@ def _agrees(
     *,
     doubtful: bool,
 ) -> bool:
-    """Return whether the second recogniser finds none of the omitted words, or some of the added ones."""
+    """Return whether the second recogniser finds none of the omitted words, or some of the added words."""
     if difference.kind != "omitted":
         words = [word.text for word in alignment.heard[difference.start : difference.end]]
         enough = difference.kind == "replaced" or len(inside) >= HEARD_AGAIN * difference.words

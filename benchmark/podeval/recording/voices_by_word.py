@@ -51,9 +51,9 @@ class VoicedStretch:
 
     Attributes:
         first: the first of its recognised words.
-        last: the word after the last.
-        start: seconds.
-        end: seconds.
+        last: the recognised word after its last word.
+        start: time of its beginning in the recording, in seconds.
+        end: time of its end in the recording, in seconds.
         turn: turn of the script with most of the words.
         meant: the speaker who should say them.
         heard: the speaker with the voice of these words; None if no speaker has it, or the stretch is too short.

@@ -141,7 +141,7 @@ class Workers(AbstractContextManager["Workers"]):
     def _stop(self, pool: ProcessPoolExecutor) -> None:
         """Stop a pool without waiting for tasks that have not begun.
 
-        A late report of a dead process in an earlier pool does not stop the current one.
+        A late report of a dead process in an earlier pool does not stop the current pool.
         """
         pool.shutdown(cancel_futures=True)
         if self._pool is pool:

@@ -216,7 +216,7 @@ def measure(
         """Return the protocols of one output, or of all outputs of a run together."""
         return make(*list_conditions(plan, outputs).items())
 
-    protocols()  # Refuse whatever cannot be measured before anything is generated.
+    protocols()  # Before anything is generated, refuse a run that cannot be measured.
     # Metrics of all outputs together are measured when the run is summarised.
     measured = benchmark.metrics(plan.track, plan.split, profile)
     uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}
@@ -321,7 +321,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """Score an item whatever happens: an error on our side becomes an unscored result and does not stop the run."""
+    """Score an item; an error on our side becomes an unscored result and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:

@@ -51,7 +51,7 @@ def group() -> ProcessGroup | None:
     except ModuleNotFoundError:
         raise ModelMissing("runs of several processes need accelerate; run `pip install accelerate`") from None
     _choose_device(int(os.environ.get("LOCAL_RANK") or 0))
-    # Synchronise on the CPU, which works with and without GPUs and lets several processes share one.
+    # Synchronise on the CPU, which works with and without GPUs and lets several processes share a GPU.
     state = PartialState(cpu=True)
     for variable in _PLACE:
         os.environ.pop(variable, None)

@@ -81,7 +81,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             workers: number of processes; 0 for as many as fit at the start. Processes that do not fit wait for new
                 nodes.
             cpus: CPUs per process, which uses the same number of threads.
-            gpus: GPUs per process; with a fraction such as 0.5, processes share one.
+            gpus: GPUs per process; with a fraction such as 0.5, several processes share a GPU.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
             raise BadInput("give a Ray worker more than 0 CPUs and at least 0 GPUs")
@@ -126,8 +126,8 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         At most one more task than there are processes is taken at a time.
 
         Raises:
-            ClusterFailed: no process can be started, or none is left and there is no room for one. Any error that the
-                function raises, with its own type.
+            ClusterFailed: no process can be started, or no process is left and there is no room for a new process. Any
+                error that the function raises, with its own type.
         """
         line = _Line(next(self._names), self._ray.put(work))
         try:

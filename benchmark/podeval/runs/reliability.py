@@ -41,7 +41,7 @@ CATASTROPHIC_ERRORS = 0.3
 """Share of wrong words (in Chinese, characters) above which the recognised text is considered a different text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
-"""Columns that are included in addition to the main ones, if they were measured."""
+"""Columns that are included in addition to the main columns, if they were measured."""
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {

@@ -145,7 +145,7 @@ class RunRequest:
     limit: int | None = None
     """Number of items to run, with the others left for later; None for all."""
     pilot: bool = False
-    """Whether these items are a stratified sample instead of the first ones."""
+    """Whether these items are a stratified sample instead of the first items of the split."""
 
 
 def run_system(

@@ -164,7 +164,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
     A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the information
     of all votes, H_g and u_g that voter's information and score. The leverage of a voter who provides nearly all the
-    information about a parameter is capped at 0.95; that of a voter with little weight is ignored.
+    information about a parameter is capped at 0.95; the leverage of a voter with little weight is ignored.
     """
     free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[free, free]

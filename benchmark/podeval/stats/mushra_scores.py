@@ -251,7 +251,7 @@ def _screen_listener(
 
 @dataclass(frozen=True)
 class PamScreening:
-    """The marks that count, and the reasons why the others do not."""
+    """The marks that count, and the reasons why other marks do not count."""
 
     kept: tuple[Mark, ...]
     dropped_raters: dict[str, str]
@@ -302,7 +302,7 @@ RULES: Mapping[str, str] = {
     "gave one mark": "one mark on all scales of too many samples",
     "gave": "equal marks for all samples",
 }
-"""The rules, including those for questionnaires, by the first words of a reason for excluding a listener."""
+"""The rules, including the rules for questionnaires, by the first words of a reason for excluding a listener."""
 
 
 def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:

@@ -34,7 +34,7 @@ from podeval.store.migrate import check, upgrade
 Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
-"""Number of seconds for which a writer waits for another one before it gives up and is retried."""
+"""Number of seconds for which a writer waits for another writer before it gives up and is retried."""
 
 _WRITERS = int.from_bytes(b"podeval", "big")
 _BOUNDED = (
@@ -48,7 +48,7 @@ _LOCK_ONE = text(
 """A writer's lock, held until its transaction ends or the server ends the idle session."""
 
 _LEAST_WAIT = 1.0
-"""Minimum seconds to wait for another process."""
+"""Minimum time to wait for another process, in seconds."""
 
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
@@ -69,13 +69,13 @@ class Database(AbstractContextManager["Database"]):
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
         migrate: whether its tables are first upgraded to this version.
-        patience: total seconds for which a writer waits for others before it is refused.
+        patience: total seconds for which a writer waits for other writers before it is refused.
         read_only: whether to open an SQLite file on a disk that is full or mounted read-only.
 
     Raises:
         StoreReadOnly: the disk is full or read-only; the file may be opened with `read_only`.
         BadInput: the address cannot be parsed, or the file is in a location where SQLite is not safe.
-        StoreUnusable: the database cannot be opened, or its tables are of another version.
+        StoreUnusable: the database cannot be opened, or its tables have a different version.
     """
 
     def __init__(

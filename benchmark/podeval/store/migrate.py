@@ -65,10 +65,10 @@ def create_tables(engine: Engine, revision: str, name: str) -> None:
 
 
 def check(engine: Engine, name: str) -> None:
-    """Refuse tables of another version.
+    """Refuse tables of a different version.
 
     Raises:
-        StoreUnusable: the tables have another version; the message says what to do.
+        StoreUnusable: the tables have a different version; the message says what to do.
     """
     version = _version(engine)
     if version != _newest():

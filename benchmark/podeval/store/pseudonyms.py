@@ -99,7 +99,7 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     # Subtract the person's contributions from the counts.
     count_votes(session, Vote.voter == pseudonym, -1)
     count_battles(session, session.scalars(select(Battle).where(Battle.voter == pseudonym)), -1)
-    # First delete the battles that repeat another battle, because they refer to it.
+    # First delete the battles that repeat an earlier battle, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))

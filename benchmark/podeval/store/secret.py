@@ -1,4 +1,5 @@
-"""The secret of a service; it makes the service's tokens unforgeable and its hashes of identities useless to others.
+"""The secret of a service; it makes the service's tokens unforgeable and its hashes of identities useless to anyone
+else.
 
 The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With a different
 secret, everyone would silently become a new voter and their votes would count again. A different secret is therefore

@@ -3,7 +3,7 @@
 The counts are updated in the transaction that adds, excludes or removes a battle or vote, so creating a battle,
 revealing one or finding a page of the public list does not require counting all votes. At any time, the counts equal
 the result of `recount` over all battles and votes. A vote is rated if it counts, is not a skip, and its battle does not
-repeat another.
+repeat an earlier battle.
 """
 
 from collections import Counter, defaultdict

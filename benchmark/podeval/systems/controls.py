@@ -1,4 +1,4 @@
-"""Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards one of them is broken.
+"""Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards such a system is faulty.
 
 Some misuse a good reader; others plant faults in the words or only in the signal, to show that the fault metrics find
 these faults and that other metrics do not react to them.
@@ -203,7 +203,7 @@ class ContentFaults(ReaderControl):
             voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
             spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
             if number == repeated:
-                # The line is spoken again in another tone, because identical audio would also be a signal fault.
+                # The line is spoken again in a different tone, because identical audio would also be a signal fault.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
         planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
@@ -249,8 +249,7 @@ def _draw_offsets(changes: int, seed: int) -> list[float]:
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
     """Arrange the turns of a recording, each at its offset in seconds from the end of the previous one.
 
-    A turn never starts before the previous one does. The peak of overlapping speech is limited to that of the
-    recording.
+    A turn never starts before the previous one does. The peak of overlapping speech is limited to the recording's peak.
     """
     rate = speech.rate
     sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]

@@ -21,7 +21,7 @@ from podeval.systems.speech import Samples
 
 # Piper with two voices of its own: kristin (female) and joe (male). Piper draws inside the ONNX graph, from a generator
 # that continues from call to call and cannot be seeded; it therefore speaks without noise, so a line does not depend on
-# earlier ones. Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on the Hub,
+# earlier lines. Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on the Hub,
 # pinned by its SHA-256: if the Hub cannot be reached, the system is skipped with the installer's message.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"

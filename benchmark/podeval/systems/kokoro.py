@@ -1,7 +1,7 @@
 """Kokoro, a neural voice with 82 million parameters, quantised to 8 bits: a better voice, which still runs on a laptop.
 
 Only its five Japanese voices come in packages, so it reads English with a Japanese accent. The espeak-ng in Piper's
-package converts words to sounds. Nothing is random: identical words give identical samples, whatever the seed.
+package converts words to sounds. Nothing is random: identical words give identical samples, regardless of the seed.
 """
 
 import json

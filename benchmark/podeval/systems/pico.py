@@ -2,8 +2,8 @@
 
 The package `py-nanotts` contains the engine and its voices. The engine is written in C, keeps its state from line to
 line, and never finishes some texts, so each script is spoken in a child process; if that process crashes, nothing else
-is affected. Identical scripts give identical samples, whatever the seed, as long as the package is in the same folder;
-from another folder, the engine says some lines a little slower or faster.
+is affected. Identical scripts give identical samples, regardless of the seed, as long as the package is in the same
+folder; from another folder, the engine says some lines a little slower or faster.
 """
 
 from collections.abc import Mapping, Sequence

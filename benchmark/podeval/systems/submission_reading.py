@@ -173,7 +173,7 @@ def _read(file: Path) -> str:
 
 
 def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Location) -> None:
-    """Refuse a field that occurs twice in a block, because YAML would silently use the last one."""
+    """Refuse a field that occurs twice in a block, because YAML would silently use its last occurrence."""
     if isinstance(node, yaml.SequenceNode):
         for index, entry in enumerate(node.value):
             _refuse_repeated_fields(document, entry, (*path, index))

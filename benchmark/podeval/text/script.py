@@ -46,7 +46,7 @@ _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps",
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
 # Keys for text before or after the turns, which an unnamed speaker may say.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
-# The speaker of a recogniser's segments that do not name one.
+# The speaker of a recogniser's segments that do not name a speaker.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""

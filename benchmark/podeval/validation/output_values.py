@@ -212,8 +212,8 @@ def _find_key(metric: str, key_name: str) -> Key | None:
 def measure_bandwidth(samples: Samples, rate: int) -> float:
     """Measure the highest frequency, in Hz, whose power is within 60 dB of the strongest.
 
-    The power is that of the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so a band
-    limit from a codec, a telephone or earlier resampling is visible at any file rate; 0 for silence.
+    The power is measured over the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so a
+    band limit from a codec, a telephone or earlier resampling is visible at any file rate; 0 for silence.
     """
     from scipy.signal import welch
 

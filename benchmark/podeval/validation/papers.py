@@ -129,7 +129,7 @@ def recompute() -> list[PaperFigure]:
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, **about: Any) -> PaperFigure:
     """Build the figure in a system's row; `name` does not include the system, and `about` contains further fields.
 
-    Its inputs are assumed to be rounded to the same number of digits; `slack` is added for those with fewer digits.
+    Its inputs are assumed to be rounded to the same number of digits; `slack` is added for inputs with fewer digits.
     """
     about = {"rounding": 2 * halve_last_digit(row["value"]) + slack, "of_system": True} | about
     return PaperFigure(row["paper"], row["table"], f"{row['system']}: {name}", float(row["value"]), value, **about)

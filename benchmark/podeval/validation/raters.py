@@ -2,7 +2,7 @@
 
 The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, a rater's arena choices
 compared with the same rater's rubric marks, exclusion of rubric items, Elo against win rate, separability against
-rating gap, and groups of raters. Each rater is also compared with the mean of the others (LFS-Bench, Table 6).
+rating gap, and groups of raters. Each rater is also compared with the mean of the other raters (LFS-Bench, Table 6).
 """
 
 import itertools

@@ -142,7 +142,7 @@ def reverb_consistency(
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(f"{few} of {window:g} s has enough speech (at least 40 %), but a spread over time needs two")
-    # Compute the spread over time, including that of the normalised values.
+    # Compute the spread over time, including the spread of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(part.samples) - window * MODEL_RATE) // (stride * MODEL_RATE)) + 1

@@ -165,7 +165,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Return the stretches of speech, joined across short pauses, without those that are too short."""
+    """Return the stretches of speech, joined across short pauses, without stretches that are too short."""
     return [span for span in join_spans(list(speech), LONGEST_PAUSE) if span.duration >= SHORTEST_SEGMENT]
 
 

@@ -18,7 +18,7 @@ be obtained by cutting and overlapping at random: read it together with WER.
 Source: floor-transfer offsets as defined by Heldner and Edlund (2010); VoxConverse, Interspeech 2020; AMI, 2005.
 
 Differs from the papers, none of which measures turn-taking, and from Full-Duplex-Bench, which uses the same divergence
-to compare the timing of an agent's backchannels with that of people.
+to compare the timing of an agent's backchannels with the timing of people's backchannels.
 """
 
 from typing import Literal

@@ -210,8 +210,8 @@ def instruction_following(
 
 
 def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | None:
-    """Return 100 times the mean score of all requirements, or of those of one kind; None if there are none of that
-    kind.
+    """Return 100 times the mean score of all requirements, or of the requirements of one kind; None if there are none
+    of that kind.
     """
     scores = [finding["score"] for finding in findings if kind in ("", finding["kind"])]
     return 100 * sum(scores) / len(scores) if scores else None

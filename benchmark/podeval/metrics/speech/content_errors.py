@@ -21,8 +21,8 @@ still counted on undamaged recordings are listed in docs/defects-study.md.
 
 `entities_right` is the share of the script's `entities` that are transcribed in full, in any of their readings: names
 (in English, words with a capital inside a sentence), numbers, amounts and codes, which a listener cannot guess. The
-notes list the others, each with the words that are transcribed in its place (`entities_misread`). A name that the
-recogniser spells differently counts as wrong, so compare systems with each other, not with 100 %.
+notes list the misread entities, each with the words that are transcribed in its place (`entities_misread`). A name that
+the recogniser spells differently counts as wrong, so compare systems with each other, not with 100 %.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 

@@ -40,15 +40,15 @@ UPSTREAM_HOP = 16_000
 ENOUGH = 32
 """Minimum number of windows in a recording whose windows are more than `UPSTREAM_HOP` apart.
 
-On 24 clips of 90 s by people and systems, the mean of 32 windows is within 0.034 of that of 83 (root mean square
-0.015), the mean of 54 within 0.027 (0.009), and that of 24 within 0.053 (0.019).
+On 24 clips of 90 s by people and systems, the mean of 32 windows is within 0.034 of the mean of 83 windows (root mean
+square 0.015), the mean of 54 within 0.027 (0.009), and the mean of 24 within 0.053 (0.019).
 """
 
 PLENTY = 160
 """Minimum number of windows in a recording whose windows overlap by less than half: the number for ten minutes.
 
 On eight minutes of 36 clips by people and systems (values from 2 to 5, standard deviation 0.96), the mean of windows
-that overlap by half is within 0.01 of that of windows every second; the mean of 63 adjacent windows is within 0.07
+that overlap by half is within 0.01 of the mean of windows every second; the mean of 63 adjacent windows is within 0.07
 (standard deviation 0.035 over the position of the first). An hour contains 469 adjacent windows, but hardly ever that
 many voices.
 """

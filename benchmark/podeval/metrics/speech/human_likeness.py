@@ -48,7 +48,8 @@ LAG = 2
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
 """Minimum numbers of windows in a set and in a reference; number of rounds of the bootstrap; number of a reference's
-recordings in which damage is planted; number of the reference's parts, each measured on axes from the others.
+recordings in which damage is planted; number of parts of the reference, each measured on axes that are fitted to the
+other parts.
 """
 
 NEAREST = 0.25
@@ -185,7 +186,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
     """Make a reference from recordings of people.
 
     Args:
-        recordings: recordings of as many people as possible; those that cannot be measured are left out.
+        recordings: recordings of as many people as possible; recordings that cannot be measured are left out.
         about: phrase that describes the speakers and the speech; stored with the reference.
 
     Raises:
@@ -287,8 +288,8 @@ def human_likeness(
     Args:
         recordings: the recordings of one system, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
-        reference: path of another reference file, made by `podeval data likeness-reference`; by default the reference
-            that podeval ships.
+        reference: path of a different reference file, made by `podeval data likeness-reference`; by default the
+            reference that podeval ships.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)
     described: list[Windows] = []

@@ -7,7 +7,7 @@ For streamed pieces, `time_to_first_audio` (TTFA) is the median time until playb
 longest stall; each is None and unscored unless the log records it for every piece. Logs that state 0 seconds of work
 are refused. Values from different hardware belong to different protocols, so name your hardware with `hardware`.
 
-Differs from the paper in pooling all pieces of a run, so long pieces count for more than short ones.
+Differs from the paper in pooling all pieces of a run, so long pieces have more weight than short pieces.
 """
 
 import json

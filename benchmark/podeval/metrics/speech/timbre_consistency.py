@@ -159,7 +159,8 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found or, without a script, the number found differs from the stated one.
+        CannotScore: no speaker is found or, without a script, the number of speakers found differs from the stated
+            number.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)
@@ -199,7 +200,7 @@ def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], win
 
 
 def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return each window's mean cosine with all others; the mean of these values is the mean over distinct pairs."""
+    """Return each window's mean cosine with all other windows; the mean of these is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     return np.asarray((units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

@@ -59,7 +59,7 @@ class Csm(SpeechModel):
         return np.concatenate(sounds)
 
     def _generate(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
-        """Generate a line that follows others.
+        """Generate a line that follows earlier lines.
 
         Raises:
             SpeechFailed: the model stopped immediately.

@@ -100,7 +100,7 @@ class Batches:
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
         """Yield every batch with the result of the work on it, or with the error.
 
-        A failed batch is tried again item by item, so an item never fails because of another.
+        A failed batch is tried again item by item, so an item never fails because of a different item.
         """
         rest = list(items)
         while rest:

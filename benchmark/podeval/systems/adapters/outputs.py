@@ -296,7 +296,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         """Refuse a folder that has no output for any of these items.
 
         Raises:
-            BadInput: there are none; the message gives an expected file name and the existing ones.
+            BadInput: there are none; the message gives an expected file name and the existing file names.
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return

@@ -49,7 +49,7 @@ __all__ = [
 
 TRIES = 5
 LONGEST_PAUSE = 60.0
-"""Maximum pause in seconds; if a server requests a longer one, the request is abandoned."""
+"""Maximum pause in seconds; if a server requests a longer pause, the request is abandoned."""
 MOST_BYTES = 512 * 2**20
 """Maximum number of bytes in one response."""
 JSON_VALUES_MOST = 1_000_000
@@ -59,7 +59,7 @@ MOST_PIECES = 1_000_000
 FACT_BYTES = 2**20
 """Maximum size, in bytes, of an answer in which a server describes itself."""
 SECONDS = 60.0
-"""Maximum seconds of audio in a response unless the caller specifies another number."""
+"""Maximum seconds of audio in a response unless the caller specifies a different number."""
 SLOWEST = 10.0
 """Maximum time for audio to arrive, as a multiple of its length, in addition to the timeout."""
 
@@ -87,7 +87,7 @@ class ServerResponse:
         headers: headers of the response.
         arrivals: arrival times, in seconds since the request was sent, each with the number of bytes received.
         seconds: seconds from the request to the end of the response.
-        tries: number of requests; the times are those of the last one.
+        tries: number of attempts; the times are those of the last attempt.
     """
 
     body: bytes

@@ -35,7 +35,7 @@ class Dialect:
 
     Attributes:
         name: the name, as in the table above.
-        rate: sampling rate in Hz of the sent audio, unless the session states another.
+        rate: sampling rate in Hz of the sent audio, unless the session states a different rate.
         updates: number of `session.updated` events before a conversation begins.
         voices: whether a voice can be chosen.
         numbered: whether pieces of audio have numbers.

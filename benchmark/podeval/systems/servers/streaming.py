@@ -155,7 +155,7 @@ class RequestPace:
             self._next = max(self._next, self._clock() + seconds)
 
     def stop(self) -> None:
-        """Stop sending requests; those in flight finish."""
+        """Stop sending requests; requests in flight finish."""
         self._stopped = True
 
     def ask_each(self, ask: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:

@@ -29,7 +29,7 @@ ALIKE = 0.5
 """Minimum similarity of letters (1 minus edits divided by the longer length) for words to count as misheard."""
 
 MISHEARD = 3
-"""Maximum number of words that may be misheard as the same number of others, however different."""
+"""Maximum number of words that may be misheard as the same number of other words, however different the words are."""
 
 BRIDGE = 2
 """Number of equal words between two long differences that may be a coincidence: some words of babble always match."""

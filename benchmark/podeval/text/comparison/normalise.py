@@ -287,7 +287,7 @@ def simplify(text: str) -> str:
 
 
 def convert_to_mainland(text: str) -> str:
-    """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
+    """Convert a text to simplified characters and, if it was in traditional characters, to mainland wording.
 
     A text counts as traditional if simplifying changes more of it than the reverse conversion does. Other texts keep
     their wording, because OpenCC treats every 程序 as the Taiwanese word for 进程.

@@ -44,7 +44,7 @@ class ServerKind(ABC):
         name: the name of the kind, for `--server-kind`.
         hosts: hosts of this kind's clouds, including all their subdomains.
         owners: words by which servers of this kind identify themselves.
-        base_path: the path of the API, for an address without one.
+        base_path: the path of the API, for an address without a path.
         key_header: the header that carries the key.
         key_prefix: the text before the key in this header.
         query: request fields that are sent in the URL.
@@ -144,7 +144,7 @@ class ServerKind(ABC):
         return tuple(voice for voice in names if isinstance(voice, str) and voice)
 
     def list_unknown(self, voices: Sequence[str]) -> list[str]:
-        """Return the voices that the server would silently replace with others."""
+        """Return the voices that the server would silently replace with other voices."""
         return []
 
     def adopt(self, clip: ReferenceClip) -> Voice:
