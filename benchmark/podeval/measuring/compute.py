@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
-"""Number of items that are judged at the same time; it is lower for recordings, which are kept in memory, than for
+"""Maximum number of items judged at the same time; it is lower for recordings, which are kept in memory, than for
 scripts."""
 
 

@@ -84,7 +84,7 @@ class Scores(_PrintsTable, RecordingResults):
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
         requested: the metrics requested by name; empty for all.
-        script: the words that were given.
+        script: the words that the caller gave.
 
     Example:
         >>> import podeval

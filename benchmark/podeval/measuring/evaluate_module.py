@@ -98,7 +98,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score the items that were added before or are given here; the module's card lists the other arguments."""
-        # `evaluate.combine` gives each of its metrics the references for all of them.
+        # `evaluate.combine` gives each of its metrics the references for all its metrics.
         combined = isinstance(sys._getframe(1).f_locals.get("self"), evaluate.CombinedEvaluations)
         references = None if combined and not self.metric.reference else references
         if predictions is not None or references is not None:

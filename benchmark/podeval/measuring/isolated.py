@@ -45,7 +45,7 @@ LINES, REPORT = "scored.jsonl", "report.html"
 _PAUSE = 0.5
 """Minimum time, in seconds, between two lines about the progress of a step."""
 _SOON = 2.0
-"""Time, in seconds, after the beginning of a step before its remaining time is estimated."""
+"""Time, in seconds, from the beginning of a step until its remaining time is first estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
 """Seconds after which the same state is reported again, because a caller that reads the reports can stop only between
@@ -146,7 +146,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     spoken = f"{job.text}\n" if job.text.strip() else None
     request = read_request(text=spoken, speakers=job.speakers or None, allow_upsampling=job.allow_upsampling)
     plan = plan_metrics(request)
-    # Quick steps come first, so there is soon something to read.
+    # Quick steps come first, so the first results appear soon.
     chosen = tuple(
         sorted((metric for metric in plan.metrics if metric.name in job.metrics), key=lambda metric: len(metric.needs))
     )
@@ -299,7 +299,7 @@ def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, boo
 
 
 def _blame(ended: sandbox.ExitInfo) -> str:
-    """Return the reason why the program ended, and whose fault it is."""
+    """Return the reason why the program ended, and the party at fault."""
     stopped = ended.stopped or ""
     if "longer than" in stopped or "more than" in stopped:
         return write_sentence("measuring-over-limit", why=stopped)

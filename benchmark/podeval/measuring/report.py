@@ -253,7 +253,7 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 def join_turns(words: Sequence[Word], speakers: Iterable[SpeakerTurn]) -> tuple[TranscribedTurn, ...]:
     """Group words into turns: a turn begins when a different speaker says most of a word, or after a pause of a second.
 
-    A word at a time when nobody is found to speak belongs to the preceding speaker.
+    A word during which no speaker was found belongs to the preceding speaker.
     """
     spoken = [Utterance(word.text, word.start, word.end) for word in words]
     said, _ = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in speakers))

@@ -19,7 +19,8 @@ from podeval.text.terminal_safe import make_printable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 MOST_DEFECTS = 8
-"""Maximum number of defects that a terminal lists and a report shows without collapsing them; files contain all."""
+"""Maximum number of defects that a terminal lists and a report shows without collapsing them; files contain all
+defects."""
 
 
 def describe_facts(scores: RecordingResults, words: ReportWords) -> str:

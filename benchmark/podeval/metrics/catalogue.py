@@ -125,17 +125,17 @@ class Metric:
     """Condition that a recording must meet for its value to be meaningful; empty if every recording of speech meets it.
     """
     caution: str = ""
-    """A sentence for its card about how the value can be raised without an improvement, or be misread."""
+    """A sentence for the metric's card about how the value can be raised without an improvement, or be misread."""
     needs_speakers: bool = False
     """Whether an item is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""
-    """Intended use of the metric, and uses that it is not meant for."""
+    """Intended uses of the metric, and uses for which it is not meant."""
     limitations: str = ""
     """Limits of the metric: distinctions that it cannot make, and speakers or recordings that it favours."""
     where_available: tuple[str, ...] = ()
-    """The model jobs that it uses in profiles that have a model for them, and does without in others."""
+    """The model jobs that the metric uses in profiles with a model for the job, and does without in other profiles."""
     no_benchmark: str = ""
-    """Reason why no benchmark measures it; empty if one does."""
+    """Reason why no benchmark measures the metric; empty if a benchmark does."""
     courses: tuple[Key, ...] = ()
     """Values over time that do not exist for a recording as a whole."""
 
@@ -346,7 +346,8 @@ def metric(
         needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers.
         intended_use: its intended uses, and uses that it is not meant for; shown on its card.
         limitations: distinctions that it cannot make, and speakers or recordings that it favours; shown on its card.
-        where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
+        where_available: model jobs that it uses in profiles with a model for the job, and does without in other
+            profiles.
         no_benchmark: the reason why no benchmark measures it, in a sentence; shown on its card.
         courses: values over time that do not exist for a recording as a whole.
 

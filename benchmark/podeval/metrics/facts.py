@@ -142,18 +142,17 @@ class Key:
     reach: Reach | None = None
     """Values that people and good systems reach; None if no comparable values are known."""
     ranked: bool = True
-    """Whether systems are ranked by it; False for a key that is easy to game and shown only because a paper prints it.
+    """Whether systems are ranked by the key; False if it is easy to game and shown only because a paper prints it.
     """
     unreached: str = ""
     """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
     timing: bool = False
-    """Whether it depends on pauses between turns, in which case the protocol's id includes how the items were
-    generated.
+    """Whether the key depends on pauses between turns; the protocol's id then includes how the items were generated.
     """
     percent: bool = False
-    """Whether it is displayed as a percentage; the data contain the fraction."""
+    """Whether the key is displayed as a percentage; the data contain the fraction."""
     only_for: str = ""
-    """Condition under which the key exists for an item; if it is empty, None is a gap."""
+    """Condition under which the key exists for an item; if the condition is empty, a value of None is a gap."""
 
     @property
     def unit_text(self) -> str:

@@ -86,7 +86,7 @@ class Score:
     notes: Mapping[str, Any] = field(default_factory=dict)
     timeline: Timeline | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Weight of a value in the mean over items, by key; 1 if it is missing."""
+    """Weight of a value in the mean over items, by key; a missing weight counts as 1."""
     parts: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = field(default_factory=dict)
     """Values of parts of the item: by breakdown and group, each key's value and its weight."""
 
@@ -276,8 +276,8 @@ class Defect:
 
     Attributes:
         kind: the kind of defect, in one word such as `hole` or `clipped`.
-        start: seconds from the beginning.
-        end: seconds from the beginning.
+        start: its start, in seconds from the beginning of the recording.
+        end: its end, in seconds from the beginning of the recording.
         detail: a phrase for readers.
     """
 

@@ -39,8 +39,7 @@ COPY = 0.8
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
-    """Return whether a recording contains a copy of a second one's loudest piece; both are at `RATE`, shape
-    (frames,)."""
+    """Return whether a recording contains a copy of the other's loudest piece; both are at `RATE`, shape (frames,)."""
     return bool(correlate_with(samples, other) >= COPY)
 
 
@@ -78,7 +77,7 @@ NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diariz
 
 @dataclass(frozen=True)
 class Match:
-    """A speaker with the embedding of its reference voice."""
+    """A speaker with the embedding of the speaker's reference voice."""
 
     voice: SpeakerVoice
     reference: NDArray[np.float32]

@@ -232,7 +232,7 @@ Vectors = NDArray[np.float32]
 Cluster = Callable[[Vectors], Labels]
 
 RUN = 0.8
-"""Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier ones."""
+"""Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier windows."""
 
 STANDS_OUT = 0.1
 """Margin by which that cosine must exceed the cosine with the five windows that start three windows earlier or
@@ -240,7 +240,7 @@ later.
 """
 
 COPY = 0.94
-"""Minimum mean cosine at which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""
+"""Minimum mean cosine at which five consecutive windows always count as copies of earlier windows: a loop of 2 s."""
 
 LEAST_SHARE = 0.2
 """Minimum share of windows in such runs for a recording to count as repeating itself."""

@@ -212,7 +212,7 @@ def time_words(
     """Join tokens into words with their times, in steps of `STEP`.
 
     Args:
-        tokens: the tokens of the text alone.
+        tokens: the tokens of the text, without any other tokens.
         tokenizer: the tokenizer, with `decode`.
         language: code of the language; in languages that are written without spaces, every character is a word.
         attention: probabilities over the audio's steps while each token and then the end was predicted, shape

@@ -73,8 +73,8 @@ def restore(
         path: path of the backup.
         database: a SQLite file or the address of a database of any kind; it must not be in use.
         runs: the folder of runs; it is created if it does not exist.
-        force: whether to replace existing data. Replaced files are kept in another folder, but the replaced rows of a
-            server are not.
+        force: whether to replace existing data. Replaced files are kept in a separate folder, but the replaced rows of
+            a server are not kept.
         read_decisions: function that reads decisions from the replaced database, if that can still be read.
         settle: function that receives the new database before it is moved into place, the unpacked runs, and the
             decisions.
@@ -199,7 +199,7 @@ def _read_schema(opened: Connection) -> set[tuple[str, str, str, str]]:
 
 
 def _fill_server(copy: Database, database: str | Path) -> None:
-    """Replace all rows on a server with those in a file, in one transaction; the tables themselves do not change."""
+    """Replace all rows on a server with the rows in a file, in one transaction; the tables themselves do not change."""
     with (
         Database(database) as target,
         backup.explain_copy_errors(f"the rows of the backup do not fit the tables of {target.name}"),

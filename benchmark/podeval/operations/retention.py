@@ -24,7 +24,8 @@ from podeval.store.database import Database
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, ArenaSystem, Battle, ListeningTest, list_audio
 
 VARIABLE = "PODEVAL_RUNS_GB"
-"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
+"""Environment variable with the budget for the recordings of all runs in gigabytes; if it is unset, there is no
+limit."""
 
 STORE = "PODEVAL_RUNS_STORE"
 """Environment variable with the folder or object storage to which recordings are moved; if unset, they are deleted."""
@@ -58,7 +59,7 @@ class Retention:
 def keep_to_budget(
     runs: Path, budget: int, needed: Collection[Path] = (), *, dry_run: bool = False, now: datetime | None = None
 ) -> Retention:
-    """Remove recordings until those of all runs fit the budget, and return which were removed.
+    """Remove recordings until the recordings of all runs fit the budget, and return which were removed.
 
     If `PODEVAL_RUNS_STORE` is set, recordings are moved to the storage that it names.
 
@@ -83,7 +84,7 @@ def keep_to_budget(
         for run in measured
     }
     done = Retention(budget, sum(sizes.values()))
-    # Start with superseded runs, then continue with those that were measured longest ago.
+    # Start with superseded runs, then continue with the runs that were measured longest ago.
     for run in sorted(measured, key=lambda one: (one not in aside, measured[one])):
         if done.bytes - done.freed <= budget:
             break
@@ -113,7 +114,7 @@ def keep_to_budget(
 
 
 def find_needed(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
-    """Return the recordings that battles can play or played recently, and those of open listening tests."""
+    """Return the recordings that battles can play or played recently, and the recordings of open listening tests."""
     recent = Battle.expires_at > (now or datetime.now(UTC)) - PLAYED_AFTER
     played = (
         select(ArenaOutput.audio, ArenaItem)

@@ -10,8 +10,8 @@ varies less than syllables per second. The window that is furthest from the medi
 fifth above or below the mean of the windows that do not overlap it, and differs from that mean by more than 3.5 times
 their standard deviation, so fewer stretches are reported in a recording whose pace varies throughout. The window is set
 aside, and the next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are
-those with the clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch
-could differ.
+placed where the difference is clearest. A recording with less than 60 s of speech has no usual pace from which a
+stretch could differ.
 
 These rules were fixed in November 2026, using the recordings named in docs/defects-study.md, before the positions for
 the study were drawn.
@@ -43,8 +43,8 @@ class TimedDefect:
 
     Attributes:
         kind: the kind of defect, such as `omitted`, `repeated`, `wrong_voice` or `hole`.
-        start: seconds from the beginning.
-        end: seconds from the beginning.
+        start: its start, in seconds from the beginning of the recording.
+        end: its end, in seconds from the beginning of the recording.
         script: the words of the script at that point; empty if there are none, or if they are irrelevant.
         heard: the recognised words at that point.
         severity: the degree to which listeners notice it.
@@ -94,13 +94,13 @@ WINDOW, STRIDE = 12.0, 2.0
 """Seconds of speech in a window, and between the beginnings of two windows."""
 
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
-"""A window stands out if its rate differs from that of the others by more than both limits: one for the logarithm of
-their ratio, and one in standard deviations.
+"""A window stands out if its rate differs from the rate of the other windows by more than both limits: one for the
+logarithm of their ratio, and one in standard deviations.
 """
 
 SPEAKABLE = 2.5
-"""Factor by which a stretch may be faster or slower than usual; beyond it, the recogniser must have lost or made up
-words."""
+"""Factor by which a stretch may be faster or slower than usual; beyond this factor, the recogniser must have lost or
+made up words."""
 
 FEWEST = 8
 """Minimum number of other windows with which a window is compared."""
@@ -159,7 +159,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
 
 
 def _find_outliers(starts: NDArray[Any], rates: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return for each window whether it is faster (1), slower (-1) or neither, and the mean of the others."""
+    """Return, for each window, whether it is faster (1), slower (-1) or neither, and the mean of the other windows."""
     stands_out = np.zeros(len(rates))
     while (left := stands_out == 0).any():
         apart = np.where(left, np.abs(rates - np.median(rates[left])), -1.0)

@@ -112,8 +112,8 @@ class Playback:
             stretch: the passage of a recording.
             gain: gain that is applied, in dB.
             seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
-                length, and dither is added throughout, so neither the length nor the bytes equal those of a copy that
-                is played under its system's name.
+                length, and dither is added throughout, so neither the length nor the bytes are the same as in a copy
+                that is played under its system's name.
 
         Raises:
             BadInput: there is no such recording or passage.
@@ -209,14 +209,15 @@ class Playback:
         return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
 
     def _lock_for(self, key: str) -> threading.Lock:
-        """Return a lock with which one thread makes a copy while others wait for it (or, rarely, for another copy)."""
+        """Return a lock: one thread makes a copy while others wait for that copy (or, rarely, for a different one)."""
         return self._locks[int(key[:8], 16) % _LOCKS]
 
     def _write(
         self, path: Path, peaks: Path, samples: Samples, gain: float, chance: np.random.Generator | None
     ) -> None:
         heights = measure_peaks(samples)
-        # The gain was chosen for another passage (an excerpt of this one); it must not clip this passage either.
+        # The gain was chosen for a different passage (an excerpt of this passage); it must not clip this passage
+        # either.
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
         with _replacing(path) as partial:
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:

@@ -48,7 +48,7 @@ def find_speaker_turns(
     if the diariser finds more voices than `speakers`.
 
     The recording of an English or Chinese script is transcribed in that language; if the text is too short to identify
-    its language, its characters decide. If less than half of the words are found, or the script is in another language,
+    its language, its characters decide. If less than half of the words are found, or the script is in neither language,
     the transcriber detects the language.
 
     Args:

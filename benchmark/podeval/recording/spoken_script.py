@@ -107,8 +107,8 @@ SWALLOWED = frozenset(
 """English three-letter words that people barely pronounce and recognisers skip."""
 
 SKIPPED = 3
-"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more of
-them on a second attempt."""
+"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; the recogniser finds
+more of these words on a second attempt."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
 """Words per second below which a recogniser is considered to have given up, and minimum number of words for a
@@ -217,7 +217,7 @@ def _gave_up(words: Sequence[Word], span: Span) -> bool:
 
 
 def _has_second(profile: str, language: str) -> bool:
-    """Return whether a profile has another recogniser for a language."""
+    """Return whether a profile has a second recogniser for a language."""
     first = registry.get_card("transcriber", profile)
     return any(
         card.id != first.id and (not card.languages or language in card.languages)

@@ -135,7 +135,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Return the turn of every recognised word; a word without a turn gets that of the previous word."""
+    """Return the turn of every recognised word; a word without a turn gets the turn of the previous word."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
@@ -219,7 +219,7 @@ def _name_voices(
 
 
 def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) -> VoicedStretch:
-    """Return the voice of a stretch: that of the speaker in the script, unless another is closer by the margin."""
+    """Return a stretch's voice: that of the speaker in the script, unless another voice is closer by the margin."""
     margin = MARGIN if stretch.end - stretch.start >= SURE else MARGIN_OF_SHORT
     own = next((voice for voice, speaker in names.items() if speaker == stretch.meant), None)
     best = int(cosines.argmax())

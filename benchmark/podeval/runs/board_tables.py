@@ -41,7 +41,7 @@ Provenance = Literal["run by us", "outputs supplied", "reported"]
 
 
 def place_on_board(metric: Metric, group: str) -> tuple[str, str]:
-    """Return the name and the dimension of a metric's columns: its own, or those of a track's column group.
+    """Return the name and the dimension of a metric's columns: the metric's own, or those of a track's column group.
 
     In the group `podcast`, `dnsmos` of `speech.quality` becomes `podcast_dnsmos` of `podcast.quality`.
     """

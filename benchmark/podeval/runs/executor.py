@@ -2,7 +2,7 @@
 
 Tasks are taken one by one while earlier ones are in progress, so a system can generate its next item while podeval
 measures the previous one. Tasks that are lost when a worker dies are run once more, each in a separate process. If a
-task does not fit into memory alongside the others, one worker is removed and the task is run again.
+task does not fit into memory alongside other tasks, one worker is removed and the task is run again.
 """
 
 import multiprocessing
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # Items that did not fit into memory alongside the others are run with fewer processes.
+        # Items that did not fit into memory alongside other items are run with fewer processes.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())

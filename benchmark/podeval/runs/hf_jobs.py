@@ -2,7 +2,7 @@
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at a fixed commit, the items from a
 private dataset at a fixed commit, no secrets, a time limit, a single attempt, and results written to a bucket. The
-maximum cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
+maximum cost is known before the job starts. Measuring happens on this machine, on copies that are decoded here.
 """
 
 import re
@@ -83,7 +83,7 @@ class HfJobs:
 
     Attributes:
         image: image with its digest; it contains podeval and the libraries of the adapters.
-        flavour: flavour of the machine, such as `a10g-large`.
+        flavour: the type of machine, in the Hub's terms, such as `a10g-large`.
         namespace: the Hub account that pays, and that owns the bucket and the dataset.
         minutes: minutes after which a job is stopped.
         client: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.

@@ -1,7 +1,7 @@
 """Measure a system's outputs: every metric of the benchmark on every item, once.
 
 An item's recording is opened once and shared by all its metrics. The work may be done in other processes, but only this
-one writes: a line for each finished measurement. This process also asks the judges, about many items at a time.
+one writes: a line for each finished measurement. This process also asks the judges about many items at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

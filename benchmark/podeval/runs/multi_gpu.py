@@ -1,8 +1,8 @@
 """Spread one run over several processes, one per GPU, with `accelerate launch`; each generates a share of the outputs.
 
-The first process owns the run's folder, measures and aggregates. The others put outputs into the folder and exit. The
-processes synchronise only once, when the plan has been written; after that, progress is visible in the files, so no
-process waits in a call that could time out, and a killed group can resume.
+The first process owns the run's folder, measures and aggregates. The other processes put outputs into the folder and
+exit. The processes synchronise only once, when the plan has been written; after that, progress is visible in the files,
+so no process waits in a call that could time out, and a killed group can resume.
 """
 
 import os

@@ -75,7 +75,7 @@ class WorseItem:
 
 
 def list_increases(paired: PairedValues, worse: float) -> list[float]:
-    """Return how much worse the second run is in each cluster, in order; a lost pair exceeds all others."""
+    """Return how much worse the second run is in each cluster, in order; a lost pair is the largest difference."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair, cluster in paired.clusters.items():
         if pair in paired.before:

@@ -1,6 +1,6 @@
 """The executor `ray` spreads work over the processes of a Ray cluster, across all of its machines.
 
-Ray starts the processes where there is room, restarts those that died, and transfers files and results. This module
+Ray starts the processes where there is room, restarts processes that died, and transfers files and results. This module
 chooses the next item and the number of attempts, because Ray retries a task only on the same process, which may wait
 forever for a node with room, and `ActorPool` does not link an error to its task. A task is not done until its result
 has arrived: if a node is lost, only the current tasks of its processes are lost, and other processes repeat them.
@@ -28,7 +28,7 @@ TRIES = 3
 """
 
 _ROOM_SECONDS = 900.0
-"""Time to wait while no process runs, in seconds, because a cluster may be adding machines."""
+"""Time in seconds to wait while no process runs, because a cluster may be adding machines."""
 
 LOCAL = "local"
 """The address that means a cluster started on this machine."""
@@ -70,7 +70,8 @@ class _Job:
 class Ray(contextlib.AbstractContextManager["Ray"]):
     """Processes on a Ray cluster, started when the block is entered and kept, with their models, until it ends.
 
-    Several calls to `map` may run at the same time, one feeding another; they share the processes.
+    Several calls to `map` may run at the same time, and the results of one call may be the tasks of another; they share
+    the processes.
     """
 
     def __init__(self, address: str = "", *, workers: int = 0, cpus: float = 1.0, gpus: float = 0.0) -> None:
@@ -198,7 +199,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             job.line.done.append((job.task, result))
 
     def _take_back(self, actor: Any, job: _Job) -> None:
-        """Give a task whose process or result is lost to the next free process."""
+        """Give a task to the next free process if its previous process or its result is lost."""
         job.tries += 1
         if job.tries >= TRIES:
             job.line.done.append((job.task, None))
@@ -244,8 +245,8 @@ def connect(address: str = "") -> Iterator[Any]:
 
     Raises:
         ModelMissing: Ray is not installed.
-        BadInput: no cluster answers at the address, or the cluster asks for a token or runs another version of Ray or
-            Python.
+        BadInput: no cluster answers at the address, or the cluster asks for a token or runs a different version of Ray
+            or Python.
         ClusterFailed: no cluster can be started on this machine.
     """
     # Turn off Ray's usage reports.

@@ -89,7 +89,7 @@ def write_reliability(request: RunRequest, system: str) -> Reliability:
 
 
 def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
-    """Read the figures of a run; return None if there are none, or if another version wrote them."""
+    """Read the figures of a run; return None if there are none, or if a different version wrote them."""
     try:
         return Reliability.model_validate_json((run.locate_measured(profile) / FILE).read_bytes())
     except (OSError, ValidationError):

@@ -143,7 +143,7 @@ class RunRequest:
     allow_upsampling: bool = False
     """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
-    """Number of items to run, with the others left for later; None for all."""
+    """Number of items to run, with the other items left for later; None for all."""
     pilot: bool = False
     """Whether these items are a stratified sample instead of the first items of the split."""
 

@@ -245,7 +245,7 @@ MEASURES = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
-    """Return each rater's agreement with the mean of the others on the items they share, as in LFS-Bench's Table 6.
+    """Return each rater's agreement with the mean of the other raters on shared items, as in LFS-Bench's Table 6.
 
     The measures are `MEASURES`, by name.
     """

@@ -38,8 +38,9 @@ class Bias:
 class LengthBias:
     """Preference for the longer answer: how often it wins and how much longer winners are, clustered by voter.
 
-    `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus that of
-    losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least as large.
+    `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus the mean
+    length of losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least
+    as large.
     """
 
     longer: Bias

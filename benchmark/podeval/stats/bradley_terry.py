@@ -12,7 +12,7 @@ probability of any false order is at most 5 %. Systems that no chain of battles 
 the prior relates their ratings.
 
 A system is provisional until it has the battles, opponents and voters that `NEEDED` requires. Until then it has no rank
-and no interval, it is not compared with others, and the mean of 1000 excludes it. Its votes are part of the fit,
+and no interval, it is not compared with other systems, and the mean of 1000 excludes it. Its votes are part of the fit,
 because they provide information about its opponents, as all votes do.
 """
 

@@ -187,9 +187,9 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
     """Return (I - H_g H^-1)^-1 u_g for one voter, in the parameters that the voter's votes concern.
 
     Args:
-        score: u_g.
-        information: H_g.
-        inverse: H^-1.
+        score: the voter's score, u_g.
+        information: the voter's information, H_g.
+        inverse: the inverse of the information of all votes, H^-1.
     """
     if float(np.vdot(information, inverse)) < _MOST_LEVERAGE:
         return np.asarray(np.linalg.solve(np.eye(len(score)) - information @ inverse, score), np.float64)

@@ -162,7 +162,7 @@ def find_means_above_zero(sums: Array, sizes: Array, rounds: int, seed: int, lev
     """
     sizes = np.broadcast_to(sizes, sums.shape)
     counts, above = (sizes > 0).sum(axis=0), np.zeros(sums.shape[1], dtype=bool)
-    # Means over the same number of clusters are drawn together; each numbers only the clusters that it has.
+    # Means over the same number of clusters are drawn together; for each mean, only its own clusters are numbered.
     for count in np.unique(counts[counts > 1]):
         chosen = np.flatnonzero(counts == count)
         draws, tail = draw_clusters(int(count), rounds, seed), expand_tail(int(count), level)

@@ -279,7 +279,7 @@ def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
 
 
 def _set(cursor: Any, pragma: str, value: str | int) -> None:
-    """Set a pragma, retrying while locked: SQLite does not wait if several connections create a new file's log."""
+    """Set a pragma, retrying while the file is locked: SQLite does not wait if several connections create its log."""
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -333,7 +333,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
         mounts: the text of `/proc/self/mounts`; None reads that file.
 
     Raises:
-        BadInput: the file is on such a mount.
+        BadInput: the file is on a mount without these locks and syncs.
     """
     if mounts is None:
         try:

@@ -82,7 +82,7 @@ class _InArena:
     """Columns shared by the tables from which battles are made."""
 
     active: Mapped[bool] = mapped_column(Boolean, default=True)
-    """Whether new battles may include this row; its votes count either way."""
+    """Whether new battles may include this row; its votes count in either case."""
     added_at: Mapped[datetime]
 
 
@@ -227,7 +227,7 @@ class Vote(_Judgement, TableBase):
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """Clarity of the difference in the voter's opinion, `clear` or `slight`; empty if they did not say."""
+    """Clarity of the difference in the voter's opinion, `clear` or `slight`; empty if the voter did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds between serving the battle and the vote; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]

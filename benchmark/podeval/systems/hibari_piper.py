@@ -111,7 +111,7 @@ class HibariPiper(OnnxReader):
 
     name: ClassVar[str] = "hibari_piper"
     voices: ClassVar[tuple[str, ...]] = ("hibari-heart", "piper-joe")
-    longest_line: ClassVar[int | None] = 300  # both networks attend to whole lines: long ones cost time and errors
+    longest_line: ClassVar[int | None] = 300  # attention spans the whole line: long lines take longer, with more errors
     packages: ClassVar[Mapping[str, str]] = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (JOE,)
     rate: ClassVar[int] = 24_000  # hibari's own rate; Piper's 22,050 Hz is resampled

@@ -169,7 +169,7 @@ class _Mention:
     after: str
     rest: str
     certain: bool
-    """Whether it is certainly a length; `an hour`, for example, may be a rate."""
+    """Whether the mention is certainly a length; `an hour`, for example, may be part of a rate."""
 
 
 def read_requested_length(request: str) -> Minutes | None:

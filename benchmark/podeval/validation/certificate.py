@@ -93,7 +93,7 @@ def certify(
         run: the run.
         key: `metric.key`.
         others: runs of other systems on the same items, to find rank flips.
-        people: a run of recordings of people, to find the recogniser's floor.
+        people: a run of recordings of people, which shows the error rate that the recogniser itself causes.
         printed: a printed figure for comparison, in the key's own unit.
 
     Raises:

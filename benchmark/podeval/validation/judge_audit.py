@@ -307,7 +307,7 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
 
 
 def _compare_columns(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
-    """Return agreement figures for two columns, clustered by the third; `difference` is second minus first."""
+    """Return agreement figures for two columns, clustered by the third; `difference` is the second minus the first."""
     clusters = [cluster for _, _, cluster in rows]
     identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}
     first = [value for value, _, _ in rows if not isinstance(value, str)]

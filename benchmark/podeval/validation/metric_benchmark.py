@@ -283,8 +283,7 @@ def compare_preferences(keys: Iterable[KeyValues], choices: Mapping[str, Sequenc
 
 
 def _agree_with_majority(choices: Sequence[Preference]) -> Estimate:
-    """Return the share of choices that agree with the majority of other choices of the same outputs; ties count
-    half."""
+    """Return the share of choices that agree with most other choices between the same outputs; ties count half."""
     groups: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
     for one in choices:
         if one.rater and one.choice:

@@ -59,7 +59,7 @@ class PaperFigure:
 
     `recomputed` and `difference` are None if they cannot be computed, and `why_not` gives the reason. `rounding` is the
     largest difference that the printed digits explain. `material` names the material if the figure was measured here on
-    other material than the paper's, so that it may differ. `of_system` says whether the line is about a system's
+    material other than the paper's, so the figure may differ. `of_system` says whether the line is about a system's
     results, and `count` is the number of figures in the line.
     """
 

@@ -60,7 +60,7 @@ pieces.
 """
 
 SHORTEST_VOICED = 2.0
-"""Minimum voiced seconds for which a speaker's pitch and level are described."""
+"""Minimum duration of voiced speech, in seconds, for a speaker's pitch and level to be described."""
 
 RUN = 8
 """Minimum number of consecutive words that count as repeated if they also occur elsewhere."""

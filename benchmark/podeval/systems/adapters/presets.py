@@ -142,7 +142,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
     LfsVoice(24, "female", "elderly", "zh", "NCSSD_C_ZH"),
     LfsVoice(25, "male", "elderly", "zh", "NCSSD_C_ZH"),
 )
-"""LFS-Bench, Table 7. The paper reports each model with its best voice, but does not say which one that is."""
+"""LFS-Bench, Table 7. The paper reports each model with its best voice, but does not say which voice that is."""
 
 
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:

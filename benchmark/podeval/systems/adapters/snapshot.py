@@ -151,7 +151,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
 
 
 def check_files(folder: Path) -> None:
-    """Refuse anything that could run code or lead out of the folder.
+    """Refuse a folder with any file that could run code or lead out of the folder.
 
     Raises:
         BadInput: there is no such folder, or it contains a link, code, a pickle, an `auto_map`, or damaged JSON or

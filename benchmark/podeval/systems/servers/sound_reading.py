@@ -73,7 +73,7 @@ _STATED = {
 """Names that headers and events use for the rate, the channels and the depth of samples."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
-"""JSON after audio, as sent by a server that fails after it has begun to answer."""
+"""Pattern for JSON that follows audio, as sent by a server that fails after it has begun to answer."""
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}

@@ -261,7 +261,7 @@ def _align(forms: Sequence[Sequence[Sequence[str]]], said: Sequence[str]) -> tup
 
 
 def _extend(row: Row, words: Iterable[int], heard: NDArray[np.int64]) -> list[Row]:
-    """Return the row before the first word, and the row after each word."""
+    """Return the table's row before the first word, and its row after each word."""
     rows = [row]
     steps = np.arange(len(row), dtype=np.int32)
     for word in words:

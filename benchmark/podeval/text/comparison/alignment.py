@@ -333,7 +333,7 @@ def _extend_to_unheard_words(
         tail, head = before.tail * pace, after.head * pace
         pause = after.start - before.end
         if pause < 0:
-            # If the transcribed words overlap, the turns meet halfway.
+            # If the transcribed words overlap, the two turns meet in the middle of the overlap.
             ends.append(max(starts[-1], before.end + pause / 2))
             starts.append(ends[-1])
         else:

@@ -87,7 +87,7 @@ _SIGNS = {
     "≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to",
 }  # fmt: skip
 _POWERS = {"²": " squared", "³": " cubed"}
-# Signs that would be dropped, inside words or after numbers, are handled before the text is split into words.
+# Signs inside words or after numbers that would otherwise be dropped are handled before the text is split into words.
 _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     "en": (
         # English has no ı, and OpenAI's normaliser removes other accents.
