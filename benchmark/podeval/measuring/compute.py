@@ -28,7 +28,7 @@ def score_items(
     A judge is asked about many items at a time; if one item is refused, the answers about the others are kept.
 
     Args:
-        metric: the metric.
+        metric: the metric to compute.
         items: inputs of each item by name; an input that cannot be read makes the item unscored.
         chosen: every parameter with its value.
         client: the client of the judge, for a metric that asks a judge.
@@ -79,7 +79,7 @@ def compute(
     """Score items; return values, intervals, items and protocol in one flat dict.
 
     Args:
-        metric: the metric.
+        metric: the metric to compute.
         items: inputs of each item by name; inputs in `MetricInputs` are read when the item is scored.
         input_names: names of the inputs that every item has.
         parameters: the settings that affect the metric's values.

@@ -225,7 +225,7 @@ def read_inputs_from_lists(
     """Return items from lists of measured inputs, references, and scripts of recordings.
 
     Args:
-        metric: the metric.
+        metric: the metric that takes these inputs.
         predictions: the measured input of each item.
         references: the reference of each item, for a metric that compares.
         scripts: a script or None for each item, for a metric that takes scripts.

@@ -133,7 +133,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     """Score a recording metric by metric, report each result, and write the report.
 
     Args:
-        job: the job to do.
+        job: the recording or script to score, with its settings.
         tell: function that receives the content of each line.
 
     Raises:

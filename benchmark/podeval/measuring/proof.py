@@ -80,7 +80,7 @@ class ProofedSentence:
         section: the heading above it.
         kind: the kind of its passage (`podeval.text.book`); `end` for words added after the last sentence.
         text: the sentence as written.
-        verdict: the verdict; `not_read` is not a fault.
+        verdict: how the sentence was read; `not_read` is not a fault.
         confidence: the certainty of the verdict.
         recording: the name of its recording; empty if there is none.
         start: seconds from the beginning of the recording; for a missing sentence, the time at which it should be.
@@ -159,7 +159,7 @@ def proof_book(
     """Check the recordings of a book against its text.
 
     Args:
-        book: the book.
+        book: the text that should have been read.
         name: the name of the book in the result.
         files: the recordings, in any order.
         profile: the profile of the models.

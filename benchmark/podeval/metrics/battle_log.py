@@ -103,7 +103,7 @@ def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = (
     Votes that are marked as excluded in an export are skipped, and so are the export's gold battles.
 
     Args:
-        records: the records.
+        records: the lines of the log, as plain data.
         places: the place of each record in the log, such as `line 3`; by default, records are numbered.
 
     Raises:

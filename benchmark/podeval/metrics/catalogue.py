@@ -498,7 +498,7 @@ def make_protocol(
     """Return the protocol of a metric with these parameters, inputs and models.
 
     Args:
-        metric: the metric.
+        metric: the metric whose values the protocol describes.
         parameters: the given parameters; the others have their default values.
         given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.

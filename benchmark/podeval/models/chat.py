@@ -84,7 +84,7 @@ class ChatBusy(PodevalError):
     succeed.
 
     Args:
-        reason: the reason as a sentence.
+        reason: why there was no answer, as a sentence.
         retry_after: pause in seconds that the backend requested, if any.
         crowded: whether fewer concurrent calls may help.
     """

@@ -59,7 +59,7 @@ class TransformersChat:
     """A chat model from its folder; see `podeval.models.chat.ChatModel`.
 
     Args:
-        folder: folder of its files.
+        folder: the folder that contains the model's files.
         name: its name in messages to users.
         hears: whether audio will be sent to it.
         dtype: torch's name for the precision.

@@ -264,7 +264,7 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
     one.
 
     Args:
-        embeddings: embeddings of the windows, shape (windows, dimensions).
+        embeddings: one embedding per window, shape (windows, dimensions).
         spans: start and end of each window in seconds, in chronological order.
         alike: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier one.
     """
@@ -316,7 +316,7 @@ def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: 
     """Return a speaker for every window; only windows that are not repetitions are clustered.
 
     Args:
-        embeddings: embeddings of the windows, shape (windows, dimensions).
+        embeddings: one embedding per window, shape (windows, dimensions).
         first: index of the window that each window repeats, or its own.
         cluster: the clustering for recordings of this length.
         shorter: the clustering for recordings under 20 minutes; without its repetitions, this recording may be that

@@ -213,7 +213,7 @@ def time_words(
 
     Args:
         tokens: the tokens of the text, without any other tokens.
-        tokenizer: the tokenizer, with `decode`.
+        tokenizer: the model's tokenizer, which must have `decode`.
         language: code of the language; in languages that are written without spaces, every character is a word.
         attention: probabilities over the audio's steps while each token and then the end was predicted, shape
             (heads, tokens + 1, steps).

@@ -71,7 +71,7 @@ class BackupManifest(BaseModel):
         rows: the number of rows in each table.
         runs: the path of the folder of runs.
         sounds: the names of the recordings that were outside the folder of runs, by their paths in the database.
-        files: the files by name.
+        files: the length and the hash of each file, by name.
     """
 
     schema_version: Literal[1] = Field(alias="schema")

@@ -72,7 +72,7 @@ def draw_intervals(
     """Draw every row as a dot with its interval, and its name above it.
 
     Args:
-        rows: the rows, from top to bottom.
+        rows: one row per system, from top to bottom.
         frame: the frame of the picture.
         axis_title: the name of the value.
         legend: labels of the kinds; without them, there is no legend.

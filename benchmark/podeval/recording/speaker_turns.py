@@ -129,7 +129,7 @@ class DiarisedTranscript:
     """A transcript in segments with speakers and times.
 
     Attributes:
-        segments: segments in chronological order.
+        segments: the transcribed segments in chronological order.
         nobody: utterances during which no speaker was found; they are not among the segments.
         language: the spoken language, given by the caller or detected by the transcriber.
     """

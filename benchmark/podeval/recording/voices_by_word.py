@@ -74,7 +74,7 @@ class VoicedWords:
     """The stretches of a recording with their voices.
 
     Attributes:
-        stretches: stretches in chronological order.
+        stretches: all stretches of words in chronological order.
         voices: number of different voices, at most one per speaker.
         likeness: cosine between the voice and the reference of each speaker with a reference.
     """
@@ -91,7 +91,7 @@ def find_voices(
 
     Args:
         recording: speech, 16 kHz.
-        alignment: the alignment of its script.
+        alignment: the recording's script aligned with its transcript.
         references: embeddings of the voices that speakers should have, by the script's names; may be empty.
     """
     stretches = cut_stretches(alignment)

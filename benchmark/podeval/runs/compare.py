@@ -121,7 +121,7 @@ class RunComparison:
         first, second: plans of the runs.
         items: items that both runs have.
         seeds: seeds that both runs have.
-        columns: columns in the order of the board.
+        columns: the compared values, in the order of the board.
         apart: columns without a shared protocol, which are not compared.
         tested_items: whether items were tested separately.
         seeds_for_items: number of seeds needed to test these items separately.

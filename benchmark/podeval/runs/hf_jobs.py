@@ -85,7 +85,7 @@ class HfJobs:
         image: image with its digest; it contains podeval and the libraries of the adapters.
         flavour: the type of machine, in the Hub's terms, such as `a10g-large`.
         namespace: the Hub account that pays, and that owns the bucket and the dataset.
-        minutes: minutes after which a job is stopped.
+        minutes: time limit of a job, in minutes.
         client: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
 

@@ -58,8 +58,8 @@ def gather_inputs(
     """Return the inputs of an item; audio is opened only once, when a metric asks for it.
 
     Args:
-        item: the item.
-        output: the output for the item.
+        item: the item of the benchmark's split.
+        output: the system's output for this item.
         outputs: the folder of the run's audio.
         profile: the profile of the models that recordings and passages use.
         allow_upsampling: whether recordings below a model's sampling rate are read anyway.

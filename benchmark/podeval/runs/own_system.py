@@ -42,7 +42,7 @@ class OwnSystem:
     """The user's own system.
 
     Attributes:
-        maker: the maker of its outputs.
+        maker: the object that makes its outputs.
         name: name of its folder and its row on the board.
         title: display name.
         supplied: whether its outputs were made elsewhere.

@@ -316,8 +316,8 @@ def _spread_by_sandwich(strengths: Array, covariances: Array, share: Array, free
     """Return the 95 % bounds of the strengths (size, 2), and the standard errors of their differences.
 
     Args:
-        strengths: the strengths, shape (size,).
-        covariances: the covariance of the strengths.
+        strengths: the estimated strength of each system, shape (size,).
+        covariances: the covariance matrix of these strengths.
         share: the weight of each system in the mean that serves as the centre.
         freedom: the degrees of freedom of each strength.
     """

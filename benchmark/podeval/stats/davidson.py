@@ -325,7 +325,7 @@ def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[R
     """Return one voter's rows as if there were no other systems, and the positions of the remaining parameters.
 
     Args:
-        rows: the rows.
+        rows: the grouped votes of all voters.
         fitted: all parameters.
         chosen: the positions of the voter's rows.
     """

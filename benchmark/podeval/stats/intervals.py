@@ -82,7 +82,7 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
     Args:
         pulls: influence of each cluster on the mean times the number of clusters; without clusters, the distances of
             the values from the mean.
-        quantile: quantile of Student's distribution.
+        quantile: the quantile of Student's t that the interval uses.
     """
     # Student's reach.
     count = len(pulls)
@@ -114,7 +114,7 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
 
     Args:
         distances: distance of each value from the bound on the other side; the result is 0 if one is not positive.
-        quantile: quantile of Student's distribution.
+        quantile: the quantile of Student's t that the interval uses.
     """
     count = len(distances)
     if not (distances > 0).all():

@@ -42,7 +42,7 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
     """Return a sparse matrix of ones and zeros that assigns items to clusters, `(clusters, items)`.
 
     Args:
-        items: the items.
+        items: the items, in the order of the columns.
         clusters: the cluster of each item; None makes each item its own cluster.
 
     Raises:

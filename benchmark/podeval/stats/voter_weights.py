@@ -272,7 +272,7 @@ def _compare(
     """Return, by cohort and system, the weight of the votes, z, and the number of voters.
 
     Args:
-        scores: the scores of the cells.
+        scores: the score of each cell's votes.
         fisher: their Fisher information.
         of_cells: the cohort and system of each cell, encoded as one number.
         shape: the numbers of cohorts and of systems.

@@ -36,7 +36,7 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
     """Return the pseudonym of a person, creating it on the first visit; the session must be a write session.
 
     Args:
-        session: session of the database.
+        session: an open session of the database.
         secret: the service's secret.
         identity: the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
         now: the time.

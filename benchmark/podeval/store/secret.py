@@ -41,7 +41,7 @@ class Secret:
     """A key for keyed hashes, with a separate kind of hash for each purpose.
 
     Args:
-        key: the key, at least 16 bytes.
+        key: the secret bytes, at least 16.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -143,7 +143,7 @@ def renew(database: Database, reason: str, by: str) -> int:
 
     Args:
         database: the database, which must not be in use by anything else.
-        reason: the reason, for the trail.
+        reason: why the secret is replaced; stored in the trail.
         by: the person who decided it, for the trail.
 
     Raises:
@@ -209,8 +209,8 @@ def explain_loss(session: Session, database: Database, kept: bytes | None) -> st
     """Return why a secret does not identify the people in a database; empty if it does, or if there are no people.
 
     Args:
-        session: session of the database.
-        database: the database.
+        session: an open session of the database.
+        database: the database that the service uses.
         kept: the current secret, if there is one.
     """
     if not (people := _count_people(session)):

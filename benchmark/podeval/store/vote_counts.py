@@ -101,7 +101,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
     Args:
         session: the write session that adds or removes the battles.
-        battles: the battles.
+        battles: the battles to add or subtract.
         by: 1 to add them, or -1 to subtract them.
     """
     pairs: Counter[tuple[str, ...]] = Counter()
@@ -151,7 +151,7 @@ def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: s
     """Return the voter, protocol, dimension and system of the given voters' rated votes on the given systems.
 
     Args:
-        session: session of the database.
+        session: an open session of the database.
         judged: the voters and systems, each as voter, protocol, dimension and system.
         without: the numbers of votes to ignore.
     """

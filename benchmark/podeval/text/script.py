@@ -74,7 +74,7 @@ class Script:
     """A written dialogue; `speakers` are in order of first appearance.
 
     Attributes:
-        turns: the turns, in order.
+        turns: the speakers' turns, in order.
         notes: notes for human readers about unusual interpretations; they are not part of the dialogue.
     """
 

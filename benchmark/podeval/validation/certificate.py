@@ -90,7 +90,7 @@ def certify(
     """Certify one figure of a run.
 
     Args:
-        run: the run.
+        run: the folder of the run to certify.
         key: `metric.key`.
         others: runs of other systems on the same items, to find rank flips.
         people: a run of recordings of people, which shows the error rate that the recogniser itself causes.

@@ -117,7 +117,7 @@ def compare_with_ratings(
 
     Args:
         files: the ratings.
-        tables: tables of values.
+        tables: files with values of metrics for the rated outputs.
         audio: folder with recordings to measure; None if there are none.
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
         settings: parameters of the measurement, as `METRIC.PARAMETER=VALUE`.

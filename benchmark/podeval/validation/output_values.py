@@ -79,7 +79,7 @@ def measure_recordings(
     Args:
         folder: the folder with the recordings, at any depth.
         outputs: the rated outputs, as for `match_recordings`.
-        systems: systems that are rated as a whole.
+        systems: names of systems that people rated as a whole.
         request: the metrics with their settings.
 
     Returns: The values, and sentences about unmeasured parts.
@@ -129,7 +129,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
     Args:
         path: the table.
         outputs: the rated outputs, as for `match_recordings`.
-        systems: systems that are rated as a whole.
+        systems: names of systems that people rated as a whole.
 
     Raises:
         BadInput: the table cannot be read, has two lines for an output, or has no value for a rated output.

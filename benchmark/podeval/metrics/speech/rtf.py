@@ -31,7 +31,7 @@ class GenerationLog:
     Attributes:
         wall_seconds: seconds of work over all pieces.
         audio_seconds: seconds of audio over all pieces.
-        pieces: number of pieces.
+        pieces: number of pieces of audio that were generated.
         hardware: the name given in the log.
         ratios: wall-clock seconds divided by audio seconds, for each piece or part of a piece.
         speech_seconds: seconds of speech in the audio, if every piece states them.

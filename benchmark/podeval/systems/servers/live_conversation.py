@@ -65,10 +65,10 @@ class _Response:
     """The part of a response that has arrived so far.
 
     Attributes:
-        name: the id.
+        name: the id that the server gave the response.
         turn: number of the person's turn that it answers.
         item: id of the message, and number of the part of the message that contains the response's audio.
-        words: the words.
+        words: the words of the response so far.
         audible: whether any of its audio arrived.
         ended: whether the server ended it.
         dropped: whether its remaining audio is left unplayed.

@@ -35,8 +35,8 @@ class StreamedPlayback:
         cadence: median seconds between chunks; None for a single chunk.
         underrun: the longest stall in seconds, 0 if playback never stalled.
         stalled: total length of all stalls in seconds.
-        seconds: seconds of audio.
-        chunks: number of chunks that arrived.
+        seconds: total length of the audio in seconds.
+        chunks: how many chunks arrived.
     """
 
     time_to_first_audio: float

@@ -58,8 +58,8 @@ class AlignedTurn:
     Attributes:
         index: position of the turn in the script, from 0.
         speaker: name in the script.
-        start: start in seconds.
-        end: end in seconds.
+        start: beginning of the turn in the recording, in seconds.
+        end: end of the turn in the recording, in seconds.
         matched: share of the turn's words that were recognised, 0..1.
     """
 

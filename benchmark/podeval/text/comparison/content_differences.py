@@ -70,7 +70,7 @@ class ContentDifference:
     """A stretch of words that is omitted, repeated, inserted or replaced.
 
     Attributes:
-        kind: the kind of the difference.
+        kind: whether the words are omitted, repeated, inserted or replaced.
         first: the first of the script's words; for an insertion, the word after it.
         last: the word after the last of the script's words.
         start: the first of the recognised words; for an omission, the word after it.
@@ -96,7 +96,7 @@ class Entity:
     """A name, number, amount or code in the script.
 
     Attributes:
-        kind: the kind of the entity.
+        kind: whether it is a name, a number, an amount or a code.
         text: the entity in the form used for comparison.
         right: whether it is transcribed correctly.
         heard: the words transcribed in its place.

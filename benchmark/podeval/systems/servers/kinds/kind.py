@@ -122,7 +122,7 @@ class ServerKind(ABC):
         Args:
             parts: the turns in order.
             voices: the voices by speaker, in the order of the script's speakers.
-            seed: the seed.
+            seed: the seed that is sent, if the server accepts seeds.
             stream: whether the audio is requested as a stream.
 
         Raises:
@@ -164,7 +164,7 @@ class ServerKind(ABC):
         """Send a request and read the audio of the response; raises the same errors as `ServerConnection.post`.
 
         Args:
-            request: the request.
+            request: the path and the body to send.
             what: the text to speak.
         """
         parameters = {name: request.body[name] for name in self.query if name in request.body}
