@@ -227,7 +227,7 @@ def write_verdict(
             side = "quiet" if row.value is not None and row.value < low else "loud"
             target = standing.format_span(row.key, ((low + high) / 2,) * 2)
             sentences.append(texts[side].format(words.quote(row), target))
-        # A number of faults would repeat the list of defects.
+        # Stating the number of faults would repeat the list of defects.
         elif not (row.counted and defects):
             usual = texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row)
             phrases.append(texts["one"].format(words.name(row), words.quote(row), usual))

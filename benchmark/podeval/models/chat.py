@@ -1,6 +1,6 @@
 """The interface of chat models: they receive messages and return one answer with its usage, or raise an error.
 
-Messages are those of the OpenAI chat API: each has a role and content, which is either a text or a list of parts,
+Messages have the form of the OpenAI chat API: each has a role and content, which is either a text or a list of parts,
 `text` and `input_audio` (base64). The module is independent of the judged material. It also builds requests for answers
 that fit a schema and parses that API's completions, for any transport.
 """

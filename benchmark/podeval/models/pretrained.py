@@ -44,7 +44,7 @@ class _IgnoredArray:
 
 
 def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = "cpu") -> Weights:
-    """Read the tensors whose names begin with `prefix`; return them by the rest of their names.
+    """Read the tensors whose names begin with `prefix`; return them by name, without the prefix.
 
     Args:
         path: a file written by `torch.save`.
@@ -80,7 +80,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
 
 
 def select_part(weights: Weights, prefix: str) -> Weights:
-    """Return the weights whose names begin with `prefix`, by the rest of their names."""
+    """Return the weights whose names begin with `prefix`, by name, without the prefix."""
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 

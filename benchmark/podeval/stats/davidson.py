@@ -6,7 +6,7 @@ Newton's method finds its maximum, even with covariates, which no library suppor
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets an
 opponent of average strength, with half a win and half a loss by default, so even a system that never lost has a finite
-rating. Intervals do not count these as votes.
+rating. Intervals do not count these battles as votes.
 
 The parameters form one vector: strengths as natural log odds, with the average opponent at 0; effects; log v.
 """

@@ -34,9 +34,9 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     blocks. The prior is uniform in the logarithm of the memory, 1 / (1 - correlation). The interval is then widened to
     correct the average underestimate of a standard deviation from so few blocks (Gurland and Tripathi, 1971). Of 20,000
     series of at least three blocks without a trend, at most 4.5 % seem to drift if the correlation of neighbours is at
-    most 0.8. If it is 0.9, this share is 8 % with 20 blocks, 7 % with ten and 6 % with five. As a consequence, the
-    interval from ten independent blocks is three times as wide as if their independence were known. If the interval
-    were made valid at 0.8 by a larger critical value alone, it would be 2.6 times as wide.
+    most 0.8. If the correlation is 0.9, this share is 8 % with 20 blocks, 7 % with ten and 6 % with five. As a
+    consequence, the interval from ten independent blocks is three times as wide as if their independence were known. If
+    the interval were made valid at 0.8 by a larger critical value alone, it would be 2.6 times as wide.
 
     Args:
         starts: start of each window, in order.

@@ -47,7 +47,7 @@ def upgrade(engine: Engine, name: str) -> None:
 
 
 def create_tables(engine: Engine, revision: str, name: str) -> None:
-    """Create the tables of an earlier version, or of this one, in an empty database.
+    """Create the tables of an earlier version, or of the current version, in an empty database.
 
     Args:
         engine: the database.

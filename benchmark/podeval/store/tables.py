@@ -204,7 +204,7 @@ class Battle(TableBase):
 
 
 class Vote(_Judgement, TableBase):
-    """The only answer to a battle."""
+    """The answer to a battle, which can have only one."""
 
     __tablename__ = "votes"
 

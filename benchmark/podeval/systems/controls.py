@@ -25,7 +25,7 @@ _RATE = 24000
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""Seconds from the end of a turn to the start of the next one, for each kind of speaker change in human speech."""
+"""Seconds from the end of a turn to the start of the next turn, for each kind of speaker change in human speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
 """Period of the changes in pace, in seconds."""
@@ -247,9 +247,10 @@ def _draw_offsets(changes: int, seed: int) -> list[float]:
 
 
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Arrange the turns of a recording, each at its offset in seconds from the end of the previous one.
+    """Arrange the turns of a recording, each at its offset in seconds from the end of the previous turn.
 
-    A turn never starts before the previous one does. The peak of overlapping speech is limited to the recording's peak.
+    A turn never starts before the previous turn does. The peak of overlapping speech is limited to the recording's
+    peak.
     """
     rate = speech.rate
     sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]

@@ -50,5 +50,5 @@ class Pico(WorkerReader):
 
 
 def _plain(text: str) -> str:
-    """Remove characters that the engine would read as markup, and those that end a string in C."""
+    """Remove characters that the engine would read as markup, and characters that end a string in C."""
     return text.translate(dict.fromkeys(map(ord, "<>\0"), " "))

@@ -64,7 +64,7 @@ class RatingFile:
 
     Attributes:
         name: name of the file, or of its task.
-        layout: name of its layout.
+        layout: name of the file's layout.
         marks: marks of outputs; a mark of a whole system has no page.
         preferences: choices between two systems.
         votes: votes as records, for the analyses of votes.

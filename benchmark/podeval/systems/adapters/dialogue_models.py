@@ -13,7 +13,7 @@ from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-# CSM in transformers speaks the lines of a conversation, each with the earlier ones as context. In the text, each
+# CSM in transformers speaks the lines of a conversation, each with the earlier lines as context. In the text, each
 # speaker is identified by a number. The recordings before a line keep its voice consistent: the reference voices with
 # their words (otherwise the speakers' first lines) and the latest lines.
 
@@ -36,7 +36,7 @@ class Csm(SpeechModel):
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
+        """Speak a line after an earlier line in the same voice; the result has the shape (frames,)."""
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -112,7 +112,7 @@ class Dia(SpeechModel):
             )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
+        """Speak a line after an earlier line in the same voice; the result has the shape (frames,)."""
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:

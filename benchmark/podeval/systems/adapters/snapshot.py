@@ -234,7 +234,7 @@ def check_safetensors(path: Path) -> None:
     """Check a safetensors file by its header alone.
 
     Raises:
-        BadInput: it is not such a file, or it is shorter than its header says.
+        BadInput: the file is not a safetensors file, or is shorter than its header says.
     """
     size = path.stat().st_size
     with path.open("rb") as file:

@@ -111,7 +111,7 @@ class SpeechModel:
         return samples
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line that follows another one, if any, in the same voice; the result has the shape (frames,)."""
+        """Say a line after an earlier line, if any, in the same voice; the result has the shape (frames,)."""
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:

@@ -57,7 +57,7 @@ class QwenOmni:
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of earlier ones."""
+        """Begin a new conversation, without any memory of earlier conversations."""
         content = [{"type": "text", "text": self.system}]
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
         self._recordings: list[Samples] = []
@@ -265,7 +265,7 @@ class Cascade:
         self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of earlier ones."""
+        """Begin a new conversation, without any memory of earlier conversations."""
         self._language = language
         self._messages = [{"role": "system", "content": self.system}] if self.system else []
 

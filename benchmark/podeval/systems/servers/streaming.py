@@ -101,7 +101,7 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
 
 
 # Limits on the requests to a server: the number per minute, and the number in flight. All threads that query one server
-# share one `RequestPace`. If the server asks one of them to pause, all of them pause.
+# share one `RequestPace`. If the server asks one of these threads to pause, all of them pause.
 
 MOST_AT_ONCE = 64
 """Maximum number of requests in flight."""

@@ -146,8 +146,8 @@ class OpenRouter(ServerKind):
 
 
 # vLLM-Omni, as implemented in its wheel 0.30.0: OpenAI's route with the reference voice in `ref_audio` and `ref_text`.
-# MOSS-TTSD takes a second voice in `ref_audio_2`, but no words for either. Fish Speech and Audio8 read speaker tags,
-# with at most one reference voice. A reference may last at most 30 seconds.
+# MOSS-TTSD takes a second voice in `ref_audio_2`, but no words for either voice. Fish Speech and Audio8 read speaker
+# tags, with at most one reference voice. A reference may last at most 30 seconds.
 
 
 @dataclass(frozen=True)
