@@ -239,8 +239,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return the distance of each rate from the mean rate, in percent (natural logarithm); NaN if there are no
-    words."""
+    """Return each rate's distance from the mean rate, in percent (natural logarithm); NaN if there are no words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     return np.asarray(percent - np.nanmean(percent))
 
