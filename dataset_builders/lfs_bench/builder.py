@@ -1,7 +1,7 @@
 """LFS-Bench as a dataset: long texts in 17 scenarios, Chinese and English, for one to many speakers.
 
 Rows are created from the three JSON Lines files that the authors published under the name SwanBench-Speech. Irregular
-rows are repaired if the row itself shows how, and every repair is noted in the row.
+rows are repaired if the correct value follows from the row itself, and every repair is noted in the row.
 """
 
 import json

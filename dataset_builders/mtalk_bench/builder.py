@@ -205,7 +205,7 @@ def _read_turns(folder: Path) -> list[SourceTurn]:
 
 
 def _make_turns(split: str, folder: Path) -> Iterator[Row]:
-    """Yield the rows ordered by type, scenario, dialogue and turn, whatever the order of the source."""
+    """Yield the rows ordered by type, scenario, dialogue and turn, regardless of the order in the source."""
     table = read_parquet(folder, f"data/{split}-*.parquet", _COLUMNS)
     for turn in _read_turns(folder):
         (raw,) = table.slice(turn.row, 1).to_pylist()

@@ -231,7 +231,7 @@ def _make_row(raw: Any) -> Row:
     """Create a row of this dataset from a published row."""
     if not isinstance(raw, Mapping):
         raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")
-    # In the reference JSON, the keys of `meta` are at the top level, next to the others.
+    # In the reference JSON, the keys of `meta` are at the top level, next to the other keys.
     raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
     meta = podbench_meta.parse_object(raw_meta)
     columns = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))

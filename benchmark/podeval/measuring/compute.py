@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
-"""Number of items that are judged at the same time: fewer with recordings, which are kept in memory, than with
+"""Maximum number of items judged at the same time; it is lower for recordings, which are kept in memory, than for
 scripts."""
 
 
 def score_items(
     metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None = None
 ) -> Iterator[Result | PodevalError]:
-    """Yield the result of each item as it becomes available; a refused item yields the error.
+    """Yield the result of each item as it becomes available, or the error for a refused item.
 
-    A judge is asked about many items at a time; if one is refused, the answers about the others are kept.
+    A judge is asked about many items at a time; if one item is refused, the answers about the others are kept.
 
     Args:
-        metric: the metric.
+        metric: the metric to compute.
         items: inputs of each item by name; an input that cannot be read makes the item unscored.
         chosen: every parameter with its value.
         client: the client of the judge, for a metric that asks a judge.
@@ -79,14 +79,14 @@ def compute(
     """Score items; return values, intervals, items and protocol in one flat dict.
 
     Args:
-        metric: the metric.
+        metric: the metric to compute.
         items: inputs of each item by name; inputs in `MetricInputs` are read when the item is scored.
         input_names: names of the inputs that every item has.
         parameters: the settings that affect the metric's values.
         profile: the profile whose models are used.
         groups: the group of each item, such as its episode, for clustering the intervals.
         bench: the judge, for a metric that asks a judge.
-        timelines: whether to include each item's values over time; there are many of them.
+        timelines: whether to include each item's values over time, which make the result much larger.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.

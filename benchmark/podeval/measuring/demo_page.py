@@ -1,7 +1,7 @@
 """A page for trying one metric on one file; the widget of `evaluate` does not work with current versions of Gradio.
 
 On a Space, visitors are strangers: their recordings are decoded in a separate process, their texts cannot name files,
-and they cannot choose a judge, because a judge gets the owner's key.
+and they cannot choose a judge, because a judge is sent the owner's API key.
 """
 
 import os
@@ -55,7 +55,7 @@ def _open(name: str, item: Any, profile: str) -> Any:
         return openers[name](item, apart=True, profile=profile)
     if name == "recordings":
         return [read_source(Recording.open(file, apart=True, profile=profile)) for file in item]
-    # Records on a single line would be treated as the name of a file on this machine.
+    # Without a line break, records would be treated as the name of a file on this machine.
     return f"{item}\n" if name in RECORDS else item
 
 

@@ -84,7 +84,7 @@ class Scores(_PrintsTable, RecordingResults):
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
         requested: the metrics requested by name; empty for all.
-        script: the words that were given.
+        script: the words that the caller gave.
 
     Example:
         >>> import podeval
@@ -97,7 +97,7 @@ class Scores(_PrintsTable, RecordingResults):
         """Return a plot of a metric's values over time: a notebook shows it, and `save` writes it as SVG.
 
         Args:
-            name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
+            name: a metric, or one of its values, such as `dnsmos.ovrl`; empty for every metric that has a timeline.
 
         Raises:
             BadInput: there are no values over time; the message lists the metrics that have them.
@@ -184,7 +184,7 @@ def score(
         profile: the profile whose models are used: `embedded` or `reference`.
         speakers: number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        progress: a function that receives the name of the current task, the finished part and the total, such as
+        progress: a function that receives the name of the current task, the amount finished and the total, such as
             `("metrics", 4, 22)`.
 
     Returns:
@@ -192,7 +192,7 @@ def score(
 
     Raises:
         BadInput: the recording cannot be read, there is no such metric or profile, or an input does not fit. With many
-            recordings, those that cannot be read are in the table's `errors`.
+            recordings, unreadable recordings are in the table's `errors`.
 
     Example:
         >>> import podeval
@@ -253,7 +253,7 @@ def measure(
     refresh: Literal["", "failed", "all"] = "",
     **choices: Any,
 ) -> Any:
-    """Compute one metric for a recording, a script, a text or another input, or for many recordings.
+    """Compute one metric for a recording, a script, a text or a different kind of input, or for many recordings.
 
     Args:
         metric: its name; `podeval.list_metrics()` lists all.
@@ -265,7 +265,7 @@ def measure(
         request: the request that the item answers, as text or data.
         speakers: the number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        judge: the judge for a metric that asks one: `MODEL@https://host/v1`, a GGUF file, or a judge's YAML file.
+        judge: the judge, for a metric that asks a judge: `MODEL@https://host/v1`, a GGUF file, or a judge's YAML file.
         records: the folder of the judge's raw answers.
         refresh: the recorded answers to request again: none, `failed` or `all`.
         choices: the metric's settings by name, such as `normaliser="basic"`; with a judge, also `prompts`, a folder
@@ -343,7 +343,7 @@ def _list_texts(text: Any, count: int) -> list[Any] | None:
     """Return the recordings' texts if there is one for each; None if one text applies to all.
 
     Raises:
-        BadInput: their number differs from that of the recordings.
+        BadInput: the number of texts differs from the number of recordings.
     """
     if isinstance(text, str | Path | Mapping) or not isinstance(text, Iterable):
         return None
@@ -361,11 +361,11 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     Args:
         source: the recording in any form, decoded only if a result is not in the cache; for metrics of words, the
             name of a text file.
-        request: the request, with the other inputs.
-        plan: the metrics; by default those of the request.
+        request: the request, which contains the other inputs.
+        plan: the metrics; by default the metrics that the request names or allows.
 
     Raises:
-        BadInput: the recording cannot be read, an input does not fit another, or a metric that is requested by name
+        BadInput: the recording cannot be read, two inputs do not fit together, or a metric that is requested by name
             lacks an input.
     """
     if isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
@@ -395,7 +395,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     key = Cache.key(audio.content, "described", form=_FORM, version=__version__)
     described = cache.get(key)
     facts, defects = _describe(audio.recording, cache, key) if described is None else _read_description(described)
-    # Score the rest; the matrix products are too small to benefit from a second thread.
+    # Compute the missing results; the matrix products are too small to benefit from a second thread.
     if missing := [metric for metric in plan.metrics if metric.name not in results]:
         inputs = _open_inputs(request, missing, {"recording": lambda: audio.recording})
         with _find_libraries().limit(limits=1, user_api="blas"):
@@ -412,7 +412,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
 
 def score_words(request: ScoreRequest, name: str = "text") -> Scores:
-    """Score the inputs of a request without a recording, with the metrics that need no audio.
+    """Score a request that has no recording, with the metrics that need no audio.
 
     Raises:
         BadInput: an input is missing, cannot be read, or does not fit.
@@ -427,7 +427,7 @@ def score_words(request: ScoreRequest, name: str = "text") -> Scores:
 
 
 def _count(metrics: Sequence[Metric]) -> Iterator[Metric]:
-    """Yield metrics one after another; if there are several, report how many are finished."""
+    """Yield the metrics one after another and, if there are several, report how many are finished."""
     for number, metric in enumerate(metrics):
         if len(metrics) > 1:
             report("metrics", number, len(metrics))
@@ -464,7 +464,7 @@ def _open_inputs(request: ScoreRequest, metrics: Sequence[Metric], recording: Ma
     """Read the inputs that metrics need.
 
     Raises:
-        BadInput: the recording or another input cannot be read.
+        BadInput: the recording or one of the other inputs cannot be read.
     """
     inputs = MetricInputs(
         {**request.inputs, **recording},
@@ -483,7 +483,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     """Score with one metric.
 
     Raises:
-        BadInput: an input does not fit another, and the metric is requested by name.
+        BadInput: two inputs do not fit together, and the metric is requested by name.
     """
     chosen = request.chosen_for(metric)
     client = request.judge.judging(metric.asks, chosen) if metric.asks and request.judge else None
@@ -495,7 +495,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     if isinstance(result, PodevalError):
         if request.metrics:
             raise result
-        # One unsuitable input (such as a voice whose name is not a speaker's) does not prevent the other scores.
+        # One unsuitable input (such as a voice with a name that no speaker has) does not prevent the other scores.
         return Unscored(str(result), "ours")
     return add_notes(result, item, opened)
 

@@ -98,7 +98,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score the items that were added before or are given here; the module's card lists the other arguments."""
-        # `evaluate.combine` gives each of its metrics the references for all of them.
+        # `evaluate.combine` gives each of its metrics the references for all its metrics.
         combined = isinstance(sys._getframe(1).f_locals.get("self"), evaluate.CombinedEvaluations)
         references = None if combined and not self.metric.reference else references
         if predictions is not None or references is not None:
@@ -153,7 +153,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
-        # Without a judge, `prompts` is an ordinary parameter, as for PAM.
+        # For a metric that asks no judge, such as PAM, `prompts` is an ordinary parameter.
         if self.metric.asks and (prompts := parameters.pop(PROMPTS, None)):
             from podeval.metrics.prompts import read_wordings
 
@@ -225,7 +225,7 @@ def read_inputs_from_lists(
     """Return items from lists of measured inputs, references, and scripts of recordings.
 
     Args:
-        metric: the metric.
+        metric: the metric that takes these inputs.
         predictions: the measured input of each item.
         references: the reference of each item, for a metric that compares.
         scripts: a script or None for each item, for a metric that takes scripts.

@@ -53,7 +53,7 @@ def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") 
 
     Args:
         scores: the scores to write.
-        path: the path of the file.
+        path: the path of the file to write.
         language: the language of a report, `en` or `zh`.
 
     Raises:

@@ -69,7 +69,7 @@ class MetricInputs(Mapping[str, Any]):
 
     Args:
         sources: the inputs by name: a path, text or data, an input that has already been read, or a function without
-            arguments that returns one of these. A `Path` is opened; other text is the input itself.
+            arguments that returns one of these. A `Path` is opened; any other text is used as the input itself.
         profile: the profile of the models for recordings and passages.
         allow_upsampling: whether recordings below a model's sample rate are read anyway.
         keep: whether inputs are kept in memory, for an item with several metrics; otherwise, only one recording at a
@@ -253,7 +253,7 @@ def _convert_scalar(value: Any) -> Any:
 
 
 def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file.
+    """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each speaker, or a JSON file.
 
     Returns:
         The input `reference_voices`; empty if there are none.
@@ -280,7 +280,7 @@ class ScoreRequest:
     """A request to score one recording, or only its words.
 
     Attributes:
-        script: the words, if they can be read.
+        script: the words; None if there are none that can be read.
         inputs: inputs other than the recording, by name; if the words are an empty cell or file, the metrics that need
             them are unscored.
         metrics: names of the requested metrics; empty for all whose inputs are given.
@@ -288,7 +288,7 @@ class ScoreRequest:
         speakers: expected number of speakers; 0 if unknown.
         parameters: the settings that are not at their default, by metric.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        judge: the judge for the metrics that ask one.
+        judge: the judge, for metrics that ask a judge.
         face: the interface whose users read the advice on missing inputs.
     """
 
@@ -317,7 +317,7 @@ class ScoreRequest:
         names = [
             name for name in (*metric.inputs, *metric.optional_inputs) if name == "recording" or name in self.inputs
         ]
-        # If the metric has no other source for the speakers, they must come from the script, which is missing.
+        # If the metric has no other source for the speakers, they must come from the missing script.
         told_by_script = self.lacks_words and metric.needs_speakers and not self.chosen_for(metric).get("speakers")
         if "recording" in metric.inputs and not self.has_turns and not told_by_script:
             names = [name for name in names if name != "script" or name in metric.inputs]
@@ -413,7 +413,7 @@ def has_speakers(metric: Metric) -> bool:
 
 
 def is_of_speakers(metric: Metric) -> bool:
-    """Return whether a metric accepts the number of speakers and needs more than one."""
+    """Return whether a metric accepts the number of speakers and needs several speakers."""
     return has_speakers(metric) and not metric.needs_speakers
 
 

@@ -2,7 +2,7 @@
 time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as its result
-is available, along with lines about the progress; it writes `report.html` at the end. Facts about the recording are
+is available, along with lines about the progress; at the end, it writes `report.html`. Facts about the recording are
 stored in `PODEVAL_CACHE`. `run_job` starts the program in a sandbox and reads the lines.
 """
 
@@ -45,10 +45,11 @@ LINES, REPORT = "scored.jsonl", "report.html"
 _PAUSE = 0.5
 """Minimum time, in seconds, between two lines about the progress of a step."""
 _SOON = 2.0
-"""Time, in seconds, after the beginning of a step before its remaining time is estimated."""
+"""Time, in seconds, from the beginning of a step until its remaining time is first estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
-"""Seconds after which the same state is reported again, because a reader can stop only between two results."""
+"""Seconds after which the same state is reported again, because a caller that reads the reports can stop only between
+two of them."""
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0
@@ -69,7 +70,7 @@ class ScoreJob(BaseModel):
         name: name of the recording in the report.
         text: the spoken words; empty if unknown.
         speakers: number of speakers; 0 if unknown.
-        metrics: names of the requested metrics; those that lack inputs are left out, with the reason.
+        metrics: names of the requested metrics; metrics that lack inputs are left out, with the reason.
         out: folder for its output.
         language: language of the report.
         allow_upsampling: whether a recording below a model's sampling rate is scored anyway.
@@ -132,7 +133,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     """Score a recording metric by metric, report each result, and write the report.
 
     Args:
-        job: the job to do.
+        job: the recording or script to score, with its settings.
         tell: function that receives the content of each line.
 
     Raises:
@@ -145,7 +146,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     spoken = f"{job.text}\n" if job.text.strip() else None
     request = read_request(text=spoken, speakers=job.speakers or None, allow_upsampling=job.allow_upsampling)
     plan = plan_metrics(request)
-    # Quick steps come first, so there is soon something to read.
+    # Quick steps come first, so the first results appear soon.
     chosen = tuple(
         sorted((metric for metric in plan.metrics if metric.name in job.metrics), key=lambda metric: len(metric.needs))
     )
@@ -180,7 +181,7 @@ class StepTeller:
     Args:
         tell: function that receives `at`, the completed share of the work, and `what`, a phrase such as `3 of 21: Word
             error rate · transcribing 1:20 of 3:40, about 40 s left`, at most twice per second.
-        words: the texts; a step that they do not name is not reported.
+        words: the texts; a step without a name in these texts is not reported.
     """
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None], words: ReportWords) -> None:
@@ -189,7 +190,7 @@ class StepTeller:
         self._at, self._what, self._last = 0.0, "", 0.0
 
     def begin(self, at: float, what: str) -> None:
-        """Report the current activity, to which the next steps belong."""
+        """Report the activity that begins; the next steps belong to it."""
         self._at, self._what = at, what
         self._tell({"at": at, "what": what})
 
@@ -230,7 +231,7 @@ def run_job(
     limits: sandbox.SandboxLimits,
     watch: Callable[[sandbox.Running], None],
 ) -> Iterator[ScoreSession]:
-    """Run the program in a sandbox; yield all its reports so far whenever there is a new one, and at the end.
+    """Run the program in a sandbox; yield all its reports so far whenever there is a new report, and at the end.
 
     Args:
         score_job: the job to do.
@@ -298,7 +299,7 @@ def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, boo
 
 
 def _blame(ended: sandbox.ExitInfo) -> str:
-    """Return the reason why the program ended, and whose fault it is."""
+    """Return the reason why the program ended, and the party at fault."""
     stopped = ended.stopped or ""
     if "longer than" in stopped or "more than" in stopped:
         return write_sentence("measuring-over-limit", why=stopped)

@@ -1,13 +1,13 @@
 """A book compared with its recordings: every sentence with its verdict, its time and the words recognised in its place.
 
 Recordings are located in the book by runs of words that occur only once in it, in the order of the book. The sentences
-between two recordings belong to the recording that contains more of their words. Each recording is then aligned with
-its sentences, and two recognisers check every difference again, as in `content_errors`; replaced words (which that
-metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a recording are
-cached, so a stopped proof continues with the next recording.
+between the passages of two recordings are assigned to the recording that contains more of their words. Each recording
+is then aligned with its sentences, and two recognisers check every difference again, as in `content_errors`; replaced
+words (which that metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a
+recording are cached, so a stopped proof continues with the next recording.
 
-It is not a fault if front and back matter, notes and headings are not read; if they are read, they are checked like the
-rest. Only one recording is in memory at a time.
+Front matter, back matter, notes and headings may be left unread; if they are read, they are checked like the rest. Only
+one recording is in memory at a time.
 """
 
 import re
@@ -58,12 +58,12 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 RUN = {"en": 3, "zh": 6}
 """Number of consecutive words (in Chinese, characters) by which a recording is located in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Minimum shares of a sentence's words. `WHOLE` is for omitted words (verdict `missing`). `HALF` is for repeated words
-(verdict `twice`), and for recognised words of optional text, which then counts as read. `EQUAL` is for words recognised
-as written (high confidence).
+"""Minimum shares of a sentence's words: `WHOLE`, omitted words for the verdict `missing`; `HALF`, repeated words for
+the verdict `twice`, and recognised words for optional text to count as read; `EQUAL`, words recognised as written for
+high confidence.
 """
 MARGIN = 0.5
-"""Seconds of the recording that an excerpt contains before and after its sentence."""
+"""Length, in seconds, of the audio that an excerpt contains before and after its sentence."""
 MOST_EXCERPTS = 400
 """Maximum number of excerpts in a report, so that a browser can open it."""
 
@@ -80,7 +80,7 @@ class ProofedSentence:
         section: the heading above it.
         kind: the kind of its passage (`podeval.text.book`); `end` for words added after the last sentence.
         text: the sentence as written.
-        verdict: the verdict; `not_read` is not a fault.
+        verdict: how the sentence was read; `not_read` is not a fault.
         confidence: the certainty of the verdict.
         recording: the name of its recording; empty if there is none.
         start: seconds from the beginning of the recording; for a missing sentence, the time at which it should be.
@@ -137,7 +137,7 @@ class BookProof:
 
     @property
     def share(self) -> float:
-        """The share of the spoken sentences that differ from the text."""
+        """The share of these sentences that must be recorded again."""
         return len(self.faulty) / max(1, self.spoken)
 
     def to_json(self) -> dict[str, Any]:
@@ -159,11 +159,11 @@ def proof_book(
     """Check the recordings of a book against its text.
 
     Args:
-        book: the book.
+        book: the text that should have been read.
         name: the name of the book in the result.
         files: the recordings, in any order.
         profile: the profile of the models.
-        part: whether sections without a recording are accepted.
+        part: whether sections of the book may lack a recording.
         sound: whether to make excerpts of the faulty sentences.
 
     Raises:
@@ -350,7 +350,7 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
 
 
 def _judge(faults: Sequence[ContentDifference], words: int, begin: int) -> Verdict:
-    """Return the worst fault in a sentence with this many words; `begin` is its first word recognised as written."""
+    """Return the worst fault in a sentence with this many words; `begin` is the first of them recognised as written."""
     if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
         return "missing"
     if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):

@@ -62,7 +62,7 @@ class RecordingResults:
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
         requested: the metrics requested by name; empty for all.
-        script: the words that were given.
+        script: the words that the caller gave.
 
     """
 
@@ -80,7 +80,7 @@ class RecordingResults:
 
     @property
     def values(self) -> dict[str, float]:
-        """Every value by `metric.key`, except those that do not exist for this recording."""
+        """Every value by `metric.key`, except values that do not exist for this recording."""
         return {row.name: row.value for row in self.rows if row.value is not None}
 
     @property
@@ -104,8 +104,8 @@ class RecordingResults:
 
     @property
     def notes(self) -> dict[str, list[str]]:
-        """The sentences that a reader of the values needs, by metric, and under `file` and `text` for notes on
-        these.
+        """The sentences that a reader of the values needs, by metric; those on the file and the text are under `file`
+        and `text`.
         """
         notes = {"file": list(self.facts.notes), "text": list(self.script.notes) if self.script else []}
         scored = {name: describe_notes(one) for name, one in self.results.items() if isinstance(one, Score)}
@@ -203,7 +203,7 @@ class RecordingResults:
         """Return plain data, as printed by `podeval score --json`.
 
         `duration` is the length of the analysed audio in seconds, or null if there was none. `titles` contains the name
-        of each value, and `band` contains the basis for its word (`good`, `usual`, `poor`).
+        of each value, and `band` the basis on which it is called `good`, `usual` or `poor`.
         """
         titles: dict[str, dict[str, str]] = {}
         bands: dict[str, dict[str, Any]] = {}

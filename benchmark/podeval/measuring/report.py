@@ -27,11 +27,12 @@ from podeval.reports import page
 from podeval.text.dialogue_segments import Utterance, attribute_to_speakers
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
-"""Sample rates of MP3 in Hz; the audio is resampled to the next lower one."""
+"""Sample rates of MP3 in Hz; the audio is resampled to the next lower of these rates."""
 QUALITY = 0.6
 """Quality of the encoded audio, from 0 (best, largest) to 1; this is about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
-"""Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a longer one."""
+"""Maximum length, in seconds, of a recording that is embedded in the file; a browser could not open a file with a
+longer recording."""
 _PEAKS = 900
 WIDTH, HEIGHT = 720, 130
 """Size of a plot of values over time."""
@@ -67,7 +68,7 @@ def write_report(scores: RecordingResults | ResultsTable, path: Path, language: 
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[page.Section]:
-    """Return everything except the verdict and the defects, by section: the values first, and their origin last."""
+    """Return everything except the verdict and the defects, by section, from the values to their origin."""
     values = tabulate_all(scores, words)
     values += [page.Text(words.note(name, one), words.metric(name)) for name, of in scores.notes.items() for one in of]
     reasons = {name: one["unscored"] for name, one in scores.unscored.items()}
@@ -128,7 +129,7 @@ def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[page.P
 
 
 def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[page.Part]:
-    """Draw the values over time, if there are any."""
+    """Plot the values over time, if there are any."""
     pictures = plot_results(scores, words=words, css_class="drawn wide").pictures if scores.timelines else {}
     if pictures:
         yield page.Text(words["over_time_about"])
@@ -250,9 +251,9 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 
 
 def join_turns(words: Sequence[Word], speakers: Iterable[SpeakerTurn]) -> tuple[TranscribedTurn, ...]:
-    """Group words into turns: a turn begins when another speaker says most of a word, or after a pause of a second.
+    """Group words into turns: a turn begins when a different speaker says most of a word, or after a pause of a second.
 
-    A word during which nobody speaks belongs to the preceding speaker.
+    A word during which no speaker was found belongs to the preceding speaker.
     """
     spoken = [Utterance(word.text, word.start, word.end) for word in words]
     said, _ = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in speakers))

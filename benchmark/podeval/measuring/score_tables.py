@@ -19,7 +19,8 @@ from podeval.text.terminal_safe import make_printable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 MOST_DEFECTS = 8
-"""Maximum number of defects that a terminal lists and a report shows without collapsing them; files contain all."""
+"""Maximum number of defects that a terminal lists and a report shows without collapsing them; files contain all
+defects."""
 
 
 def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
@@ -48,8 +49,8 @@ def _group(sentences: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[page.Part]:
-    """Give the verdict and list the defects, collapsing a long list; their times start a player. Every form of the
-    result begins this way.
+    """Give the verdict and list the defects, collapsing a long list; a click on a defect's time starts the player.
+    Every form of the result begins this way.
     """
     entries = []
     for one in scores.defects:
@@ -119,7 +120,7 @@ def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False)
 
 
 def _render(parts: Iterable[page.Part]) -> Iterator[RenderableType]:
-    """Render the parts of a report for a rich console; rows that span a table follow it."""
+    """Render the parts of a report for a rich console; rows that span a whole table are printed below it."""
     for part in parts:
         if isinstance(part, page.Table):
             yield _convert(part)

@@ -31,7 +31,8 @@ from podeval.version import __version__
 
 BOARD_SPACE = "podeval/leaderboard"
 BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
-"""Address of the board's own Space outside the Hub's frame, because the frame does not pass on paths."""
+"""Address of the board's own Space outside the Hub's frame, because the frame does not pass the path of an address
+on."""
 THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"
 
 TIMES = " * "
@@ -190,7 +191,7 @@ def write_card(metric: Metric) -> str:
 
 
 def _describe_bias(metric: Metric) -> str:
-    """Return the metric's limits, the conclusions to avoid, and the plot of effects other than quality."""
+    """Describe the metric's limits, the conclusions to avoid, and the plot of effects other than quality."""
     parts = [part for part in (metric.limitations, metric.misreading) if part]
     if metric.misreading and (locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
         parts.append(f"![What affects {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
@@ -216,7 +217,7 @@ def _describe_origin(metric: Metric) -> list[str]:
 
 
 def _describe_paper_values(metric: Metric) -> str:
-    """Write the values from papers: those of systems over all items, and those of the metric itself."""
+    """Write the values from papers: the scores of systems over all items, and figures about the metric itself."""
     parts = []
     if values := list_paper_values(metric):
         head = ("paper, table, conditions", "key", "systems", "lowest to highest", "people")
@@ -305,7 +306,7 @@ def _use(metric: Metric) -> str:
 
 
 def find_reference(metric: Metric) -> str:
-    """Return the reference for a metric's example: its own, or the one for all metrics with such a reference."""
+    """Return the reference for a metric's example: its own, or the one for all metrics with this kind of reference."""
     return _REFERENCE.get(metric.name) or _REFERENCE[metric.reference or ""]
 
 

@@ -38,16 +38,16 @@ _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
 """The part of a recording that a metric checks for defects."""
 _FEW = 3
 _LEVEL = "loudness.integrated"
-"""The value that is called too quiet or too loud, with the middle of its ideal range."""
+"""The value that is called too quiet or too loud, and the middle of its ideal range."""
 
 
 @dataclass(frozen=True)
 class ScoreRow:
     """A value of a metric, for a table; `value` is None if it does not exist for this recording.
 
-    A value that is not ranked (`unranked` gives the reason) is neither good nor bad news; in a recording with defects
-    (`faulty`), no value counts as better than people's. For a rate, `counted` is the length in its unit: hours or
-    thousands of words. A `censored` value is a lower bound.
+    A value that is not ranked (`unranked` gives the reason) is called neither good nor poor; in a recording with
+    defects (`faulty`), no value is called better than people's. For a rate, `counted` is the length to which it refers,
+    in hours or thousands of words. A `censored` value is a lower bound.
     """
 
     metric: Metric
@@ -103,7 +103,7 @@ class ReportWords:
 
     @property
     def made(self) -> str:
-        """State the version and the date of a report, and the meaning of its arrows."""
+        """State the version of podeval, the date of a report, and the meaning of its arrows."""
         return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
 
     def reason(self, sentence: str) -> str:
@@ -197,7 +197,7 @@ def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
 
 
 def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[ScoreRow]:
-    """Choose the values to show first: those that were requested by name, otherwise about ten."""
+    """Choose the values to show first: the values that were requested by name, otherwise about ten values."""
     if requested:
         return list(rows)
     # In a language with spaces between words, the character error rate adds nothing.
@@ -208,7 +208,7 @@ def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[Sco
 def write_verdict(
     lines: Sequence[ScoreRow], defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords
 ) -> str:
-    """Describe the faults and poor values of a recording in one or two sentences; state that the rest is not poor."""
+    """Describe the faults and poor values of a recording in one or two sentences; say if no other value is poor."""
     texts = words["verdict"]
     if unusable := [words.defect(one)[1] for one in defects if one.kind == UNUSABLE]:
         return str(texts["unusable"].format(unusable[0]))
@@ -227,7 +227,7 @@ def write_verdict(
             side = "quiet" if row.value is not None and row.value < low else "loud"
             target = standing.format_span(row.key, ((low + high) / 2,) * 2)
             sentences.append(texts[side].format(words.quote(row), target))
-        # A number of faults would repeat the list of defects.
+        # Stating the number of faults would repeat the list of defects.
         elif not (row.counted and defects):
             usual = texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row)
             phrases.append(texts["one"].format(words.name(row), words.quote(row), usual))

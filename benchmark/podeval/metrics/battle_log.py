@@ -33,8 +33,8 @@ _VOTERS = (
     "annotator_id",
     "worker_id",
 )
-"""Field names for the voter in other logs. If a record has an `outcome`, only the first is read, because a model that
-is named as the judge decided all battles.
+"""Field names for the voter in other logs. If a record has an `outcome`, only the first is read, because a model that a
+log names as the judge decided all battles, and would count as a single voter.
 """
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
@@ -49,7 +49,7 @@ class JudgedLog:
     Attributes:
         file: the file that contains them.
         judge: the id of the judge.
-        way: the variant, the pairing rule and the seed.
+        way: the variant, the pairing rule and the seed that the judge used.
         records: the records of the battles.
     """
 
@@ -103,12 +103,12 @@ def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = (
     Votes that are marked as excluded in an export are skipped, and so are the export's gold battles.
 
     Args:
-        records: the records.
+        records: the lines of the log, as plain data.
         places: the place of each record in the log, such as `line 3`; by default, records are numbered.
 
     Raises:
-        BadInput: a record has an unknown form or outcome, or only some battles have a covariate; the message names its
-            place.
+        BadInput: a record has an unknown form or outcome, or only some battles have a covariate; the message names the
+            record's place.
     """
     rows = []
     for number, record in enumerate(records):

@@ -125,17 +125,17 @@ class Metric:
     """Condition that a recording must meet for its value to be meaningful; empty if every recording of speech meets it.
     """
     caution: str = ""
-    """A sentence for its card about how the value can be raised without an improvement, or be misread."""
+    """A sentence for the metric's card about how the value can be raised without an improvement, or be misread."""
     needs_speakers: bool = False
     """Whether an item is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""
-    """Intended use of the metric, and uses that it is not meant for."""
+    """Intended uses of the metric, and uses for which it is not meant."""
     limitations: str = ""
     """Limits of the metric: distinctions that it cannot make, and speakers or recordings that it favours."""
     where_available: tuple[str, ...] = ()
-    """The model jobs that it uses in profiles that have a model for them, and does without in others."""
+    """The model jobs that the metric uses in profiles with a model for the job, and does without in other profiles."""
     no_benchmark: str = ""
-    """Reason why no benchmark measures it; empty if one does."""
+    """Reason why no benchmark measures the metric; empty if a benchmark does."""
     courses: tuple[Key, ...] = ()
     """Values over time that do not exist for a recording as a whole."""
 
@@ -189,7 +189,7 @@ class Metric:
 
     @property
     def headline(self) -> Key:
-        """The key to show if there is room for only one."""
+        """The key to show if there is room for only one key."""
         return self.keys[0]
 
     def key(self, name: str) -> Key:
@@ -197,7 +197,7 @@ class Metric:
         return next(key for key in self.keys if key.name == name)
 
     def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every parameter with its value: given values are checked, and the others are the defaults.
+        """Return every parameter with its value: given values are checked, and missing values are the defaults.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.
@@ -212,8 +212,8 @@ class Metric:
         }
 
     def state_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that protocols state: all except those that were added later and have their default
-        value.
+        """Return the parameters that protocols state: all except parameters that were added later and have their
+        default value.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.
@@ -346,7 +346,8 @@ def metric(
         needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers.
         intended_use: its intended uses, and uses that it is not meant for; shown on its card.
         limitations: distinctions that it cannot make, and speakers or recordings that it favours; shown on its card.
-        where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
+        where_available: model jobs that it uses in profiles with a model for the job, and does without in other
+            profiles.
         no_benchmark: the reason why no benchmark measures it, in a sentence; shown on its card.
         courses: values over time that do not exist for a recording as a whole.
 
@@ -497,7 +498,7 @@ def make_protocol(
     """Return the protocol of a metric with these parameters, inputs and models.
 
     Args:
-        metric: the metric.
+        metric: the metric whose values the protocol describes.
         parameters: the given parameters; the others have their default values.
         given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.

@@ -2,8 +2,8 @@
 
 A checklist is derived from the request alone: its explicit requirements and those they imply. The script is audited
 against it; each item gets 0, 0.5 or 1, with passages from the script as evidence. Because the list does not depend on
-the script, every system is audited against the same one. Language, number of speakers and length are measured, given to
-the judge as facts, and left out of the list.
+the script, every system is audited against the same list. Language, number of speakers and length are measured, given
+to the judge as facts, and left out of the list.
 
 Differs from the paper, whose judge derives the list again for each script, sees the script, and estimates the length
 itself (`acceptance`, the variant `podbench`). The list `generic`, from the paper's Table 4, is derived without
@@ -289,7 +289,7 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
 
 # Check evidence: whether the passages that a judge quotes occur in the text that it judges. Only letters and digits are
 # compared, regardless of case and in compatibility form, so spacing, punctuation and the kind of quotation marks do not
-# matter. `…` or `...` inside a quote stands for omitted words; the parts around it must occur in order.
+# matter. `…` or `...` inside a quote marks omitted words; the parts around it must occur in order.
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6

@@ -1,8 +1,8 @@
 """All defects of one recording, with their times, as a proof-listener would list them.
 
 The list combines the notes of `speaker_attribution`, `content_errors` and `integrity` on a recording with changes in
-pace, in chronological order; each of these can be measured separately, with the same result. The pace of words is
-checked only if a script is given, because words are not transcribed otherwise.
+pace, in chronological order; each of these metrics can also be computed separately, with the same result. The pace of
+words is checked only if a script is given, because words are not transcribed otherwise.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,7 +45,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
         parameters: parameters that differ from their defaults, by metric.
 
     Raises:
-        BadInput: an input cannot be read, or does not fit another.
+        BadInput: an input cannot be read, or two inputs do not fit together.
     """
     results: dict[str, Result | PodevalError] = {}
     for name in LISTENING:

@@ -29,7 +29,7 @@ class Argument:
 
 
 def describe_metric(metric: Metric) -> dict[str, Any]:
-    """Return a metric's purpose, version, inputs, keys with direction and bounds, and parameters, as data."""
+    """Return as data: a metric's purpose, version, inputs, keys with direction and bounds, and parameters."""
     facts = ("name", "title", "version", "dimension", "about", "paper")
     return {name: getattr(metric, name) for name in facts} | {
         "inputs": list(metric.inputs),
@@ -114,7 +114,7 @@ def collect_metric_facts(metric: Metric) -> dict[str, Any]:
 
 
 VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text", "passage")}
-"""Inputs that visitors to the site provide, by part of its Score tab."""
+"""Inputs that visitors to the site provide, by part of the site's Score tab."""
 
 
 def find_score_part(metric: Metric) -> str:

@@ -104,7 +104,7 @@ class Reach:
     """The values of people and good systems, as ranges of a key's value.
 
     Attributes:
-        source: source of the values.
+        source: the publication or measurement that the values come from.
         people: the range of recordings or scripts by people; None if unknown.
         systems: the range of good systems; None if unknown.
         profile: name of the profile whose models measured the values; empty if they are valid for every profile.
@@ -142,18 +142,17 @@ class Key:
     reach: Reach | None = None
     """Values that people and good systems reach; None if no comparable values are known."""
     ranked: bool = True
-    """Whether systems are ranked by it; False for a key that is easy to game and shown only because a paper prints it.
+    """Whether systems are ranked by the key; False if it is easy to game and shown only because a paper prints it.
     """
     unreached: str = ""
     """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
     timing: bool = False
-    """Whether it depends on pauses between turns, in which case the protocol's id includes how the items were
-    generated.
+    """Whether the key depends on pauses between turns; the protocol's id then includes how the items were generated.
     """
     percent: bool = False
-    """Whether it is displayed as a percentage; data contain the fraction."""
+    """Whether the key is displayed as a percentage; the data contain the fraction."""
     only_for: str = ""
-    """Condition under which the key exists for an item; if it is empty, None is a gap."""
+    """Condition under which the key exists for an item; if the condition is empty, a value of None is a gap."""
 
     @property
     def unit_text(self) -> str:
@@ -161,8 +160,8 @@ class Key:
         return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
-# Conclusions that must not be drawn from a metric's value: one sentence each, based on the study of what affects the
-# value besides quality.
+# Conclusions that must not be drawn from a metric's value: one sentence each, based on the study of effects other than
+# quality on the value.
 #
 # The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that
 # podeval ships, with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in

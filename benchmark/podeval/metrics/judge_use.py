@@ -8,8 +8,8 @@ of the command line.
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
 next to the score but does not change it: the material is delimited in any case, and the judge is told not to obey
 anything in it (`podeval.judges.prompt`). The detection is a heuristic for English and Chinese: it misses new wordings,
-and it also reports a podcast about prompt injection. A sign is therefore a reason to read the script, but never to
-refuse it.
+and it also reports a podcast about prompt injection. A sign is therefore a reason to read the script, but never a
+reason to refuse it.
 """
 
 import re
@@ -74,7 +74,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
 
 
 def count_signs(text: str) -> Counter[str]:
-    """Count the occurrences of each sign that a text is addressing its judge."""
+    """Count the occurrences of each sign that a text addresses its judge."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in SIGNS.items()}
     return Counter({name: count for name, count in counts.items() if count})
 
@@ -83,10 +83,10 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
     """Return a score's notes on material that addresses the judge; empty if there is no sign of it.
 
     Args:
-        texts: the text of each input, by name. A text that is part of another, such as a dialogue up to a turn, is
-            counted once.
+        texts: the text of each input, by name. A text that is part of a longer text, such as a dialogue up to a turn,
+            is counted once.
     """
-    # Keep the texts that are not part of another.
+    # Keep the texts that are not part of a longer text.
     whole: list[str] = []
     for text in sorted(texts, key=len, reverse=True):
         if not any(text in longer for longer in whole):

@@ -142,7 +142,7 @@ class JudgedBattle:
     ballots: tuple[JudgeBallot, ...]
     modality: Literal["transcript", "audio"] = "transcript"
     lengths: Mapping[str, float] = field(default_factory=dict)
-    """Length of each system's dialogue, as the judge read it (in characters) or heard it (in seconds)."""
+    """Length of each system's dialogue: in characters if the judge read it, in seconds if the judge listened to it."""
 
     @property
     def winner(self) -> str | None:
@@ -173,7 +173,7 @@ class JudgedBattle:
 
 
 def list_prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
-    """Return the prompts of a modality; for audio, the prompt for one turn represents those for more turns."""
+    """Return the prompts of a modality; for audio, the prompt for one turn represents the prompts for more turns."""
     reading, hearing = build_reading_prompt(variant), build_hearing_prompt(1, variant)
     return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]
 

@@ -11,7 +11,7 @@ microphone). Profile, device and library versions are provenance: they accompany
 The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). It enters only the
 ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses.
 The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise, systems that
-speak turn by turn, systems that speak whole dialogues, and supplied outputs would never share a column.
+generate single turns, systems that generate whole dialogues, and supplied outputs would never share a column.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from podeval.recording.cache import find_version
 from podeval.version import __version__
 
 CENSORED, LEFT_AFTER, SLOPES = "censored", "left_after", "slope_intervals"
-"""Notes of `endurance`: keys whose value is a lower bound, because the recording ended first; the minute after which
-each value left its usual range; and the 95 % interval of each slope per ten minutes.
+"""Notes of `endurance`: keys whose value is a lower bound, because the recording ended first; the minute from which
+each value was outside its usual range; and the 95 % interval of each slope per ten minutes.
 """
 
 UNRANKED = "unranked"
@@ -77,18 +77,16 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Score:
-    """The values of one metric on one item, by key.
-
-    A key that does not exist for the item is left out, or is None and declared with a condition `only_for` that the
-    item does not meet. Any other None is a gap: the item is unscored for that key (see
-    `podeval.metrics.aggregate.find_gap`).
+    """The values of one metric on one item, by key. A key that does not exist for the item is left out, or is None and
+    declared with a condition `only_for` that the item does not meet. Any other None is a gap: the item is unscored for
+    that key (see `podeval.metrics.aggregate.find_gap`).
     """
 
     values: Mapping[str, float | None]
     notes: Mapping[str, Any] = field(default_factory=dict)
     timeline: Timeline | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Weight of a value in the mean over items, by key; 1 if it is missing."""
+    """Weight of a value in the mean over items, by key; a missing weight counts as 1."""
     parts: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = field(default_factory=dict)
     """Values of parts of the item: by breakdown and group, each key's value and its weight."""
 
@@ -235,7 +233,8 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Minimum length in seconds of a recording with values by minute; a minute is too large a share of a shorter one."""
+"""Minimum length in seconds of a recording with values by minute; a minute is too large a share of a shorter
+recording."""
 
 FEWEST = 20
 """Minimum number of words in a minute for which a share is computed."""
@@ -255,7 +254,7 @@ def compute_share_by_minute(
         duration: length of the recording in seconds; a short remainder belongs to the minute before it.
         counts: the time in seconds, the amount and the maximum possible amount of each counted item.
         scale: the factor by which shares are multiplied.
-        fewest: the minimum total of possible amounts in a minute for which a share is computed.
+        fewest: the minimum total of the possible amounts in a minute; no share is computed for other minutes.
     """
     if duration < LONG:
         return None
@@ -277,8 +276,8 @@ class Defect:
 
     Attributes:
         kind: the kind of defect, in one word such as `hole` or `clipped`.
-        start: seconds from the beginning.
-        end: seconds from the beginning.
+        start: its start, in seconds from the beginning of the recording.
+        end: its end, in seconds from the beginning of the recording.
         detail: a phrase for readers.
     """
 

@@ -7,7 +7,7 @@ A judge can consider how an answer sounds only if it hears the answer, or reads 
 As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer_audio", "user_tags", "answer_tags"}],
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
 "system"}`. Texts are transcripts, `tags` are the sounds and tones in them, and audio is given as file paths. `answer`
-is the system's own transcript: judges see it as a claim, with brackets turned into quotation marks. If someone else
+is the system's own transcript: judges see it as a claim, with text in brackets turned into quotations. If someone else
 transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser provides this
 transcript. The general criteria and those for the dimension are optional: podeval has its own wording of both.
 """
@@ -30,8 +30,8 @@ from podeval.text.tokens import detect_language
 Transcripts = Literal["claimed", "heard"]
 """Source of the words that a judge reads: the system's own transcript, marked as such, or the recogniser."""
 Modality = Literal["transcript", "audio", "as_needed"]
-"""Whether a judge reads or listens to a dialogue; with `as_needed`, it listens to those for which plain words do not
-suffice.
+"""Whether a judge reads or listens to a dialogue; with `as_needed`, it listens to dialogues for which plain words do
+not suffice.
 """
 DimensionName = Literal["semantic", "paralinguistic", "ambient"]
 Level = Literal["general", "dimension", "sample"]
@@ -106,7 +106,7 @@ CAPABILITIES: Mapping[str, str] = {
     "ambient_sound_perception": "drawing on sounds around the user for what to say",
     "multi_party_interaction": "keeping several speakers apart, and knowing when and to whom to speak",
 }
-"""The meaning of each of MTalk-Bench's capabilities, in our own words."""
+"""The meaning of each capability in MTalk-Bench, in our own words."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class SpokenDialogue:
         return modality if modality == "audio" else "annotated transcript" if annotated else "plain words"
 
     def explain_unheard(self, modality: str) -> str:
-        """Return why a judge cannot assess a dialogue that is about more than words; empty if it can."""
+        """Return why a judge cannot assess a dialogue in which more than words matters; empty if it can."""
         judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
         return "" if judged else UNHEARD.format(self.dimension)
 
@@ -316,7 +316,7 @@ def parse_criteria(prompt: str) -> tuple[Criterion, ...]:
 
 
 def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[Criterion, ...]:
-    """Return the criteria for a dialogue, with podeval's own at levels that have none."""
+    """Return the criteria for a dialogue, with podeval's own criteria at levels that have none."""
     standard: Mapping[Level, Sequence[str]] = {"general": GENERAL[dimension], "dimension": DIMENSION[dimension]}
     if isinstance(by_level, str):
         criteria = parse_criteria(by_level)

@@ -1,5 +1,5 @@
-"""How a value compares with the values of people and good systems, as a word and as the numbers behind it. The module
-also has the list of all metrics, and their agreement with people's judgements if it was measured
+"""How a value compares with the values of people and good systems, as a word and as the numbers that it is based on.
+The module also has the list of all metrics, and their agreement with people's judgements if it was measured
 (`human_agreement.csv`).
 """
 
@@ -40,7 +40,7 @@ def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "e
     """
     if value is None or key.better == "informative":
         return ""
-    # Two values that are displayed alike get the same word.
+    # Two values that look the same when displayed get the same word.
     value = float(f"{value:.3g}")
     if key.ideal:
         return "good" if key.ideal[0] <= value <= key.ideal[1] else "poor"

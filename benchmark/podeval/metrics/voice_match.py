@@ -28,23 +28,24 @@ from podeval.recording.speech_track import (
 from podeval.text.script import Script
 
 # Detect a recording that plays back a reference instead of speaking anew: the reference's loudest two seconds are
-# compared with the recording at every offset. The correlation of a copy stays above 0.9 after coding, a change in level
-# or a little added noise; that of the same words spoken again is near 0.
+# compared with the recording at every offset. The correlation with a copy stays above 0.9 after encoding, a change in
+# level or a little added noise; the correlation with the same words spoken again is near 0.
 RATE = 4_000
 """Sample rate, in Hz, at which sounds are compared."""
 PIECE = 2.0
-"""Length in seconds of the piece of the other recording that is searched for."""
+"""Length, in seconds, of the piece of a reference that is searched for in the recording."""
 COPY = 0.8
 """Minimum correlation at which a piece counts as a copy."""
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
-    """Return whether a recording contains a copy of another's loudest piece; both are at `RATE`, shape (frames,)."""
+    """Return whether a recording contains a copy of the other's loudest piece; both are at `RATE`, shape (frames,)."""
     return bool(correlate_with(samples, other) >= COPY)
 
 
 def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Return the highest correlation, over all offsets, between this recording and the loudest piece of another.
+    """Return the highest correlation, over all offsets, between this recording and the loudest piece of a second
+    recording.
 
     It is 0 if either recording is silent or shorter than a piece.
     """
@@ -76,7 +77,7 @@ NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diariz
 
 @dataclass(frozen=True)
 class Match:
-    """A speaker with the embedding of its reference voice."""
+    """A speaker with the embedding of the speaker's reference voice."""
 
     voice: SpeakerVoice
     reference: NDArray[np.float32]
@@ -104,7 +105,7 @@ class VoiceComparison:
 
     @property
     def windows(self) -> dict[str, int]:
-        """The number of windows that were compared, and of those that were left out because they are mostly silence."""
+        """The numbers of windows that were compared, and that were left out because they are mostly silence."""
         return {
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
@@ -112,9 +113,8 @@ class VoiceComparison:
 
     @property
     def low_windows(self) -> float:
-        """The 10th percentile of the cosines between a speaker's windows and the reference; the lowest over speakers.
-
-        A voice that is wrong half of the time shows up in this value, although it hardly changes the mean.
+        """The 10th percentile of the cosines between a speaker's windows and the reference; the value is the lowest
+        over speakers. A voice that is wrong half of the time shows up in it, although it hardly changes the mean.
         """
         return min(float(np.percentile(match.over_time, 10)) for match in self.matches)
 
@@ -147,7 +147,7 @@ class VoiceComparison:
             cosines: values by key, the metric's own first.
             by_speaker: the cosine of each speaker.
             notes: additional notes.
-            positive: whether values, except those by speaker, are mapped to 0…1.
+            positive: whether values, except the values by speaker, are mapped to 0…1.
         """
 
         def scale(cosine: float) -> float:

@@ -27,7 +27,7 @@ _BATCH = 8
 _BANDS, _DIMENSIONS = 80, 192
 _FRAME, _HOP = 400, 160
 _LONGEST_SHORT = 200
-"""Number of frames over which the network takes each mean."""
+"""Number of frames over which the network computes each mean."""
 
 
 class CamPlusPlus(SpeakerEncoder):
@@ -62,7 +62,7 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
     Args:
         weights: the file that contains its weights.
         short: whether no clip has more than 200 frames. The network then computes a single mean over each clip instead
-            of one for every 2 s, which reduces the time to 80 %.
+            of one for every 2 s, which reduces the computing time to 80 %.
     """
 
     def build() -> Network:

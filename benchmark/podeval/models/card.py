@@ -130,8 +130,8 @@ JOBS = {
 class PackagedFile:
     """A weight file inside an installed library.
 
-    `form_of` names the file that has the same weights in another form: the file is verified, but does not count as
-    another model.
+    `form_of` names another file with the same weights in a different format: this file is verified, but does not count
+    as a separate model.
     """
 
     package: str
@@ -185,7 +185,7 @@ class ModelCard:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every weight file, by name, except files that are another form of such a file."""
+        """SHA-256 of every weight file, by name, except files that contain the same weights in a different format."""
         digests = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
         digests |= {Path(file.path).name: file.sha256 for file in self.files if file.form_of is None}
         return digests | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}

@@ -1,6 +1,6 @@
 """The interface of chat models: they receive messages and return one answer with its usage, or raise an error.
 
-Messages are those of the OpenAI chat API: each has a role and content, which is either a text or a list of parts,
+Messages have the form of the OpenAI chat API: each has a role and content, which is either a text or a list of parts,
 `text` and `input_audio` (base64). The module is independent of the judged material. It also builds requests for answers
 that fit a schema and parses that API's completions, for any transport.
 """
@@ -80,10 +80,11 @@ class ChatAnswer:
 
 
 class ChatBusy(PodevalError):
-    """There was no answer this time: the backend is busy, broken, silent or cut off; another attempt may succeed.
+    """This call got no answer: the backend is busy, broken or silent, or the answer was cut off; another attempt may
+    succeed.
 
     Args:
-        reason: the reason as a sentence.
+        reason: why there was no answer, as a sentence.
         retry_after: pause in seconds that the backend requested, if any.
         crowded: whether fewer concurrent calls may help.
     """
@@ -95,7 +96,7 @@ class ChatBusy(PodevalError):
 
 
 class ChatRefused(PodevalError):
-    """This call will never be answered; with `for_all`, no other call will be either (no key, no such model)."""
+    """This call will never be answered; with `for_all`, no other will be either (no key, or no such model)."""
 
     def __init__(self, reason: str, *, for_all: bool) -> None:
         super().__init__(reason)
@@ -120,8 +121,8 @@ class ChatModel(Protocol):
             timeout: maximum seconds of wall-clock time.
 
         Raises:
-            ChatBusy: there is no answer this time.
-            ChatRefused: there will never be an answer.
+            ChatBusy: this call got no answer.
+            ChatRefused: this call will never get an answer.
             ModelMissing: the model or a necessary library is not installed.
         """
 
@@ -138,7 +139,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
+"""Maximum number of bytes in a response, and of values in its JSON; a stream of 100,000 pieces has about as many."""
 
 T = TypeVar("T")
 
@@ -162,7 +163,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 @contextlib.contextmanager
 def convert_library_errors(whom: str) -> Iterator[None]:
-    """Raise `ChatBusy` for any error raised by a library, so that one failed answer does not affect the others."""
+    """Raise `ChatBusy` for any error raised by a library, so that one failed answer does not affect other answers."""
     try:
         yield
     except PodevalError:

@@ -1,9 +1,9 @@
 """A chat model at a provider in `podeval.models.chat_providers`, at any OpenAI-compatible endpoint, or in a GGUF file.
 
-A response is classified by its status, whatever its body. If the endpoint refuses one of our parameters, such as `seed`
-or `max_tokens`, the parameter is left out or renamed; this is remembered, and recorded with every answer as `unsent`.
-Likewise, streaming is used and audio is sent as a data URI if the endpoint requires it. The timeout also applies to an
-answer that arrives bit by bit.
+A response is classified by its status, regardless of its body. If the endpoint refuses one of our parameters, such as
+`seed` or `max_tokens`, the parameter is left out or renamed; this is remembered, and recorded with every answer as
+`unsent`. Likewise, streaming is used and audio is sent as a data URI if the endpoint requires it. The timeout also
+applies to an answer that arrives bit by bit.
 """
 
 import importlib.util
@@ -162,7 +162,7 @@ class EndpointChat:
         return data
 
     def _post(self, data: bytes, timeout: float) -> tuple[httpx.Response, bytes]:
-        """Send a request; return the response, whatever its status, and the part of its body that was read."""
+        """Send a request; return the response, regardless of its status, and the part of its body that was read."""
         # The request asks only for encodings that `read_body` can decompress without keeping the whole body in memory.
         headers = {"Accept-Encoding": "gzip, deflate", "Content-Type": "application/json"}
         headers |= self.provider.api.make_headers(self._key) if self._key else {}
@@ -215,7 +215,7 @@ class EndpointChat:
 
 
 class _BadRequest(ChatRefused):
-    """The endpoint rejects this request, but may accept a simpler one."""
+    """The endpoint rejects this request, but may accept a simpler request."""
 
 
 # A chat model from a local GGUF file, in this process, through xllamacpp (llama.cpp).
@@ -254,7 +254,7 @@ class GgufChat:
         parameters.warmup = False
         parameters.verbosity = -1
         parameters.cpuparams.n_threads = count_threads()
-        # The library also listens on loopback; a secret random key keeps others from using it.
+        # The library also listens on loopback; a secret random key keeps other programs from using it.
         parameters.api_keys = [secrets.token_hex(32)]
         try:
             self._server = xllamacpp.Server(parameters)

@@ -22,7 +22,7 @@ _FINISHES = {
     **{"refusal": "content_filter", "tool_use": "tool_calls"},
     **dict.fromkeys(("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"), "content_filter"),
 }
-"""OpenAI's terms for the reasons why an answer ended, by Anthropic's and Google's terms for them."""
+"""OpenAI's terms for the reasons why an answer ended, by the corresponding terms of Anthropic and Google."""
 _LIMITS = frozenset(
     [
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -185,7 +185,7 @@ class Provider:
         address: documented address of its API.
         api: the format of its requests and answers.
         models: pattern of its models; the first matching provider is used.
-        unsent: sampling parameters that it refuses, which are not sent to it under their names.
+        unsent: sampling parameters that it refuses, which are omitted or sent under other names.
         form: the form in which a schema is requested first.
         fields: additional fields of each request.
         hears: whether it accepts audio.

@@ -49,8 +49,8 @@ _HEARING = {
     "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
     "qwen2_5_omni_thinker": "Qwen2_5OmniThinkerForConditionalGeneration",
 }
-"""Classes by model type in the config, for models that accept audio; for Omni models, the class of the part that
-generates text.
+"""Classes by model type in the config, for models that accept audio; for Omni models, this is the class of the part
+that generates text.
 """
 _AUDIO_TOKEN = "<|AUDIO|>"  # noqa: S105
 
@@ -59,7 +59,7 @@ class TransformersChat:
     """A chat model from its folder; see `podeval.models.chat.ChatModel`.
 
     Args:
-        folder: folder of its files.
+        folder: the folder that contains the model's files.
         name: its name in messages to users.
         hears: whether audio will be sent to it.
         dtype: torch's name for the precision.

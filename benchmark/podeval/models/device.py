@@ -1,7 +1,7 @@
 """The device that torch models of the reference profile run on: the GPU if there is one, otherwise the CPU.
 
-On a GPU, float32 really is float32: TF32, which rounds the factors of products to 10 bits, is turned off, so a model's
-values equal those on a CPU except for the order of sums.
+On a GPU, computations use full float32 precision: TF32, which rounds the factors of products to 10 bits, is turned off,
+so a model's values equal those on a CPU except for the order of sums.
 """
 
 import gc
@@ -51,7 +51,7 @@ def require_device(name: str, title: str, remedy: str) -> str:
     Args:
         name: name of the device in torch, such as `cuda:1`.
         title: name of the device in the error message.
-        remedy: advice in the error message, in addition to naming another device.
+        remedy: advice in the error message, in addition to the advice to name a different device.
 
     Raises:
         BadInput: the device does not exist.
@@ -113,16 +113,16 @@ T = TypeVar("T")
 
 _torch_lock = Lock()
 _torch_users: list[int] = []
-"""The number of torch threads before the first user of this context limited them to one."""
+"""The number of torch threads before the first use of this context limited it to one."""
 
 
 @contextmanager
 def limit_torch_to_one_thread() -> Iterator[None]:
     """Limit each torch operation inside the block to one thread.
 
-    For small networks, a second thread costs more than it gains, because it busy-waits between operations. Detecting
-    music, finding overlaps and separating took two to three times the processor time with two threads, and the results
-    were identical.
+    For small networks, a second thread costs more time than it saves, because it busy-waits between operations.
+    Detecting music, finding overlaps and separating took two to three times the processor time with two threads, and
+    the results were identical.
     """
     import torch
 
@@ -151,12 +151,13 @@ def count_threads(otherwise: int | None = None) -> int:
 
 
 def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecutor | None = None) -> Iterator[T]:
-    """Yield results in order, with one more piece of work in progress than there are threads, to bound memory.
+    """Yield results in order, with one more piece of work in progress than there are threads, so that memory use is
+    bounded.
 
     Args:
         work: function to run in threads.
-        items: the items, which are taken one by one as threads become free.
-        pool: a pool of as many threads as the process has; by default a new one.
+        items: the items; the next is taken whenever a thread becomes free.
+        pool: a pool of as many threads as the process has; by default a new pool.
     """
     most = count_threads()
     waiting: deque[Future[T]] = deque()

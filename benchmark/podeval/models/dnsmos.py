@@ -67,7 +67,7 @@ class Dnsmos:
 
     def __init__(self, files: dict[str, Path]) -> None:
         self._shared, self._per_window = open_parts(files["sig_bak_ovr.onnx"])
-        # The network sees each window relative to its own maximum, so windows share only their mel power.
+        # The network's input is scaled to each window's own maximum, so overlapping windows share only their mel power.
         self._p808 = open_session(str(files["model_v8.onnx"]))
         phases = 2 * np.pi * np.arange(MEL_FRAME) / MEL_FRAME
         self._hann = (0.5 - 0.5 * np.cos(phases)).astype(np.float32)
@@ -80,7 +80,7 @@ class Dnsmos:
             samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
                 map of several hours is fine. If there is less than 9.01 s of samples, they are repeated until they are
                 long enough, as in the reference.
-            windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
+            windows: "exact" scores every window; "upstream" leaves out the windows that the reference loses.
 
         Returns:
             The start of every window in seconds, in order, with its SIG (speech), BAK (background) and OVRL (overall)
@@ -132,7 +132,7 @@ class Dnsmos:
         first = (MARGIN - 1) * HOP
         inside = block[first : first + RATE * BLOCK_SECONDS + HOP + 1]
         frames = np.lib.stride_tricks.sliding_window_view(inside, MEL_FRAME)[::HOP]
-        # The first and last frames of a window see zeros beyond its ends.
+        # The first and last frames of a window contain zeros beyond its ends.
         heads = frames[::FRAMES_PER_SECOND].copy()
         heads[:, : MEL_FRAME // 2] = 0
         tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].copy()
@@ -201,7 +201,8 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
 
     Args:
         samples: length of a recording at 16 kHz, at least 144,160.
-        windows: "exact" for every window that the reference intends to score, "upstream" for those that it scores.
+        windows: "exact" for every window that the reference intends to score, "upstream" for the windows that it
+            scores.
 
     Returns:
         Whole seconds, ascending. The reference leaves out a last window that fits only because of the recording's last,

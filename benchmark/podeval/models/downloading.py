@@ -34,10 +34,10 @@ _GONE = (404, 410)
 _INFLATED = ("gzip", "x-gzip", "deflate")
 
 REFUSAL_BYTES = 64 * 2**10
-"""Maximum number of bytes to read from a refusal."""
+"""Maximum number of bytes to read from the body of a refusal."""
 
 SLOWEST = 10_000
-"""Minimum bytes per second of a download."""
+"""Minimum speed of a download, in bytes per second."""
 
 MOST_BYTES = 4 << 30
 """Default maximum size of a download in bytes."""
@@ -83,13 +83,13 @@ def download(
         timeout: maximum seconds without a byte; the whole download may take twice as long, plus the time that its bytes
             take at the speed `SLOWEST`.
         tries: number of attempts in case of transient failures: timeouts, broken connections, 429 and 5xx answers.
-        wait: seconds before the second attempt, doubled before each further one, or `Retry-After` up to 60 s.
+        wait: seconds before the second attempt, doubled before each further attempt, or `Retry-After` up to 60 s.
         watch: function that is called while bytes arrive.
         client: client for the requests; the default connects to any address.
 
     Raises:
-        BadInput: the file is not available; the message gives the reason and the remedy. `Gone` if the server does not
-            have it, `TooLarge` if it is larger than `most_bytes`.
+        BadInput: the file is not available; the message gives the reason and the remedy. The error is `Gone` if the
+            server does not have the file, and `TooLarge` if the file is larger than `most_bytes`.
     """
     if not url.startswith(("https://", "http://")):
         raise BadInput(f"{url} is not a web address; it must begin with https://")
@@ -98,7 +98,7 @@ def download(
     part = to.with_name(f"{to.name}.part")
     with explain_write_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
-    # Fetch the missing bytes with the caller's client, or a new one.
+    # Fetch the missing bytes with the caller's client or a new client.
     try:
         with nullcontext(client) if client else make_client() as session:
             _repeat(tries, wait)(_go_on, session, url, part, most_bytes, timeout, watch)
@@ -131,7 +131,7 @@ def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
 
 
 class _Passing(Exception):
-    """A transient failure, which is worth another attempt."""
+    """A transient failure, after which another attempt may succeed."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -338,7 +338,7 @@ def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Respo
 
 
 def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
-    """Yield a body as it arrives, decompressed; a byte beyond the limit shows that the body is too large.
+    """Yield a body as it arrives, decompressed; if it is too large, one byte more than the limit is yielded.
 
     Raises:
         httpx.DecodingError: the body is damaged, or its compression was not requested.

@@ -1,8 +1,8 @@
 """Networks that run in ONNX Runtime on the CPU, exported once from weights that are published for torch.
 
-For them, ONNX Runtime takes a third to a half of torch's time, and its values do not depend on the batch size or the
-number of threads: a session uses one thread, and several batches run in parallel. The values differ from torch's by
-rounding (docs/performance.md).
+For these networks, ONNX Runtime takes a third to a half of torch's time, and its values do not depend on the batch size
+or the number of threads: a session uses one thread, and several batches run in parallel. The values differ from torch's
+by rounding (docs/performance.md).
 
 The exported network is stored in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that contains the
 weights' SHA-256 and the versions of the exporter. A network that is missing, damaged or made from other weights is
@@ -42,7 +42,7 @@ def open_session(network: bytes | str, threads: int = 1) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.log_severity_level = 3  # no warnings
+    options.log_severity_level = 3  # Hide warnings.
     return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
 
 

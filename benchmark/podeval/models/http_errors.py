@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
-"""Statuses of a busy endpoint: the same request may succeed later."""
+"""Statuses that a busy endpoint returns: the same request may succeed later."""
 
 _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason", "metadata", "raw")
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
@@ -128,7 +128,7 @@ class RefusedFields:
         return fitted
 
     def learn(self, error: HttpError, body: Fields, sent: Fields) -> bool:
-        """Remember which field an error refuses; return whether there is another request to try.
+        """Remember which field an error refuses; return whether there is a different request to try.
 
         Args:
             error: the answer to a request.

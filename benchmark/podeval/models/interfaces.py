@@ -24,7 +24,7 @@ SEGMENTATION_CHUNK, SEGMENTATION_STEP = 10.0, 5.0
 """Length and spacing of the chunks in a segmentation, in seconds."""
 
 SEGMENTATION_START, SEGMENTATION_FRAME = 495 / RATE, 270 / RATE
-"""Middle of the first frame in a chunk, and spacing of frames, in seconds."""
+"""Midpoint of the first frame in a chunk, and spacing of the frames, in seconds."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ Weights: TypeAlias = "dict[str, Tensor]"
 
 
 class _Ignored:
-    """A placeholder for a class that contains no weights."""
+    """A placeholder for an object of a class that contains no weights."""
 
     def __new__(cls, *_: Any) -> Any:
         # The only type on which the restricted reader sets both items and attributes.
@@ -44,7 +44,7 @@ class _IgnoredArray:
 
 
 def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = "cpu") -> Weights:
-    """Read the tensors whose names begin with `prefix`; return them by the rest of their names.
+    """Read the tensors whose names begin with `prefix`; return them by name, without the prefix.
 
     Args:
         path: a file written by `torch.save`.
@@ -60,8 +60,8 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
     from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
     try:
-        # Files from before torch 1.6 are not archives; they are read as a whole, and only if all their classes are
-        # known.
+        # Files written by torch before version 1.6 are not archives; they are read as a whole, and only if all their
+        # classes are known.
         archive = zipfile.is_zipfile(path)
         unknown = get_unsafe_globals_in_checkpoint(path) if archive else []
         ignored = [(_IgnoredArray if name.startswith("numpy.") else _Ignored, name) for name in unknown]
@@ -80,7 +80,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
 
 
 def select_part(weights: Weights, prefix: str) -> Weights:
-    """Return the weights whose names begin with `prefix`, by the rest of their names."""
+    """Return the weights whose names begin with `prefix`, by name, without the prefix."""
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 

@@ -86,7 +86,7 @@ class Pyannote3Diarizer(PyannoteDiarizer):
             clustering="AgglomerativeClustering",
             segmentation_batch_size=_BATCH,
             embedding_batch_size=_BATCH,
-            # This parameter is always required, although only another clustering uses it.
+            # This parameter is always required, although only a different clustering method uses it.
             plda=PLDA.__new__(PLDA),
         )
         settings = {"method": clustering, "threshold": threshold, "min_cluster_size": min_cluster_size}

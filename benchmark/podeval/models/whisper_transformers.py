@@ -3,7 +3,7 @@
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
 decoded at once, independently, in one pass without timestamp tokens. It runs at 32-bit precision everywhere: at 16-bit
 precision, some words and the times of many words differ from those on a CPU or in another batch. A static cache is not
-used, because only 96.8 % of the tokens were the same with the decoder that is compiled for it.
+used, because only 96.8 % of the tokens were unchanged with the decoder that is compiled for it.
 
 The time of a word comes from the model's attention to the audio while it generated the word. For the attention heads
 that follow the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged;
@@ -166,7 +166,7 @@ class WhisperTransformers(Transcriber):
         ]
         end, longest = self._processor.tokenizer.eos_token_id, max(map(len, written))
         rows = torch.tensor([prompt + tokens + [end] * (longest - len(tokens)) for tokens in written])
-        # While each layer runs, keep only those of its heads that follow the audio.
+        # While each layer runs, keep only the weights of its heads that follow the audio.
         decoder, weights = self._model.get_decoder(), {}
 
         def watch(number: int, heads: list[int]) -> Any:
@@ -212,8 +212,8 @@ def time_words(
     """Join tokens into words with their times, in steps of `STEP`.
 
     Args:
-        tokens: the tokens of the text alone.
-        tokenizer: the tokenizer, with `decode`.
+        tokens: the tokens of the text, without any other tokens.
+        tokenizer: the model's tokenizer, which must have `decode`.
         language: code of the language; in languages that are written without spaces, every character is a word.
         attention: probabilities over the audio's steps while each token and then the end was predicted, shape
             (heads, tokens + 1, steps).
@@ -288,7 +288,7 @@ def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list
 
 
 def _cut_pauses(parts: list[Word]) -> list[Word]:
-    """Return the parts, with those that begin a sentence shortened to at most twice the median."""
+    """Return the parts; parts that begin a sentence are shortened to at most twice the median length."""
     lengths = [part.end - part.start for part in parts if part.end > part.start]
     longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
     shortened = []

@@ -233,7 +233,7 @@ def copy_rows(source: Connection, target: Connection) -> None:
         query = select(table).order_by(*refers_to_itself, *table.primary_key)
         for part in source.execute(query, execution_options={"yield_per": 2_000}).mappings().partitions():
             target.execute(insert(table), [dict(row) for row in part])
-        # A server continues numbering after the highest number; without a sequence or a number, `setval` does nothing.
+        # A server continues numbering after the highest number; without a sequence or a row, `setval` does nothing.
         number = table.autoincrement_column
         if number is not None and target.dialect.name != "sqlite":
             sequence = func.pg_get_serial_sequence(table.name, number.name)

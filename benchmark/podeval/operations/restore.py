@@ -165,7 +165,7 @@ def _read_schema(opened: Connection) -> set[tuple[str, str, str, str]]:
 
 
 def _fill_server(copy: Database, database: str | Path) -> None:
-    """Replace all rows on a server with those in a file, in one transaction; the tables themselves do not change."""
+    """Replace all rows on a server with the rows in a file, in one transaction; the tables themselves do not change."""
     with (
         Database(database) as target,
         explain_copy_errors(f"the backup's rows do not fit the tables of {target.name}", "use another backup"),
@@ -225,7 +225,7 @@ def _move_in(unpacked: Path, file: Path | None, runs: Path) -> Path | None:
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.move(new, near)
-                # A log that a damaged database left behind would be applied to the new one.
+                # A log that a damaged database left behind would be applied to the new database.
                 for old in filter(Path.exists, (target, Path(f"{target}-wal"), Path(f"{target}-shm"))):
                     kept.mkdir(exist_ok=True)
                     shutil.move(old, kept / old.name)

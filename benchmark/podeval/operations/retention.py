@@ -1,7 +1,7 @@
-"""Keep the recordings of runs within a budget by removing the oldest ones; results and words are kept.
+"""Keep the recordings of runs within a budget by removing the oldest recordings; results and words are kept.
 
 If object storage is configured, a run's recordings are moved there as one tar file and can be fetched again. Only
-recordings of finished runs are removed, the oldest first, and those of superseded runs before those on the board.
+recordings of finished runs are removed, the oldest first, and superseded runs before runs on the board.
 Recordings that battles and open listening tests use are kept. Every item's output records the removal of its audio, so
 the audio does not count as missing and is not generated again unless requested.
 """
@@ -25,7 +25,8 @@ from podeval.store.database import Database
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, ArenaSystem, Battle, ListeningTest, list_audio
 
 VARIABLE = "PODEVAL_RUNS_GB"
-"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
+"""Environment variable with the budget for the recordings of all runs in gigabytes; if it is unset, there is no
+limit."""
 
 STORE = "PODEVAL_RUNS_STORE"
 """Environment variable with the folder or object storage to which recordings are moved; if unset, they are deleted."""
@@ -67,7 +68,7 @@ def keep_to_budget(
     audio = {run: [p for p in run.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS] for run in measured}
     sizes = {run: sum(path.stat().st_size for path in paths) for run, paths in audio.items()}
     done = Retention(budget, sum(sizes.values()))
-    # Start with superseded runs, then continue with those that were measured longest ago.
+    # Start with superseded runs, then continue with the runs that were measured longest ago.
     for run in sorted(measured, key=lambda one: (one not in aside, measured[one])):
         if done.bytes - done.freed <= budget:
             break
@@ -98,7 +99,7 @@ def keep_to_budget(
 
 
 def find_needed(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
-    """Return the recordings that battles can play or played recently, and those of open listening tests."""
+    """Return the recordings that battles can play or played recently, and the recordings of open listening tests."""
     recent = Battle.expires_at > (now or datetime.now(UTC)) - PLAYED_AFTER
     battles = (ArenaOutput.id.in_(select(side).where(recent)) for side in (Battle.output_a, Battle.output_b))
     used = or_(ArenaOutput.active & ArenaSystem.active & ArenaItem.active, *battles)

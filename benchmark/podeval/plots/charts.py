@@ -31,7 +31,7 @@ from podeval.plots.svg import (
 EDGE = 28
 """Space to the left and to the right of an axis, for half of its first label and half of its last."""
 MOST_PAIRS = 120
-"""Maximum number of items that are drawn: those with the largest differences on either side."""
+"""Maximum number of items that are drawn: the items with the largest differences on either side."""
 _STEP, _PAIR, _TOP = 34, 11, 26
 
 MOST_DOTS = 200
@@ -72,7 +72,7 @@ def draw_intervals(
     """Draw every row as a dot with its interval, and its name above it.
 
     Args:
-        rows: the rows, from top to bottom.
+        rows: one row per system, from top to bottom.
         frame: the frame of the picture.
         axis_title: the name of the value.
         legend: labels of the kinds; without them, there is no legend.
@@ -97,7 +97,7 @@ def draw_intervals(
 
 
 def draw_pairs(pairs: Sequence[tuple[str, float, float]], frame: Frame, some: str = "") -> str:
-    """Draw a line for each item from the value of `a` to that of `b`, ordered by how far `b` is above `a`.
+    """Draw a line for each item from the value of `a` to the value of `b`, in the order of `b` minus `a`.
 
     Args:
         pairs: title of the item, value of `a`, value of `b`.
@@ -153,7 +153,7 @@ def draw_boxes(
         frame: the frame of the picture.
         axis_title: the name of the value.
         histogram: values drawn as bars with a box above the rows; its note is the text above them.
-        ends: the ends of the axis; by default, those of the values.
+        ends: the ends of the axis; by default, the lowest and the highest value.
         heading: a text at the top.
     """
     every = [*rows, *([histogram] if histogram else [])]
@@ -269,7 +269,7 @@ def draw_scatter(
 
 @dataclass(frozen=True)
 class RadarLayout:
-    """The dimensions of a radar: the width of its picture, its centre, its radius, its height, and its font size."""
+    """The dimensions of a radar chart: the width of the picture, its centre, radius, height and font size."""
 
     width: int
     middle: tuple[float, float]
@@ -314,7 +314,7 @@ class Series:
 def draw_radar(
     names: Sequence[str], series: Sequence[Series], title: str, layout: RadarLayout = ON_PHONE, css_class: str = ""
 ) -> str:
-    """Draw a radar.
+    """Draw a radar chart.
 
     Args:
         names: names of the axes (at least three), clockwise from the top.

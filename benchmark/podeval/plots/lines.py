@@ -22,7 +22,7 @@ from podeval.plots.svg import (
 )
 
 LEFT, RIGHT = 48, 12
-"""Margins of the plot area; a page needs them to compute the time of a click."""
+"""Margins of the plot area; a page needs them to compute the time that a click refers to."""
 _MOST_MARKS = 60
 _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 
@@ -73,7 +73,7 @@ def draw_lines(
         height: the height of the picture.
         title: the text above the vertical axis: a name or a unit.
         unit: the unit of the horizontal axis, if it is not obvious.
-        usual: a band of values behind the lines, such as people's values.
+        usual: a range of values shown as a band behind the lines, such as the range of people's values.
         usual_text: the tooltip of the band.
         highlights: stretches of time that are marked behind the lines.
         data_length: length of the recording in seconds, if clicking on the picture plays it.
@@ -110,7 +110,7 @@ def draw_densities(
     1.
 
     Args:
-        densities: the curves; no more of them than there are `SERIES` can be told apart.
+        densities: the curves; at most as many as there are `SERIES` can be told apart.
         frame: the frame of the picture.
         axis_title: the name of the values.
         usual: a range of values shown behind the curves, such as the ideal range; open ends are infinite.

@@ -71,7 +71,7 @@ class Axis:
         least, most = min(values) / 1.15, max(values) * 1.15
         powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
         inside: list[float] = []
-        # Powers of ten only, or with as many multiples between them as needed.
+        # Use powers of ten only, or as many multiples between them as are needed.
         for factors in ((1,), (1, 3), (1, 2, 5), range(1, 10), (1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9)):
             ticks = [factor * 10.0**power for power in powers for factor in factors]
             inside = [tick for tick in ticks if least <= tick <= most]

@@ -1,9 +1,9 @@
 """Derived facts on disk: content-addressed, verified when read, limited in size, and safe to delete at any time.
 
 An entry's name begins with a digest of the content that it describes, so everything about one recording can be deleted.
-An entry consists of the SHA-256 of its payload (32 bytes), followed by the payload itself. It is written under another
-name and moved into place, so a reader sees either a complete entry or none; an entry whose payload does not match the
-digest is computed again. Two processes may share a folder: at worst, both compute the same entry.
+An entry consists of the SHA-256 of its payload (32 bytes), followed by the payload itself. It is written under a
+temporary name and moved into place, so a reader sees either a complete entry or no entry; an entry whose payload does
+not match the digest is computed again. Two processes may share a folder: at worst, both compute the same entry.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ _DERIVED = "/"
 
 
 class Cache:
-    """A folder of entries of at most `limit` bytes; the least recently used are deleted first."""
+    """A folder of entries of at most `limit` bytes; the least recently used entries are deleted first."""
 
     def __init__(self, folder: Path, limit: int = 20 * 2**30) -> None:
         self.folder = folder
@@ -141,7 +141,7 @@ class Cache:
 
 
 def derive_content(content: str, *how: Any) -> str:
-    """Return the content key of a recording derived from another; its facts are deleted with the original's."""
+    """Return the content key of a recording derived from an original, whose deletion also deletes the derived facts."""
     digest = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
     return f"{content.partition(_DERIVED)[0]}{_DERIVED}{digest}"
 

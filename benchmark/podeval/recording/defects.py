@@ -8,10 +8,10 @@ A pause is too long if it lasts at least 2.5 s and at least three times the reco
 12 s of speech every 2 s, in letters of the words as spoken (characters in Chinese) per second of speech; this rate
 varies less than syllables per second. The window that is furthest from the median stands out if its rate is more than a
 fifth above or below the mean of the windows that do not overlap it, and differs from that mean by more than 3.5 times
-their standard deviation, so fewer stretches are reported in a recording with a varying pace. The window is set aside,
-and the next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those
-with the clearest difference. A recording with less than 60 s of speech has no usual pace from which a stretch could
-differ.
+their standard deviation, so fewer stretches are reported in a recording whose pace varies throughout. The window is set
+aside, and the next one is tested. Consecutive windows that stand out on the same side are one stretch; its edges are
+placed where the difference is clearest. A recording with less than 60 s of speech has no usual pace from which a
+stretch could differ.
 
 These rules were fixed in November 2026, using the recordings named in docs/defects-study.md, before the positions for
 the study were drawn.
@@ -32,8 +32,8 @@ from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words
 
 Severity = Literal["high", "medium", "low"]
-"""`high`: every listener notices it; `medium`: an attentive listener does; `low`: a listener who follows the script
-does.
+"""`high`: every listener notices the defect; `medium`: an attentive listener does; `low`: only a listener who follows
+the script does.
 """
 
 
@@ -43,8 +43,8 @@ class TimedDefect:
 
     Attributes:
         kind: the kind of defect, such as `omitted`, `repeated`, `wrong_voice` or `hole`.
-        start: seconds from the beginning.
-        end: seconds from the beginning.
+        start: its start, in seconds from the beginning of the recording.
+        end: its end, in seconds from the beginning of the recording.
         script: the words of the script at that point; empty if there are none, or if they are irrelevant.
         heard: the recognised words at that point.
         severity: the degree to which listeners notice it.
@@ -59,7 +59,7 @@ class TimedDefect:
 
     @property
     def detail(self) -> str:
-        """A phrase for readers, with the recognised words and the correct ones."""
+        """A phrase for readers, with the recognised words and the correct words."""
         parts = (self.heard, f"script: {self.script}" if self.script else "")
         return "; ".join(part for part in parts if part)
 
@@ -88,19 +88,19 @@ BREATH = 0.25
 """Minimum length of a pause in seconds."""
 
 TOO_LONG, TOO_MANY_MEDIANS = 2.5, 3.0
-"""A pause is too long if it exceeds both limits, one in seconds and one in median pauses."""
+"""A pause is too long if it exceeds both limits: one in seconds, and one in multiples of the median pause."""
 
 WINDOW, STRIDE = 12.0, 2.0
 """Seconds of speech in a window, and between the beginnings of two windows."""
 
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
-"""A window stands out if its rate differs from that of the others by more than both limits: one for the logarithm of
-their ratio, and one in standard deviations.
+"""A window stands out if its rate differs from the rate of the other windows by more than both limits: one for the
+logarithm of their ratio, and one in standard deviations.
 """
 
 SPEAKABLE = 2.5
-"""Factor by which a stretch may be faster or slower than usual; beyond it, the recogniser must have lost or made up
-words."""
+"""Factor by which a stretch may be faster or slower than usual; beyond this factor, the recogniser must have lost or
+made up words."""
 
 FEWEST = 8
 """Minimum number of other windows with which a window is compared."""
@@ -159,7 +159,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
 
 
 def _find_outliers(starts: NDArray[Any], rates: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return for each window whether it is faster (1), slower (-1) or neither, and the mean of the others."""
+    """Return, for each window, whether it is faster (1), slower (-1) or neither, and the mean of the other windows."""
     stands_out = np.zeros(len(rates))
     while (left := stands_out == 0).any():
         apart = np.where(left, np.abs(rates - np.median(rates[left])), -1.0)

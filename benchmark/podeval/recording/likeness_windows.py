@@ -169,7 +169,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Shift the formants up by this share of their frequencies but keep the pitch; no human voice does this."""
+    """Shift the formants up by this share of their frequencies but keep the pitch; no human voice sounds like this."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))
@@ -179,7 +179,7 @@ def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
 
 
 def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the formants over this many seconds, but keep pitch and level, so sounds run into each other."""
+    """Average the formants over this many seconds, so that sounds run into each other, but keep pitch and level."""
     frames = max(1, round(seconds * RATE / _STEP))
     return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
 

@@ -1,9 +1,9 @@
 """Copies of recordings for playback, and their peaks, within a size limit; a copy reveals nothing but its sound.
 
 Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
-finds no name, no trace of the system's encoder, no revealing rate or number of channels, and no length except that of
-the passage. Two copies that are compared can be brought to the same loudness: the target, or less if either would
-exceed -1 dBTP, so neither is clipped.
+finds no name, no trace of the system's encoder, no revealing sample rate or number of channels, and no duration except
+that of the passage. Two copies that are compared can be brought to the same loudness: the target, or less if either
+would exceed -1 dBTP, so neither is clipped.
 """
 
 import contextlib
@@ -109,11 +109,11 @@ class Playback:
         """Return the file with a copy of a passage; the file is created if necessary.
 
         Args:
-            stretch: the recording and the passage.
-            gain: dB.
+            stretch: the passage of a recording.
+            gain: gain that is applied, in dB.
             seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
-                length, and dither is added throughout, so neither the length nor the bytes equal those of a copy that
-                is played under its system's name.
+                length, and dither is added throughout, so neither the length nor the bytes are the same as in a copy
+                that is played under its system's name.
 
         Raises:
             BadInput: there is no such recording or passage.
@@ -129,7 +129,7 @@ class Playback:
                     self._require_unchanged(stretch)
                     samples, chance = decode_standard(stretch), None
                     if seconds is not None:
-                        # Pad it with silence to exactly that length, or cut off its end.
+                        # Pad the copy with silence to exactly that length, or cut off its end.
                         frames, chance = round(seconds * RATE), np.random.default_rng(int(key[-16:], 16))
                         samples = np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
@@ -209,14 +209,15 @@ class Playback:
         return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
 
     def _lock_for(self, key: str) -> threading.Lock:
-        """Return a lock with which one thread makes a copy while others wait for it (or, rarely, for another copy)."""
+        """Return a lock: one thread makes a copy while others wait for that copy (or, rarely, for a different one)."""
         return self._locks[int(key[:8], 16) % _LOCKS]
 
     def _write(
         self, path: Path, peaks: Path, samples: Samples, gain: float, chance: np.random.Generator | None
     ) -> None:
         heights = measure_peaks(samples)
-        # The gain was chosen for another passage (an excerpt of this one); it must not clip this passage either.
+        # The gain was chosen for a different passage (an excerpt of this passage); it must not clip this passage
+        # either.
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
         with _replacing(path) as partial:
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:

@@ -27,8 +27,8 @@ LONGEST_END, KEPT_END = 1.0, 0.5
 digital silence is never kept."""
 
 FULLEST = 0.5
-"""Share of the speech in the fullest window. If no window contains enough speech, as in one channel of a conversation,
-windows with at least this share are rated."""
+"""Share of the amount of speech in the window with the most speech. If no window contains enough speech, as in one
+channel of a conversation, windows with at least this share are rated."""
 
 Source = Literal["mix", "stem"]
 """The rated material: the recording as it is, or its speech stem, even if there is no music."""
@@ -117,7 +117,7 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 
 
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
-    """Return the beginning and end of the sound between zeros; they are exactly zero only at the recording's own rate.
+    """Return the beginning and end of the sound between zeros, which are exactly zero only at the recording's own rate.
 
     Fewer zeros than `FEWEST_ZEROS` are part of the sound, so sound without padding is rated from its first sample.
     """
@@ -130,9 +130,7 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the indices of the windows with enough speech or, if there are none, of those with the most speech
-    (`FULLEST`).
-    """
+    """Return the indices of the windows with enough speech or, if there are none, of the fullest ones (`FULLEST`)."""
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
@@ -167,7 +165,7 @@ def predict_windows(
     """Use a model to rate the windows, `seconds` seconds long, that contain speech.
 
     A shorter recording is one window. Windows that are more than 60 % silence are pauses, about which listeners have no
-    opinion, so they are left out; if this is true of all windows, those with the most speech are rated.
+    opinion, so they are left out; if this is true of all windows, the windows with the most speech are rated.
 
     Args:
         track: speech.

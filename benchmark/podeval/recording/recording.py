@@ -402,7 +402,7 @@ class Recording:
 
         def compute() -> T:
             if (payload := self.cache.get(key)) is not None:
-                # The entry is intact but in the format of another version, so it is computed again.
+                # The entry is intact, but in the format of a different version, so it is computed again.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
             fact = make()

@@ -18,7 +18,7 @@ from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_
 from podeval.text.script import Script, normalise_speaker
 
 ONLY = ""
-"""The name that stands for an unnamed voice."""
+"""The name under which an unnamed voice is stored."""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
@@ -101,7 +101,7 @@ class ReferenceVoices(dict[str, Recording]):
             raise CannotScore(f"{of} cannot be used: it contains no speech")
         if whole:
             return np.asarray(recording.embeddings([(Span(0.0, recording.duration),)])[0])
-        # The whole recording is the turn of one speaker.
+        # Treat the whole recording as the turn of one speaker.
         voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(

@@ -25,7 +25,7 @@ OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
 
 
 def list_collection(source: Any) -> list[Any] | None:
-    """List the recordings in a collection; return None for a single recording or a missing one.
+    """List the recordings in a collection; return None for a single or a missing recording.
 
     Raises:
         BadInput: the collection contains no recordings, or samples lack their rate.

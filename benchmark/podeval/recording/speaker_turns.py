@@ -1,15 +1,15 @@
-"""Find who speaks when, with at most two speakers at once, and who speaks each line.
+"""Find who speaks when, with at most two simultaneous speakers, and who speaks each line.
 
 If there is a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and
 may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
 there are no more than that. A voice is never split, so a recording of one voice is never given two speakers.
 
-For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every point in time to one
-speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each speaker that it
-finds in a chunk is identified with the speaker of the diarisation whose turns overlap longest. If two simultaneous
-speakers would be identified with the same one, the speaker of the shorter stretch is identified with the nearest other
-speaker in time. Of two overlapping chunks, the first is used up to the middle of the overlap, and the second from
-there.
+To find two simultaneous speakers, diarisation and segmentation are combined. The diarisation assigns every point in
+time to one speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each
+speaker that it finds in a chunk is identified with the speaker of the diarisation whose turns overlap longest. If two
+simultaneous speakers would be identified with the same speaker, the one with the shorter stretch is identified with the
+other speaker who is nearest in time. Of two overlapping chunks, the first is used up to the middle of the overlap, and
+the second from there.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def find_speaker_turns(
     if the diariser finds more voices than `speakers`.
 
     The recording of an English or Chinese script is transcribed in that language; if the text is too short to identify
-    its language, its characters decide. If less than half of the words are found, or the script is in another language,
+    its language, its characters decide. If less than half of the words are found, or the script is in neither language,
     the transcriber detects the language.
 
     Args:
@@ -106,7 +106,7 @@ def _merge_voices(
     groups = np.arange(len(voices))
     if len(voices) > speakers:
         groups = cut_tree(linkage([voice.embedding for voice in voices], "average", "cosine"), speakers).ravel()
-    # Later entries replace earlier ones, so the longest comes last.
+    # Later entries replace earlier entries, so the longest voice comes last.
     by_length = sorted(zip(groups, voices, strict=True), key=lambda pair: pair[1].seconds)
     longest = {group: voice.speaker for group, voice in by_length}
     names = {voice.speaker: longest[group] for group, voice in zip(groups, voices, strict=True)}
@@ -129,7 +129,7 @@ class DiarisedTranscript:
     """A transcript in segments with speakers and times.
 
     Attributes:
-        segments: segments in chronological order.
+        segments: the transcribed segments in chronological order.
         nobody: utterances during which no speaker was found; they are not among the segments.
         language: the spoken language, given by the caller or detected by the transcriber.
     """

@@ -4,10 +4,10 @@ Predictors of listeners' opinions rate the recording as it is (`podeval.recordin
 
 Only spans of music of at least 3 s count, and music is relevant if it fills at least a twentieth of the recording. With
 these thresholds, no music is found in any tested kind of speech (read, synthetic, over the telephone, far from the
-microphone, in noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour). When speech is 0 to
-15 dB louder than instruments, music is found for 72 % to 100 % of the time (at 20 dB, for 24 % or more). Drums alone
-are found up to 5 dB below speech, for 13 % to 83 % of the time. Steady tones count as music. These shares were measured
-in November 2026 with FireRedVAD.
+microphone, in noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour). If speech is 0 to 15
+dB louder than the instruments, music is found for 72 % to 100 % of the time (at 20 dB, for 24 % or more). Drums on
+their own are found up to a level of 5 dB below the speech, for 13 % to 83 % of the time. Steady tones count as music.
+These shares were measured in November 2026 with FireRedVAD.
 
 If there is music under speech, the scores of the stem are closer to those of the speech alone than the scores of the
 mix are, at every tested level (0 to 30 dB; DNSMOS, DistillMOS). Separating clean speech changes its DNSMOS by at most
@@ -168,8 +168,8 @@ SHORTEST_VOICE = 0.5
 """Minimum duration of speech, in seconds, for a voice to be reported."""
 
 LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
-"""Length in seconds beyond which a segment is complete, and length up to which it is left out, as in PodEval's public
-code."""
+"""Length in seconds beyond which a segment is complete, and maximum length of a segment that is left out, as in
+PodEval's public code."""
 
 MOST_SILENCE = 0.6
 """Maximum share of silence in a window for it to be used (LFS-Bench's rule for reverberation)."""
@@ -180,10 +180,10 @@ class SpeakerVoice:
     """The voice of one speaker in a recording.
 
     Attributes:
-        speaker: label, valid in this recording only.
+        speaker: label of the speaker, valid only in this recording.
         clips: windows over the speaker's joined speech.
         embeddings: one per window, shape (windows, dimensions), not normalised.
-        seconds: seconds of speech.
+        seconds: duration of the speaker's speech in seconds.
         left_out: number of windows that were excluded because they are mostly silence.
     """
 
@@ -298,7 +298,7 @@ def require_speech(recording: SpokenRecording, shortest: float = 0.0) -> None:
     """Refuse a recording with less than `shortest` seconds of speech; speech in noise is accepted.
 
     Raises:
-        CannotScore: there is no speech, or less than that.
+        CannotScore: there is no speech, or less than `shortest` seconds of it.
     """
     seconds = sum(span.duration for span in recording.speech())
     if seconds >= 1 and seconds < shortest:

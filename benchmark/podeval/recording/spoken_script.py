@@ -37,7 +37,7 @@ from podeval.text.tokens import Language, detect_language
 
 
 def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
-    """Align the script with the recording's transcript, in the language in which `sptd` and `wer` transcribe it.
+    """Align the script with the recording's transcript, transcribed in the same language as for `sptd` and `wer`.
 
     If less than half of the words are recognised in the script's language, the transcriber detects the language.
 
@@ -94,7 +94,7 @@ AROUND = 1.0
 """Seconds of the recording before and after a stretch that are transcribed with it."""
 
 SPOKEN = 0.5
-"""Minimum share of speech in the time span of words, and maximum share of speech in that of omitted words."""
+"""Minimum share of speech in the time span of words, and maximum share of speech in the time span of omitted words."""
 
 SHORTEST_WORD = 3
 """Minimum number of letters in a single English word that counts; the recogniser skips or makes up shorter ones such as
@@ -107,8 +107,8 @@ SWALLOWED = frozenset(
 """English three-letter words that people barely pronounce and recognisers skip."""
 
 SKIPPED = 3
-"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more of
-them on a second attempt."""
+"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; the recogniser finds
+more of these words on a second attempt."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
 """Words per second below which a recogniser is considered to have given up, and minimum number of words for a
@@ -116,8 +116,8 @@ recogniser to count as stuck if more than half of them are the same word.
 """
 
 LOOP, NEAR = 4, 6
-"""Minimum number of times that each word of a looping phrase occurs; number of stretches on either side that a loop may
-affect."""
+"""Minimum number of times that each word of a looping phrase occurs, and number of stretches on either side that a loop
+may affect."""
 
 CERTAIN = 6
 """Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice,
@@ -217,7 +217,7 @@ def _gave_up(words: Sequence[Word], span: Span) -> bool:
 
 
 def _has_second(profile: str, language: str) -> bool:
-    """Return whether a profile has another recogniser for a language."""
+    """Return whether a profile has a second recogniser for a language."""
     first = registry.get_card("transcriber", profile)
     return any(
         card.id != first.id and (not card.languages or language in card.languages)
@@ -295,7 +295,7 @@ def _agrees(
     *,
     doubtful: bool,
 ) -> bool:
-    """Return whether the second recogniser finds none of the omitted words, or some of the added ones."""
+    """Return whether the second recogniser finds none of the omitted words, or some of the added words."""
     if difference.kind != "omitted":
         words = [word.text for word in alignment.heard[difference.start : difference.end]]
         enough = difference.kind == "replaced" or len(inside) >= HEARD_AGAIN * difference.words
@@ -313,7 +313,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the words that are left after each of the others has cancelled one word equal to it."""
+    """Return the words that are left after each of the other words has cancelled one equal word."""
     left = list(others)
     remaining = []
     for word in words:
@@ -325,7 +325,7 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
-    """Return the share of words that are in the other list in the same order, allowing small differences in letters."""
+    """Return the share of words that are also in the other list, in the same order, allowing for small misspellings."""
     if not words:
         return 0.0
     equal = sum(

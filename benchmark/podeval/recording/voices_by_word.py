@@ -2,10 +2,10 @@
 
 The recognised words are divided into stretches of about 2 s that contain no turn change of the script and no long
 pause; each has an embedding. The stretches are grouped into as many voices as the script has speakers, by spherical
-k-means started from the script's division and from the least similar stretches; the better fit is used. Voices with
-nearly equal centres are merged, so a system with one voice for all speakers does not seem to have two. Voices are
-assigned to speakers by their reference recordings if there are any, otherwise so that as many words as possible are
-spoken by the speaker in the script.
+k-means, started once from the script's division and once from the least similar stretches; the better fit is used.
+Voices with nearly equal centres are merged, so a system with one voice for all speakers does not seem to have two.
+Voices are assigned to speakers by their reference recordings if there are any, otherwise so that as many words as
+possible are spoken by the speaker that the script names.
 
 A stretch is assigned to a voice other than the intended one only if that voice is closer by a margin; a stretch shorter
 than 0.6 s is too short to identify a voice.
@@ -36,7 +36,8 @@ SHORTEST, SURE = 0.6, 1.0
 """Minimum length of a stretch, in seconds, for it to have a voice, and for it to be used to find the voices."""
 
 MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
-"""Margin by which another voice must be closer, for stretches of at least `SURE` seconds and for shorter ones."""
+"""Margin by which a voice other than the intended one must be closer, for stretches of at least `SURE` seconds and for
+shorter stretches."""
 
 SAME_VOICE = 0.75
 """Minimum cosine at which two centres count as the same voice."""
@@ -50,9 +51,9 @@ class VoicedStretch:
 
     Attributes:
         first: the first of its recognised words.
-        last: the word after the last.
-        start: seconds.
-        end: seconds.
+        last: the recognised word after its last word.
+        start: time of its beginning in the recording, in seconds.
+        end: time of its end in the recording, in seconds.
         turn: turn of the script with most of the words.
         meant: the speaker who should say them.
         heard: the speaker with the voice of these words; None if no speaker has it, or the stretch is too short.
@@ -73,7 +74,7 @@ class VoicedWords:
     """The stretches of a recording with their voices.
 
     Attributes:
-        stretches: stretches in chronological order.
+        stretches: all stretches of words in chronological order.
         voices: number of different voices, at most one per speaker.
         likeness: cosine between the voice and the reference of each speaker with a reference.
     """
@@ -90,7 +91,7 @@ def find_voices(
 
     Args:
         recording: speech, 16 kHz.
-        alignment: the alignment of its script.
+        alignment: the recording's script aligned with its transcript.
         references: embeddings of the voices that speakers should have, by the script's names; may be empty.
     """
     stretches = cut_stretches(alignment)
@@ -134,7 +135,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Return the turn of every recognised word; a word without a turn gets that of the previous word."""
+    """Return the turn of every recognised word; a word without a turn gets the turn of the previous word."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
@@ -218,7 +219,7 @@ def _name_voices(
 
 
 def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) -> VoicedStretch:
-    """Return the voice of a stretch: that of the speaker in the script, unless another is closer by the margin."""
+    """Return a stretch's voice: that of the speaker in the script, unless another voice is closer by the margin."""
     margin = MARGIN if stretch.end - stretch.start >= SURE else MARGIN_OF_SHORT
     own = next((voice for voice, speaker in names.items() if speaker == stretch.meant), None)
     best = int(cosines.argmax())

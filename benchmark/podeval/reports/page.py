@@ -114,7 +114,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class FactList:
-    """A list of facts, each with its name and its value: a text, an address, or named lines."""
+    """A list of facts, each with its name and its value, which is a text, an address, or named lines."""
 
     rows: Sequence[tuple[str, str | Sequence[tuple[str, str]]]]
     css: str = "facts"
@@ -220,7 +220,7 @@ def render_parts(parts: Iterable[Part]) -> str:
 
 
 def write_lines(part: Part) -> list[str]:
-    """Write a text, a list or the rows of a table as lines for a terminal; a value follows the name of its column."""
+    """Write a text, a list or the rows of a table as lines for a terminal; a column's name precedes each value."""
     if isinstance(part, Text):
         return [part.text]
     if isinstance(part, Listing):

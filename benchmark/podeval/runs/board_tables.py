@@ -27,7 +27,7 @@ Stamp = tuple[int, int]
 NOT_RANKED = "not ranked"
 """Beginning of a reason that explains why a row has no rank, rather than why items have no score."""
 ALONE = f"{NOT_RANKED}: there is no other system to compare it with"
-# Reasons that a reader can see from the column or the kind of row, so tables do not repeat them.
+# Reasons that are obvious from the column or the kind of row, so tables do not repeat them.
 EVIDENT: Mapping[str, str] = {
     "control": f"{NOT_RANKED}: it is a control",
     "direction": f"{NOT_RANKED}: neither more nor less of it is better",
@@ -41,7 +41,7 @@ Provenance = Literal["run by us", "outputs supplied", "reported"]
 
 
 def place_on_board(metric: Metric, group: str) -> tuple[str, str]:
-    """Return the name and the dimension of a metric's columns: its own, or those of a track's column group.
+    """Return the name and the dimension of a metric's columns: the metric's own, or those of a track's column group.
 
     In the group `podcast`, `dnsmos` of `speech.quality` becomes `podcast_dnsmos` of `podcast.quality`.
     """
@@ -81,7 +81,7 @@ class BoardRow(FactSheet):
     created: str  # ISO 8601, UTC
     spot_check: str = ""  # for supplied outputs, the result of the spot check: agrees, differs, not told; else empty
     values: int | None = None  # number of items that have a value for this key
-    clusters: int | None = None  # number of independent draws behind the rank or, without one, the interval
+    clusters: int | None = None  # number of independent draws for the rank or, without a rank, the interval
 
 
 class ItemRow(FactSheet):

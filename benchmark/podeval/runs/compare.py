@@ -2,7 +2,7 @@
 
 Pairs of one cluster (the topic in Real-Pod) are averaged first, so each cluster has the same weight regardless of its
 number of items and seeds. Only figures of the same protocol are compared. An item for which one of the two runs has no
-scorable output counts as the largest possible difference, so silence never pays off.
+scorable output counts as the largest possible difference, so a system never gains by producing no output.
 
 The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
 also tested one by one with a permutation test over the seeds, corrected for the number of items (Holm). Together, the
@@ -119,9 +119,9 @@ class RunComparison:
 
     Attributes:
         first, second: plans of the runs.
-        items: items of both runs.
-        seeds: seeds of both runs.
-        columns: columns in the order of the board.
+        items: items that both runs have.
+        seeds: seeds that both runs have.
+        columns: the compared values, in the order of the board.
         apart: columns without a shared protocol, which are not compared.
         tested_items: whether items were tested separately.
         seeds_for_items: number of seeds needed to test these items separately.
@@ -173,7 +173,7 @@ def compare_runs(
         watched: columns that must not become worse, each with its margin in the column's unit.
         profile: the profile of the measurements.
         quarantine: items that must not affect the verdict, each with the reason.
-        sizes: columns, each with the size of a difference, for estimating the number of items that would show it.
+        sizes: columns, each with the size of a difference, to estimate how many items would show that difference.
 
     Raises:
         BadInput: a run does not exist, the runs have different splits or tracks or share no item or seed, a column has
@@ -189,7 +189,7 @@ def compare_runs(
         missing = "seed" if items else "item outside quarantine" if both else "item"
         raise BadInput(f"{first} and {second} have no {missing} in common, so nothing can be paired")
     keys = _columns(benchmark, a.plan.track)
-    # If the runs share several protocols of a metric, the benchmark's own is used.
+    # If the runs share several protocols of a metric, the benchmark's own protocol is used.
     shared = sorted((one for one in a.results if one in b.results), key=lambda one: one in a.usual)
     protocols = {a.metrics[one]: one for one in shared}
     apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())

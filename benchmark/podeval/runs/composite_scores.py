@@ -1,4 +1,4 @@
-"""Compute composite figures from other figures, item by item: the mean of some columns, and its spread over groups."""
+"""Compute composite figures from other figures: each item's mean of some columns, and its spread over groups."""
 
 import statistics
 from collections.abc import Mapping, Sequence

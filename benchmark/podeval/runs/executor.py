@@ -2,7 +2,7 @@
 
 Tasks are taken one by one while earlier ones are in progress, so a system can generate its next item while podeval
 measures the previous one. Tasks that are lost when a worker dies are run once more, each in a separate process. If a
-task does not fit into memory alongside the others, one worker is removed and the task is run again.
+task does not fit into memory alongside other tasks, one worker is removed and the task is run again.
 """
 
 import multiprocessing
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # Items that did not fit into memory alongside the others are run with fewer processes.
+        # Items that did not fit into memory alongside other items are run with fewer processes.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())
@@ -124,7 +124,7 @@ class Workers(AbstractContextManager["Workers"]):
                     self._leave_one_out(pool)
 
     def _leave_one_out(self, pool: ProcessPoolExecutor) -> None:
-        """Continue with one process fewer once the busy processes have finished; the next pool starts without any."""
+        """Continue with one process fewer once the busy processes have finished; the next pool starts empty."""
         self.processes = max(1, self.processes - 1)
         self._pool = None
         pool.shutdown()
@@ -141,7 +141,7 @@ class Workers(AbstractContextManager["Workers"]):
     def _stop(self, pool: ProcessPoolExecutor) -> None:
         """Stop a pool without waiting for tasks that have not begun.
 
-        A late report of a dead process in an earlier pool does not stop the current one.
+        A late report of a dead process in an earlier pool does not stop the current pool.
         """
         pool.shutdown(cancel_futures=True)
         if self._pool is pool:
@@ -168,7 +168,7 @@ def try_twice(work: Callable[[T], R], task: T) -> R | None:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
-    """Start processes that share the cores; a full thread pool in each would oversubscribe them."""
+    """Start processes that share the cores; a full thread pool in each process would oversubscribe the cores."""
     threads = max(1, len(os.sched_getaffinity(0)) // processes)
     return ProcessPoolExecutor(
         max_workers=processes,

@@ -2,7 +2,7 @@
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at a fixed commit, the items from a
 private dataset at a fixed commit, no secrets, a time limit, a single attempt, and results written to a bucket. The
-maximum cost is known before it starts. Measuring happens on this machine, on copies that are decoded here.
+maximum cost is known before the job starts. Measuring happens on this machine, on copies that are decoded here.
 """
 
 import re
@@ -83,9 +83,9 @@ class HfJobs:
 
     Attributes:
         image: image with its digest; it contains podeval and the libraries of the adapters.
-        flavour: flavour of the machine, such as `a10g-large`.
+        flavour: the type of machine, in the Hub's terms, such as `a10g-large`.
         namespace: the Hub account that pays, and that owns the bucket and the dataset.
-        minutes: minutes after which a job is stopped.
+        minutes: time limit of a job, in minutes.
         client: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
 
@@ -118,7 +118,7 @@ class HfJobs:
         return f"{self.namespace}/podeval-asked"
 
     def per_minute(self) -> float:
-        """Return the price of the machine in US dollars per minute, as the Hub states it now.
+        """Return the price of the machine in US dollars per minute, as currently stated by the Hub.
 
         Raises:
             BadInput: there is no such flavour, or it is not priced by time.

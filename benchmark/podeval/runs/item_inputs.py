@@ -23,7 +23,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Return the request for an item, for use within our own processes: recordings are given by their paths on this
+    """Return the request for an item, for use within our own processes: recordings are specified by their paths on this
     machine.
     """
     match track:
@@ -58,8 +58,8 @@ def gather_inputs(
     """Return the inputs of an item; audio is opened only once, when a metric asks for it.
 
     Args:
-        item: the item.
-        output: the output for the item.
+        item: the item of the benchmark's split.
+        output: the system's output for this item.
         outputs: the folder of the run's audio.
         profile: the profile of the models that recordings and passages use.
         allow_upsampling: whether recordings below a model's sampling rate are read anyway.
@@ -90,7 +90,7 @@ def gather_inputs(
     inputs = MetricInputs(sources, profile=profile, allow_upsampling=allow_upsampling, keep=True)
     for name in inputs:
         if name not in ("recording", "reference_voices"):
-            inputs[name]  # read now, so that an unreadable input counts as a failure of the item and not of a metric
+            inputs[name]  # Read now, so that an unreadable input counts as a failure of the item and not of a metric.
     return inputs
 
 

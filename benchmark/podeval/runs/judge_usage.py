@@ -2,8 +2,9 @@
 
 `<profile>/judge_usage.jsonl` contains the metric, the id of its protocol, the judge's id, the parameters that the judge
 refuses and the call's usage, as in `podeval.judges.budget.Account`. A line is synced when its call ends, so a run that
-is killed and resumed counts every call once. The usage of another protocol, such as a pilot with another judge or other
-prompts, is not included in the sums. Lines without a protocol come from an earlier version, and are included.
+is killed and resumed counts every call once. Usage under a different protocol, such as a pilot with a different judge
+or different prompts, is not included in the sums. Lines without a protocol come from an earlier version, and are
+included.
 """
 
 import threading

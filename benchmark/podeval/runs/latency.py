@@ -26,7 +26,7 @@ class Latency:
     """How fast the requests of one run were answered.
 
     Attributes:
-        system: name of the run.
+        system: name of the run, which identifies the system.
         at_once: number of requests in flight.
         answers: number of timed answers.
         errors: number of requests without a usable answer: repeated requests, and the last request of each item that
@@ -82,8 +82,8 @@ def read_latency(run: RunFolder) -> Latency | None:
 def list_latencies(run: RunFolder) -> list[Latency]:
     """List how fast the system of a run answered under each load, the lowest load first; empty if there are no timings.
 
-    If there are several runs under one load, the given run is used if it is one of them; otherwise, the run with the
-    most answers is used, because the others may only be checks.
+    If there are several runs under one load, the given run is used if it is among them; otherwise, the run with the
+    most answers is used, because the other runs may only be checks.
     """
     if read_latency(run) is None:
         return []

@@ -1,7 +1,7 @@
 """Measure a system's outputs: every metric of the benchmark on every item, once.
 
 An item's recording is opened once and shared by all its metrics. The work may be done in other processes, but only this
-one writes: a line for each finished measurement. This process also asks the judges, about many items at a time.
+one writes: a line for each finished measurement. This process also asks the judges about many items at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -177,8 +177,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark values that come from a log by the supplier of the outputs, or from several requests in flight. They are not
-    ranked with our own measurements of one request at a time.
+    """Mark values from a log that the supplier of the outputs wrote, or from runs with several requests in flight.
+    These values are not ranked with our own measurements of one request at a time.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -216,7 +216,7 @@ def measure(
         """Return the protocols of one output, or of all outputs of a run together."""
         return make(*list_conditions(plan, outputs).items())
 
-    protocols()  # Before anything is generated, refuse anything that cannot be measured.
+    protocols()  # Before anything is generated, refuse a run that cannot be measured.
     # Metrics of all outputs together are measured when the run is summarised.
     measured = benchmark.metrics(plan.track, plan.split, profile)
     uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}
@@ -321,7 +321,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """Score an item whatever happens: an error on our side becomes an unscored result and does not stop the run."""
+    """Score an item; an error on our side becomes an unscored result and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:

@@ -1,8 +1,8 @@
 """Spread one run over several processes, one per GPU, with `accelerate launch`; each generates a share of the outputs.
 
-The first process owns the run's folder, measures and aggregates. The others put outputs into the folder and exit. The
-processes synchronise only once, when the plan has been written; after that, progress is visible in the files, so no
-process waits in a call that could time out, and a killed group can resume.
+The first process owns the run's folder, measures and aggregates. The other processes put outputs into the folder and
+exit. The processes synchronise only once, when the plan has been written; after that, progress is visible in the files,
+so no process waits in a call that could time out, and a killed group can resume.
 """
 
 import os
@@ -17,7 +17,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
 TICK = 0.5
-"""Seconds between two checks for the others' outputs."""
+"""Seconds between two checks for the outputs of the other processes."""
 
 _PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -39,7 +39,7 @@ class ProcessGroup:
 def group() -> ProcessGroup | None:
     """Return the group of this process; None if it was started alone.
 
-    Remove the group's variables from the environment, so that programs that this process starts do not join it.
+    Remove the group's variables from the environment, so that programs that this process starts do not join the group.
 
     Raises:
         ModelMissing: accelerate is not installed.
@@ -51,7 +51,7 @@ def group() -> ProcessGroup | None:
     except ModuleNotFoundError:
         raise ModelMissing("runs of several processes need accelerate; run `pip install accelerate`") from None
     _choose_device(int(os.environ.get("LOCAL_RANK") or 0))
-    # Synchronise on the CPU, which works with and without GPUs and lets several processes share one.
+    # Synchronise on the CPU, which works with and without GPUs and lets several processes share a GPU.
     state = PartialState(cpu=True)
     for variable in _PLACE:
         os.environ.pop(variable, None)

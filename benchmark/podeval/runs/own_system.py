@@ -42,7 +42,7 @@ class OwnSystem:
     """The user's own system.
 
     Attributes:
-        maker: the maker of its outputs.
+        maker: the object that makes its outputs.
         name: name of its folder and its row on the board.
         title: display name.
         supplied: whether its outputs were made elsewhere.
@@ -57,7 +57,7 @@ class OwnSystem:
 
     @property
     def pace(self) -> RequestPace:
-        """The pace of its requests: one after the other, unless a server takes several at once."""
+        """The pace of its requests: one after the other, unless a server accepts several at once."""
         return self.maker.connection.pace if isinstance(self.maker, ServerSystem) else RequestPace(0)
 
     @property

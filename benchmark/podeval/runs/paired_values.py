@@ -75,7 +75,7 @@ class WorseItem:
 
 
 def list_increases(paired: PairedValues, worse: float) -> list[float]:
-    """Return how much worse the second run is in each cluster, in order; a lost pair exceeds all others."""
+    """Return how much worse the second run is in each cluster, in order; a lost pair is the largest difference."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair, cluster in paired.clusters.items():
         if pair in paired.before:
@@ -116,7 +116,7 @@ def find_worse_items(paired: PairedValues, worse: float, margin: float, share: f
 
 
 def count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """Estimate how many more seeds a decision needs, if they only average out differences between seeds."""
+    """Estimate how many more seeds a decision needs, if additional seeds only average out differences between seeds."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
         by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))

@@ -1,7 +1,7 @@
 """A worker of a Ray cluster: a process on a node that does one task at a time and keeps its models loaded.
 
 It does not share a disk with its callers. The contents of files are sent to it; it keeps them in its own folder while
-they are read and deletes them afterwards. The next worker on that machine removes the files of a killed one.
+they are read and deletes them afterwards. The next worker on that machine removes the files of a killed worker.
 """
 
 import contextlib
@@ -102,7 +102,7 @@ def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
 
 
 def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path) -> dict[Path, Path]:
-    """Write files into folders below `parent`, under their names; return the new folder for each original one.
+    """Write files into folders below `parent`, under their names; return the new folder for each original folder.
 
     Raises:
         OSError: the content of a file differs from the one sent.

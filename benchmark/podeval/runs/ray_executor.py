@@ -1,9 +1,9 @@
 """The executor `ray` spreads work over the processes of a Ray cluster, across all of its machines.
 
-Ray starts the processes where there is room, restarts those that died, and transfers files and results. This module
+Ray starts the processes where there is room, restarts processes that died, and transfers files and results. This module
 chooses the next item and the number of attempts, because Ray retries a task only on the same process, which may wait
-for room forever, and `ActorPool` does not link an error to its task. A task is not done until its result has arrived:
-losing a node loses only the current tasks of its processes, and other processes then repeat these.
+forever for a node with room, and `ActorPool` does not link an error to its task. A task is not done until its result
+has arrived: if a node is lost, only the current tasks of its processes are lost, and other processes repeat them.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ TRIES = 3
 """
 
 _ROOM_SECONDS = 900.0
-"""Time to wait while no process runs, in seconds, because a cluster may be adding machines."""
+"""Time in seconds to wait while no process runs, because a cluster may be adding machines."""
 
 LOCAL = "local"
 """The address that means a cluster started on this machine."""
@@ -70,7 +70,8 @@ class _Job:
 class Ray(contextlib.AbstractContextManager["Ray"]):
     """Processes on a Ray cluster, started when the block is entered and kept, with their models, until it ends.
 
-    Several calls to `map` may run at the same time, one feeding another; they share the processes.
+    Several calls to `map` may run at the same time, and the results of one call may be the tasks of another; they share
+    the processes.
     """
 
     def __init__(self, address: str = "", *, workers: int = 0, cpus: float = 1.0, gpus: float = 0.0) -> None:
@@ -81,7 +82,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             workers: number of processes; 0 for as many as fit at the start. Processes that do not fit wait for new
                 nodes.
             cpus: CPUs per process, which uses the same number of threads.
-            gpus: GPUs per process; with a fraction such as 0.5, processes share one.
+            gpus: GPUs per process; with a fraction such as 0.5, several processes share a GPU.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
             raise BadInput("give a Ray worker more than 0 CPUs and at least 0 GPUs")
@@ -126,8 +127,8 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         At most one more task than there are processes is taken at a time.
 
         Raises:
-            ClusterFailed: no process can be started, or none is left and there is no room for one. Any error that the
-                function raises, with its own type.
+            ClusterFailed: no process can be started, or no process is left and there is no room for a new process. Any
+                error that the function raises, with its own type.
         """
         line = _Line(next(self._names), self._ray.put(work))
         try:
@@ -198,7 +199,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             job.line.done.append((job.task, result))
 
     def _take_back(self, actor: Any, job: _Job) -> None:
-        """Give a task whose process or result is lost to the next free process."""
+        """Give a task to the next free process if its previous process or its result is lost."""
         job.tries += 1
         if job.tries >= TRIES:
             job.line.done.append((job.task, None))
@@ -244,8 +245,8 @@ def connect(address: str = "") -> Iterator[Any]:
 
     Raises:
         ModelMissing: Ray is not installed.
-        BadInput: no cluster answers at the address, or the cluster asks for a token or runs another version of Ray or
-            Python.
+        BadInput: no cluster answers at the address, or the cluster asks for a token or runs a different version of Ray
+            or Python.
         ClusterFailed: no cluster can be started on this machine.
     """
     # Turn off Ray's usage reports.
@@ -289,7 +290,7 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
         BadInput: there is no room for any process.
     """
     need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
-    # Fractions on two nodes do not add up to a whole.
+    # Free fractions of a GPU on two nodes do not add up to a whole GPU.
     count = sum(min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in need.items()) for node in nodes)
     if count < 1:
         needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())

@@ -7,7 +7,8 @@ the share of catastrophic outputs: those with a WER (in Chinese, a CER) above 30
 number of speakers that differs from the script's.
 
 The result is stored next to the summary as `reliability.json`, and appears on the board as a group of columns.
-Different seeds or protocols give a different column: the worst of five seeds is not comparable with the worst of ten.
+Figures from different seeds or protocols are in different columns: the worst of five seeds is not comparable with the
+worst of ten.
 """
 
 import hashlib
@@ -40,7 +41,7 @@ CATASTROPHIC_ERRORS = 0.3
 """Share of wrong words (in Chinese, characters) above which the recognised text is considered a different text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
-"""Columns that are included in addition to the main ones, if they were measured."""
+"""Columns that are included in addition to the main columns, if they were measured."""
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {
@@ -88,7 +89,7 @@ def write_reliability(request: RunRequest, system: str) -> Reliability:
 
 
 def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
-    """Read the figures of a run; return None if there are none, or if another version wrote them."""
+    """Read the figures of a run; return None if there are none, or if a different version wrote them."""
     try:
         return Reliability.model_validate_json((run.locate_measured(profile) / FILE).read_bytes())
     except (OSError, ValidationError):

@@ -25,7 +25,7 @@ from podeval.stats.sequential import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 Spoken = tuple[Output, Samples | None, int]
-"""An item's output to be stored, with its samples and their rate; a failed item has neither."""
+"""An item's output to be stored, with its samples and their rate; a failed item has neither samples nor a rate."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _with_script(items: Iterable[Item]) -> Iterator[Item]:
 
 
 _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts that it writes itself"}
-"""Outputs, by track, that are impossible for a system that only reads scripts aloud."""
+"""Outputs, by track, that a system that only reads scripts aloud cannot produce."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Function that puts items' outputs into a run's folder and passes on each item whose output is in it."""
@@ -143,9 +143,9 @@ class RunRequest:
     allow_upsampling: bool = False
     """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
-    """Number of items to run, with the others left for later; None for all."""
+    """Number of items to run, with the other items left for later; None for all."""
     pilot: bool = False
-    """Whether these items are a stratified sample instead of the first ones."""
+    """Whether these items are a stratified sample instead of the first items of the split."""
 
 
 def run_system(

@@ -1,13 +1,13 @@
 """A run on disk: the plan, the system's outputs, and the measurements.
 
 <runs>/<benchmark>/<split>/<system>/
-    run.json                    the plan; a run with another plan is refused
+    run.json                    the plan; a run with a different plan is refused
     items.json                  the items' ids and groups, so that a board needs no dataset
     outputs/<item>.flac|.wav    the system's audio outputs/<item>.json         turns, script, wall time; written last,
     so its presence means the audio is complete <profile>/results.jsonl     one finished measurement per line, appended
     and synced <profile>/protocols.json    the content of every protocol id in the results <profile>/summary.json
-    aggregates, written once everything is measured seeds/<seed>/               the same system with another seed, in
-    the same layout
+    aggregates, written once everything is measured seeds/<seed>/ the same system with a different seed, in the same
+    layout
 """
 
 import contextlib
@@ -33,7 +33,7 @@ SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
 """Folder, next to the board's runs, that contains earlier runs of the same systems."""
 SEEDS = "seeds"
-"""Folder within a run's folder for its repeats with other seeds."""
+"""Folder within a run's folder for the run's repeats with other seeds."""
 UPLOADS = ".uploads"
 """Folder, next to the runs, for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"
@@ -103,7 +103,7 @@ class Output(_Document):
     answers: tuple[OutputAnswer, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
     audio_removed: str | None = None
-    """The day on which its audio was removed to free disk space; its measurements remain."""
+    """The day on which the output's audio was removed to free disk space; its measurements remain."""
 
 
 class KeyAggregate(FactSheet):
@@ -154,7 +154,7 @@ class RunSummary(_Document):
         )
 
     def choose_protocols(self) -> dict[str, str]:
-        """Return one protocol of each metric: the benchmark's own, otherwise that of the latest setting."""
+        """Return one protocol of each metric: the benchmark's own, otherwise the protocol of the latest setting."""
         ids = (*self.settings.get("", ()), *self.protocols)
         return {str(self.protocols[one]["metric"]): one for one in reversed(ids)}
 
@@ -169,7 +169,7 @@ class RunFolder:
         """Protocols that this object has read from the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
-        """Return the folder of the same system with another seed, inside this folder."""
+        """Return the folder of the same system with a different seed, inside this folder."""
         benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
         return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
 
@@ -260,7 +260,7 @@ class RunFolder:
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """Read the run's items as written by `write_items`; None if an earlier version wrote the folder."""
+        """Read the run's items as stored by `write_items`; None if an earlier version wrote the folder."""
         path = self.path / "items.json"
         return read_document(path, _KeptItems).items if path.exists() else None
 

@@ -26,7 +26,7 @@ def apply_choices(
         benchmark: the benchmark's record.
         track: the track of the run.
         metrics: the metrics to measure, separated by commas; empty for all.
-        settings: parameters as `METRIC.PARAMETER=VALUE`, which override those of the preset.
+        settings: parameters as `METRIC.PARAMETER=VALUE`, which override the parameters of the preset.
         preset: the name of a preset; empty for none.
         profile: the profile; empty for the preset's profile, or for the embedded models without a preset.
 

@@ -11,7 +11,7 @@ SPOT_CHECK_FILE = "spot_check.json"
 """File, in a run's folder, with the findings of a spot check of supplied outputs."""
 
 DIFFERS_BELOW = 0.01
-"""Adjusted p-value below which the model's outputs count as different from the supplied ones."""
+"""Adjusted p-value below which the model's outputs count as different from the supplied outputs."""
 
 
 class KeyComparison(FactSheet):
@@ -33,7 +33,7 @@ class KeyComparison(FactSheet):
 
     @property
     def differs(self) -> bool:
-        """Whether the difference is larger than chance explains."""
+        """Whether the difference is larger than chance alone would explain."""
         return self.p < DIFFERS_BELOW
 
 

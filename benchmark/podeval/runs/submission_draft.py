@@ -66,7 +66,7 @@ def draft_submission(
         run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
         folder: new folder for the document and its outputs.
         id: the id of the system: lower-case letters, digits and underscores.
-        title: display name; the run's by default.
+        title: display name; by default, the run's title.
         description: a few sentences about the system.
         licence: SPDX id of its licence, `proprietary` or `unknown`.
         push: dataset repo for the outputs, `owner/name`; without it, they are only in the folder.

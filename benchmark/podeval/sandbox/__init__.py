@@ -60,7 +60,7 @@ _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
 """Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that must stay free, or 1/16 of the memory if the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free; for a host with less than 8 GiB, 1/16 of its memory."""
 _KILL_SECONDS = 10.0
 """Seconds to wait for killed processes to disappear."""
 _SPARED = 4

@@ -103,7 +103,7 @@ class ControlGroup:
         if self._interface is V2:
             (self.folder / "memory.oom.group").write_text("1")
             if (self.folder / "pids.max").exists():
-                # bubblewrap's own two processes and the shell that enters the group are in the group, too.
+                # The group also contains bubblewrap's own two processes and the shell that enters the group.
                 (self.folder / "pids.max").write_text(str(processes + 4))
 
     def close(self) -> None:
@@ -248,7 +248,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         root, mount = before.split()[3:5]
-        kind, *_, options = after.split()  # the mount source may have no name
+        kind, *_, options = after.split()  # The mount source may lack a name.
         if kind == "cgroup" and "memory" in options.split(","):
             group = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
             return _place_in_mount(V1, Path(mount), root, group)

@@ -54,9 +54,10 @@ class SandboxSpec:
         command: program and arguments.
         writable: the only folder that the program may change; it must exist and contain nothing of value.
         readable: files and folders that the program may read in addition to the system, this Python and podeval.
-        environment: all environment variables; none are inherited except, with a GPU, those that select the GPU.
-        gpu: whether the program can access the GPU's devices and `/sys` (read-only), which describes these; the address
-            space of a process is then not limited.
+        environment: all environment variables; none are inherited except, with a GPU, the variables that select the
+            GPU.
+        gpu: whether the program can access the GPU's devices and `/sys` (read-only), which describes them; the
+            address space of a process is then not limited.
         trusted: whether the program runs without isolation; only for programs that the operator vouches for.
         own: whether the program is podeval's own and only its input comes from a stranger; if such a program runs
             without isolation, the second wall protects it if possible.
@@ -94,7 +95,7 @@ class ExitInfo:
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
-"""Number of bubblewrap's own processes, in addition to those of the program."""
+"""Number of bubblewrap's own processes, in addition to the program's processes."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
 """The writable in-memory file systems of the sandbox, each with a fixed size."""
 

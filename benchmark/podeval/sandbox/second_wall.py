@@ -4,7 +4,7 @@ program.
 `python second_wall.py JOB -- COMMAND` gives up all privileges and keeps access only to the job's files (by Landlock)
 and to the system calls that a filter allows; this requires neither a namespace nor a privilege. The script does not
 import anything from podeval, because it is started before each program. Landlock hides everything that may not be read,
-including the environment of other processes; on a kernel without it, only the filter protects. Source:
+including the environment of other processes; on a kernel without Landlock, only the filter protects other data. Source:
 https://docs.kernel.org/userspace-api/landlock.html
 """
 
@@ -77,7 +77,7 @@ def _restrict_files(libc: ctypes.CDLL, version: int, readable: Sequence[str], wr
         try:
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
-            continue  # does not exist on this machine, or not for this user
+            continue  # The path does not exist on this machine, or this user cannot see it.
         is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
         rule = struct.pack("=Qi", allowed & rights & (-1 if is_folder else _OF_FILES), place)
         _check(libc.syscall(_ADD_RULE, rules, _BENEATH, rule, 0))

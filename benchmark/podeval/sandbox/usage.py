@@ -1,4 +1,5 @@
-"""The resources that a sandbox uses (its folder, open deleted files, memory), and the machine's remaining resources.
+"""The resources that a sandbox uses (disk space in its folder, deleted files that are still open, memory), and the
+machine's remaining resources.
 
 Resident sizes do not show all memory, because shared memory remains after the last process has unmapped it. While a
 process maps shared memory, the growth of the machine's shared memory since the sandbox began is counted. Deleted files
@@ -49,7 +50,7 @@ def read_machine(allowed: tuple[int, int] | None) -> Machine:
     """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:  # not Linux: only trusted programs run
+    except OSError:  # This is not Linux, so only trusted programs run.
         return Machine(sys.maxsize, 0, 0)
     sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
     total, available = sizes["MemTotal"], sizes.get("MemAvailable", sizes["MemFree"])
@@ -95,10 +96,10 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
             _look_at_open_files(process, disk, holding)
         except PermissionError:
             if not read_resident(process):
-                continue  # it is about to exit
+                continue  # The process is about to exit.
             holding.unseen_files = True
         except OSError:
-            continue  # it has ended
+            continue  # The process has ended.
         try:
             _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
         except PermissionError:

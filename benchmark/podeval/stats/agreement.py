@@ -1,9 +1,7 @@
 """Agreement between two judgements of the same items: correlations, kappas, Krippendorff's alpha, absolute errors,
-pairwise accuracy.
-
-Every statistic has a 95 % interval and the number of items it is based on. Items that are not independent (turns of one
-dialogue, items of one voter) are grouped by `clusters`: the interval then treats a cluster as one draw. A statistic
-that is undefined, such as the correlation with a constant, has the value None, not 0.
+pairwise accuracy. Every statistic has a 95 % interval and states the number of items that it is based on. Items that
+are not independent (turns of one dialogue, items of one voter) are grouped by `clusters`: the interval then treats a
+cluster as one draw. A statistic that is undefined, such as the correlation with a constant, has the value None, not 0.
 """
 
 import math
@@ -28,7 +26,8 @@ would be 0.7 to 0.8."""
 FEWEST_CLUSTERS = 5
 """Number of clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
-"""Number of clusters above which they are resampled, because leaving out each in turn is slow and gains nothing."""
+"""Number of clusters above which they are resampled, because leaving out each cluster in turn is slow and has no
+advantage."""
 _BLOCK = 2_000_000
 
 
@@ -37,7 +36,7 @@ class Estimate:
     """A statistic with its 95 % interval; `count` is the number of items it is based on.
 
     `value` is None if the statistic is not defined; `low` and `high` are None if no interval can be computed, as for
-    perfect agreement, which leaves no spread to estimate it from.
+    perfect agreement, which leaves no spread to estimate an interval from.
     """
 
     value: float | None
@@ -246,7 +245,7 @@ MEASURES = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
-    """Return each rater's agreement with the mean of the others on the items they share, as in LFS-Bench's Table 6.
+    """Return each rater's agreement with the mean of the other raters on shared items, as in LFS-Bench's Table 6.
 
     The measures are `MEASURES`, by name.
     """

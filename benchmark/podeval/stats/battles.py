@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podeval.errors import BadInput
 
 OUTCOMES = ("a", "b", "tie", "both_bad")
-"""Outcomes: the first wins, the second wins, both are equally good, both are bad."""
+"""Outcomes: the first system wins, the second wins, both are equally good, or both are bad."""
 
 SKIPPED = "skip"
 

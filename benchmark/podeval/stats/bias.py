@@ -1,7 +1,7 @@
 """Biases of a human or machine judge: whether the position or the length of an answer influences the outcome.
 
 MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
-one binary list; this test is degenerate. Here, position is tested exactly, and length by exchanging the sides within
+one binary list; that test is degenerate. Here, position is tested exactly, and length by exchanging the sides within
 battles: if length does not matter, the longer answer is equally likely to win and lose. Votes by one person are not
 independent evidence, so the battles of a voter are exchanged together, and intervals are clustered by voter.
 """
@@ -38,8 +38,9 @@ class Bias:
 class LengthBias:
     """Preference for the longer answer: how often it wins and how much longer winners are, clustered by voter.
 
-    `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus that of
-    losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least as large.
+    `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus the mean
+    length of losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least
+    as large.
     """
 
     longer: Bias

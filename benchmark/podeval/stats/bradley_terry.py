@@ -12,7 +12,7 @@ probability of any false order is at most 5 %. Systems that no chain of battles 
 the prior relates their ratings.
 
 A system is provisional until it has the battles, opponents and voters that `NEEDED` requires. Until then it has no rank
-and no interval, it is not compared with others, and the mean of 1000 excludes it. Its votes are part of the fit,
+and no interval, it is not compared with other systems, and the mean of 1000 excludes it. Its votes are part of the fit,
 because they provide information about its opponents, as all votes do.
 """
 
@@ -45,7 +45,8 @@ Array = NDArray[np.float64]
 CENTRE = 1000.0
 POINTS = 400 / math.log(10)
 NEEDED = {"battles": 10, "opponents": 3, "voters": 5}
-"""The minimum for a ranked system; with fewer possible opponents, all of them are required."""
+"""The minimum numbers of battles, opponents and voters for a ranked system; if there are fewer possible opponents, all
+of them are required."""
 
 Missing = Mapping[str, Mapping[str, int]]
 """The evidence that a provisional system lacks: `missing` out of `needed` battles, opponents or voters."""
@@ -315,8 +316,8 @@ def _spread_by_sandwich(strengths: Array, covariances: Array, share: Array, free
     """Return the 95 % bounds of the strengths (size, 2), and the standard errors of their differences.
 
     Args:
-        strengths: the strengths, shape (size,).
-        covariances: the covariance of the strengths.
+        strengths: the estimated strength of each system, shape (size,).
+        covariances: the covariance matrix of these strengths.
         share: the weight of each system in the mean that serves as the centre.
         freedom: the degrees of freedom of each strength.
     """

@@ -53,15 +53,16 @@ def correlate_by_cluster(
 def correlate_partially(
     x: Sequence[float], y: Sequence[float], controls: Sequence[Sequence[float]], clusters: Sequence[Hashable]
 ) -> Estimate:
-    """Return the partial rank correlation of two variables, after removing the linear influence of the ranks of others.
+    """Return the partial rank correlation of two variables, after removing the linear influence of the ranks of other
+    variables.
 
     The correlation is −P₁₂ / √(P₁₁ P₂₂), with P the inverse of the matrix of Spearman's correlations. It is not defined
     if the controls determine one of the two variables, or if there are fewer values than the number of variables plus
     two.
 
     Args:
-        x: one variable.
-        y: the other.
+        x: the first variable.
+        y: the second variable.
         controls: the variables whose influence is removed.
         clusters: the cluster of each value.
     """

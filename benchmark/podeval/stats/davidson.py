@@ -6,7 +6,7 @@ Newton's method finds its maximum, even with covariates, which no library suppor
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets an
 opponent of average strength, with half a win and half a loss by default, so even a system that never lost has a finite
-rating. Intervals do not count these as votes.
+rating. Intervals do not count these battles as votes.
 
 The parameters form one vector: strengths as natural log odds, with the average opponent at 0; effects; log v.
 """
@@ -164,7 +164,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 
     A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the information
     of all votes, H_g and u_g that voter's information and score. The leverage of a voter who provides nearly all the
-    information about a parameter is capped at 0.95; that of a voter with little weight is ignored.
+    information about a parameter is capped at 0.95; the leverage of a voter with little weight is ignored.
     """
     free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[free, free]
@@ -187,9 +187,9 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
     """Return (I - H_g H^-1)^-1 u_g for one voter, in the parameters that the voter's votes concern.
 
     Args:
-        score: u_g.
-        information: H_g.
-        inverse: H^-1.
+        score: the voter's score, u_g.
+        information: the voter's information, H_g.
+        inverse: the inverse of the information of all votes, H^-1.
     """
     if float(np.vdot(information, inverse)) < _MOST_LEVERAGE:
         return np.asarray(np.linalg.solve(np.eye(len(score)) - information @ inverse, score), np.float64)
@@ -325,7 +325,7 @@ def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[R
     """Return one voter's rows as if there were no other systems, and the positions of the remaining parameters.
 
     Args:
-        rows: the rows.
+        rows: the grouped votes of all voters.
         fitted: all parameters.
         chosen: the positions of the voter's rows.
     """

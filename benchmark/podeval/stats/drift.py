@@ -28,15 +28,15 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
     Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. The values
     are averaged in at most 20 blocks of equal length, none shorter than a window. Blocks are also correlated (a topic
-    lasts minutes), and a few blocks do not reveal how strongly. The interval therefore averages the slope's variance
-    over all correlations of neighbours from 0 to 0.97, weighted by their probability given the residuals (restricted
-    likelihood of a first-order autoregression), and is at least as wide as that of independent blocks. The prior is
-    uniform in the logarithm of the memory, 1 / (1 - correlation). The interval is then widened to correct the average
-    underestimate of a standard deviation from so few blocks (Gurland and Tripathi, 1971). Of 20,000 series of at least
-    three blocks without a trend, at most 4.5 % seem to drift if the correlation of neighbours is at most 0.8. If it is
-    0.9, this share is 8 % with 20 blocks, 7 % with ten and 6 % with five. The price is that ten independent blocks have
-    an interval three times as wide as if their independence were known. If only a larger critical value made the
-    interval valid at 0.8, it would be 2.6 times as wide.
+    lasts minutes), and a few blocks do not reveal how strong this correlation is. The interval therefore averages the
+    slope's variance over all correlations of neighbours from 0 to 0.97, weighted by their probability given the
+    residuals (restricted likelihood of a first-order autoregression), and is at least as wide as that of independent
+    blocks. The prior is uniform in the logarithm of the memory, 1 / (1 - correlation). The interval is then widened to
+    correct the average underestimate of a standard deviation from so few blocks (Gurland and Tripathi, 1971). Of 20,000
+    series of at least three blocks without a trend, at most 4.5 % seem to drift if the correlation of neighbours is at
+    most 0.8. If the correlation is 0.9, this share is 8 % with 20 blocks, 7 % with ten and 6 % with five. As a
+    consequence, the interval from ten independent blocks is three times as wide as if their independence were known. If
+    the interval were made valid at 0.8 by a larger critical value alone, it would be 2.6 times as wide.
 
     Args:
         starts: start of each window, in order.
@@ -70,7 +70,7 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
         from podeval.stats.intervals import find_step
 
         residuals, memories = find_step(y) / np.sqrt(12) * np.resize([1.0, -1.0], count), _MEMORIES[:1]
-    from scipy import special  # importing it takes as long as the rest of a short command
+    from scipy import special  # Importing it takes as long as the rest of a short command.
 
     reach = float(special.stdtrit(count - 2, 0.975) * (1 + 1 / (4 * (count - 2)))) * _find_error(
         filled, offset, residuals, memories

@@ -29,7 +29,7 @@ _LONG_TAIL = 3.0
 """The number of values that a long tail is assumed to be worth; `long_tail_reach` explains the choice."""
 
 _LONGEST_TAIL = 3.0
-"""Log of the maximum ratio of a long tail's limit to the mean; a single outlier does not prove a longer tail."""
+"""Logarithm of the maximum ratio of a long tail's limit to the mean; a single outlier is no proof of a longer tail."""
 
 _FINEST_STEP = 1e-3
 """Finest step assumed for continuous values: the last decimal shown on a board."""
@@ -82,7 +82,7 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
     Args:
         pulls: influence of each cluster on the mean times the number of clusters; without clusters, the distances of
             the values from the mean.
-        quantile: quantile of Student's distribution.
+        quantile: the quantile of Student's t that the interval uses.
     """
     # Student's reach.
     count = len(pulls)
@@ -109,12 +109,12 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
     A few values rarely include one from the far end of a long tail, so their sample spread and skewness are too small.
     The upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
     accounts for the far end, but is too wide for shorter tails. It is therefore given the weight 3 / n: one half with
-    six values, and practically zero with enough values to show their skewness. The 3 is the smallest factor that covers
-    the true mean in 93 % of cases for six lognormal values with sigma 1.
+    six values, and practically zero with enough values to show their skewness. The factor 3 is the smallest with which
+    the interval contains the true mean in 93 % of cases for six lognormal values with sigma 1.
 
     Args:
         distances: distance of each value from the bound on the other side; the result is 0 if one is not positive.
-        quantile: quantile of Student's distribution.
+        quantile: the quantile of Student's t that the interval uses.
     """
     count = len(distances)
     if not (distances > 0).all():

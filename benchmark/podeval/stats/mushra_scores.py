@@ -79,7 +79,8 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
-    # Pairs are compared on the pages that contain both, so a rarely heard system does not affect the rank of another.
+    # Two systems are compared on the pages that contain both, so a rarely heard system does not affect the ranks of
+    # others.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}
@@ -250,7 +251,7 @@ def _screen_listener(
 
 @dataclass(frozen=True)
 class PamScreening:
-    """The marks that count, and the reasons why the others do not."""
+    """The marks that count, and the reasons why other marks do not count."""
 
     kept: tuple[Mark, ...]
     dropped_raters: dict[str, str]
@@ -301,7 +302,7 @@ RULES: Mapping[str, str] = {
     "gave one mark": "one mark on all scales of too many samples",
     "gave": "equal marks for all samples",
 }
-"""The rules, including those for questionnaires, by the first words of a reason for excluding a listener."""
+"""The rules, including the rules for questionnaires, by the first words of a reason for excluding a listener."""
 
 
 def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:

@@ -42,7 +42,7 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
     """Return a sparse matrix of ones and zeros that assigns items to clusters, `(clusters, items)`.
 
     Args:
-        items: the items.
+        items: the items, in the order of the columns.
         clusters: the cluster of each item; None makes each item its own cluster.
 
     Raises:
@@ -126,8 +126,8 @@ def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
 def compare_draws(
     drawn_means: Array, index: int, others: NDArray[np.intp], tail: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the systems that are certainly behind a system in all drawn means except the tail, and those for which
-    this is unclear.
+    """Return the systems that are certainly behind a system in all drawn means except the tail, and the systems for
+    which this is unclear.
 
     A quantile is above zero if the share of draws at or below zero is at most that of the tail; these draws can be
     counted without sorting. Subtracting one mean from another causes rounding errors, so a draw near zero may be on
@@ -162,7 +162,7 @@ def find_means_above_zero(sums: Array, sizes: Array, rounds: int, seed: int, lev
     """
     sizes = np.broadcast_to(sizes, sums.shape)
     counts, above = (sizes > 0).sum(axis=0), np.zeros(sums.shape[1], dtype=bool)
-    # Means over the same number of clusters are drawn together; each numbers only the clusters that it has.
+    # Means over the same number of clusters are drawn together; for each mean, only its own clusters are numbered.
     for count in np.unique(counts[counts > 1]):
         chosen = np.flatnonzero(counts == count)
         draws, tail = draw_clusters(int(count), rounds, seed), expand_tail(int(count), level)
@@ -179,8 +179,8 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
     """Return which hypotheses are rejected together.
 
     The k-th smallest of m p-values is compared with (1 - level) / (m - k + 1), in ascending order, until one is too
-    large (Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure). Whatever the dependence between the
-    tests, the probability that any true hypothesis is rejected is at most 1 - level.
+    large (Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure). However the tests depend on each other,
+    the probability that any true hypothesis is rejected is at most 1 - level.
 
     Args:
         p: p-value of each test, in one dimension; NaN for a test that is impossible and therefore does not count.

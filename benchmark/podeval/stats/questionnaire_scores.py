@@ -16,7 +16,7 @@ RATED = ("quality", "expression", "delivery", "music", "engagement", "full_episo
 
 SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
 ABOUT = "about-the-listener"
-"""Page of a test with questions about the listener; its answers leave the database only as counts."""
+"""Page of a test with questions about the listener; answers on this page leave the database only as counts."""
 
 
 @dataclass(frozen=True)

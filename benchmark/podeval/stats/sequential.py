@@ -98,7 +98,7 @@ def count_repeats_needed(
     """Return how many more repeats of each unit are needed for this much evidence; None if ten times as many are too
     few.
 
-    Repeats are assumed only to average out the differences between them.
+    Additional repeats are assumed to have only one effect: they average out the differences between repeats.
 
     Args:
         repeats: the differences of each unit, one for each repeat.
@@ -241,7 +241,7 @@ def project_half_width(half: float, count: int, total: int) -> float:
     Args:
         half: half width of the 95 % interval with `count` items, at least two.
         count: number of items in the sample.
-        total: total number of items.
+        total: number of items that will be measured in the end.
     """
     from podeval.stats.pair_comparisons import find_student_quantile
 
@@ -255,7 +255,7 @@ def select_items(
     """Select the items to work on: all, the first few, or a stratified sample.
 
     Args:
-        items: all items.
+        items: the items to select from.
         limit: number of items; None for all items, or for a sample of the default size.
         pilot: whether to take a sample.
         stratum: function that returns the stratum of an item.

@@ -45,8 +45,8 @@ class FloorEvents:
 
     Attributes:
         offsets: floor-transfer offsets in seconds, in chronological order.
-        kinds: every event in chronological order, as an index of `KINDS`.
-        backchannels: number of backchannels.
+        kinds: every event in chronological order, as an index into `KINDS`.
+        backchannels: how many of the events are backchannels.
         pauses: pauses within the turn of the person who holds the floor, in seconds.
         talk: seconds of speech for each person.
         speech: seconds in which someone speaks.
@@ -75,7 +75,7 @@ class FloorEvents:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Count of each of `KINDS`."""
+        """The number of events of each kind in `KINDS`."""
         return np.bincount(np.asarray(self.kinds, dtype=np.int64), minlength=len(KINDS))
 
 
@@ -138,7 +138,7 @@ def _goes_on(later: Sequence[Spoken], holder: str) -> bool:
 
 
 def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
-    """Return the seconds in which someone speaks, and those in which two or more people do."""
+    """Return the seconds in which someone speaks, and the seconds in which two or more people speak."""
     edges = sorted([(start, 1) for _, start, _ in units] + [(end, -1) for _, _, end in units])
     speech = overlap = 0.0
     speaking, before = 0, 0.0
@@ -160,7 +160,7 @@ def read_people() -> dict[str, dict[str, Any]]:
 
 
 def count_people(kind: str) -> NDArray[np.int64]:
-    """Return the count of each of `KINDS` among people in one kind of conversation."""
+    """Return the number of events of each kind in `KINDS` among people in one kind of conversation."""
     counts = read_people()[kind]["counts"]
     return np.array([counts[name] for name in KINDS], dtype=np.int64)
 

@@ -14,14 +14,14 @@ system than the other voters, because it is then unknown which of the two groups
 everyone else in other battles; an opponent of the system prefers the other side. The shares of fans and opponents among
 a system's voters are revealed by voters who met it several times and always decided the same way, and by wins that its
 rating does not explain. The shares and the system's strength for the other voters are estimated together, by `STEPS`
-steps of the EM algorithm starting from `USUAL`. There are few steps, because the data contain little information if
-most voters prefer the system anyway, and the shares then hardly change. Voters with tastes like those in the whole
-arena (normal, with one variance) are not fans, and voters who order the systems the opposite way have little influence
-on these estimates. A share is usual up to the upper quartile of the shares of all systems, and up to the share of the
-opposite group among the system's voters. If it exceeds this by more than one standard error, the weight of a vote on
-the system is reduced by the probability that its voter is a surplus fan: partly at first, and fully from 1.5 standard
-errors on. Weights are not lowered for fewer than `FEWEST` surplus fans, or with fewer than `SYSTEMS` systems, which are
-too few to define the usual share.
+steps of the EM algorithm starting from `USUAL`. There are few steps, so that the shares hardly change if the data
+contain little information about them, as when most voters prefer the system anyway. Voters with tastes like those in
+the whole arena (normal, with one variance) are not fans, and voters who order the systems in the opposite way have
+little influence on these estimates. A share is usual up to the upper quartile of the shares of all systems, and up to
+the share of the opposite group among the system's voters. If it exceeds this by more than one standard error, the
+weight of a vote on the system is reduced by the probability that its voter is a surplus fan: partly at first, and fully
+from 1.5 standard errors on. Weights are not lowered for fewer than `FEWEST` surplus fans, or with fewer than `SYSTEMS`
+systems, which are too few to define the usual share.
 
 Votes are never excluded, but the more a cohort differs, or the more certainly a voter is a fan, the less influence the
 votes have on the rating.
@@ -48,7 +48,8 @@ CONTRARY = 0.05
 """The prior share of voters who order the systems the opposite way."""
 SYSTEMS = 5
 LEAST_ERROR = 0.01
-"""Minimum error of a share, so that a surplus of 1 % of the voters does not lower weights, however many votes show it.
+"""Minimum error of a share, so that a surplus of 1 % of the voters does not lower weights, regardless of the number of
+votes that show it.
 """
 
 Grouping = Literal["votes", "arrival", "fans", "opponents"]
@@ -271,7 +272,7 @@ def _compare(
     """Return, by cohort and system, the weight of the votes, z, and the number of voters.
 
     Args:
-        scores: the scores of the cells.
+        scores: the score of each cell's votes.
         fisher: their Fisher information.
         of_cells: the cohort and system of each cell, encoded as one number.
         shape: the numbers of cohorts and of systems.
@@ -282,7 +283,7 @@ def _compare(
 
     pulled, information, judged = total(scores), total(fisher), total(fisher > 0)
     apart = pulled / np.maximum(information, _HAIR)
-    # The variance of the score, which is at least that of independent votes.
+    # The variance of the score, which is at least the variance for independent votes.
     by_voter = total((scores - apart.ravel()[of_cells] * fisher) ** 2)
     spread = np.maximum(by_voter * judged / np.maximum(1, judged - 1), information)
     weight, z = np.ones_like(apart), np.zeros_like(apart)

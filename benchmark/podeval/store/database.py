@@ -3,9 +3,9 @@
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
 `synchronous_commit`; a connection without these settings is refused. On both, writers run one after the other, so each
 sees everything written before it: SQLite uses `BEGIN IMMEDIATE`, and PostgreSQL an advisory lock that transactions
-about different voters may hold at the same time. A writer that has waited too long is retried. Sources of the settings:
-sqlite.org/wal.html, sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
-postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
+about different voters may hold at the same time. A writer that has waited too long is started again. Sources of the
+settings: sqlite.org/wal.html, sqlite.org/pragma.html#pragma_synchronous,
+postgresql.org/docs/current/transaction-iso.html and postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
 
 import os
@@ -34,7 +34,7 @@ from podeval.store.migrate import check, upgrade
 Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
-"""Number of seconds for which a writer waits for another one before it gives up and is retried."""
+"""Number of seconds for which a writer waits for another writer before it gives up and is retried."""
 
 _WRITERS = int.from_bytes(b"podeval", "big")
 _BOUNDED = (
@@ -48,12 +48,12 @@ _LOCK_ONE = text(
 """A writer's lock, held until its transaction ends or the server ends the idle session."""
 
 _LEAST_WAIT = 1.0
-"""Minimum seconds to wait for another process."""
+"""Minimum time to wait for another process, in seconds."""
 
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""The numbers of connections that stay open and of those that are closed after use; together, one per server thread."""
+"""Numbers of connections that stay open, and that are closed after use; in total, one per server thread."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
@@ -69,13 +69,13 @@ class Database(AbstractContextManager["Database"]):
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
         migrate: whether its tables are first upgraded to this version.
-        patience: total seconds for which a writer waits for others before it is refused.
+        patience: total seconds for which a writer waits for other writers before it is refused.
         read_only: whether to open an SQLite file on a disk that is full or mounted read-only.
 
     Raises:
         StoreReadOnly: the disk is full or read-only; the file may be opened with `read_only`.
         BadInput: the address cannot be parsed, or the file is in a location where SQLite is not safe.
-        StoreUnusable: the database cannot be opened, or its tables are of another version.
+        StoreUnusable: the database cannot be opened, or its tables have a different version.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
 
 
 def _set(cursor: Any, pragma: str, value: str | int) -> None:
-    """Set a pragma, retrying while locked: SQLite does not wait if several connections create a new file's log."""
+    """Set a pragma, retrying while the file is locked: SQLite does not wait if several connections create its log."""
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -333,7 +333,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
         mounts: the text of `/proc/self/mounts`; None reads that file.
 
     Raises:
-        BadInput: the file is on such a mount.
+        BadInput: the file is on a mount without these locks and syncs.
     """
     if mounts is None:
         try:
@@ -389,7 +389,7 @@ def _first_line(error: DBAPIError) -> str:
 
 
 def find_damage(database: Database) -> str | None:
-    """Return the fault that SQLite's own check finds in a file; None if there is none, or the database is a server."""
+    """Return the fault that SQLite's own check finds in a file; None if it finds none, or for a server."""
     if not database.is_sqlite:
         return None
     with database.reading() as session:

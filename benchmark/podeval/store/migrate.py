@@ -47,7 +47,7 @@ def upgrade(engine: Engine, name: str) -> None:
 
 
 def create_tables(engine: Engine, revision: str, name: str) -> None:
-    """Create the tables of an earlier version, or of this one, in an empty database.
+    """Create the tables of an earlier version, or of the current version, in an empty database.
 
     Args:
         engine: the database.
@@ -65,10 +65,10 @@ def create_tables(engine: Engine, revision: str, name: str) -> None:
 
 
 def check(engine: Engine, name: str) -> None:
-    """Refuse tables of another version.
+    """Refuse tables of a different version.
 
     Raises:
-        StoreUnusable: the tables have another version; the message says what to do.
+        StoreUnusable: the tables have a different version; the message says what to do.
     """
     version = _version(engine)
     if version != _newest():

@@ -142,12 +142,12 @@ def set_probe(session: Session, now: datetime) -> None:
 
 
 def note_done(session: Session, name: str, now: datetime) -> None:
-    """Store the time when something, such as `SWEPT`, was last done."""
+    """Store the time when an action, such as the sweep (`SWEPT`), was last performed."""
     keep_setting(session, name, now.isoformat(), "podeval", now)
 
 
 def read_done(session: Session, name: str) -> datetime | None:
-    """Return the time when something was last done; None if it never was."""
+    """Return the time when an action was last performed; None if it never was."""
     return datetime.fromisoformat(str(value)) if (value := _value(session, name)) else None
 
 

@@ -1,6 +1,6 @@
 """Pseudonyms of people, and their erasure on request.
 
-A person is identified by a keyed hash of their identity, so they are recognised when they return. The name under
+A person is identified by a keyed hash of their identity, so the service recognises a person who returns. The name under
 which their votes appear in the public log is derived from a random key that belongs only to that person. Erasing a
 person deletes this key together with all their contributions; after that nobody, including the operator, can link the
 pseudonym to the person.
@@ -36,7 +36,7 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
     """Return the pseudonym of a person, creating it on the first visit; the session must be a write session.
 
     Args:
-        session: session of the database.
+        session: an open session of the database.
         secret: the service's secret.
         identity: the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
         now: the time.
@@ -99,7 +99,7 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     # Subtract the person's contributions from the counts.
     count_votes(session, Vote.voter == pseudonym, -1)
     count_battles(session, session.scalars(select(Battle).where(Battle.voter == pseudonym)), -1)
-    # First delete the battles that repeat another battle, because they refer to it.
+    # First delete the battles that repeat an earlier battle, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))

@@ -1,4 +1,5 @@
-"""The secret of a service; it makes the service's tokens unforgeable and its hashes of identities useless to others.
+"""The secret of a service; it makes the service's tokens unforgeable and its hashes of identities useless to anyone
+else.
 
 The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With a different
 secret, everyone would silently become a new voter and their votes would count again. A different secret is therefore
@@ -40,7 +41,7 @@ class Secret:
     """A key for keyed hashes, with a separate kind of hash for each purpose.
 
     Args:
-        key: the key, at least 16 bytes.
+        key: the secret bytes, at least 16.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -70,8 +71,8 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: Database) -> "Secret":
-        """Return the secret as `of` does; if it is lost, return a stand-in that refuses every use, so everything else
-        keeps working.
+        """Return the secret as `of` does; if the secret is lost, return a stand-in that refuses every use, so
+        everything else keeps working.
 
         Raises:
             BadInput: see `of`.
@@ -142,7 +143,7 @@ def renew(database: Database, reason: str, by: str) -> int:
 
     Args:
         database: the database, which must not be in use by anything else.
-        reason: the reason, for the trail.
+        reason: why the secret is replaced; stored in the trail.
         by: the person who decided it, for the trail.
 
     Raises:
@@ -208,8 +209,8 @@ def explain_loss(session: Session, database: Database, kept: bytes | None) -> st
     """Return why a secret does not identify the people in a database; empty if it does, or if there are no people.
 
     Args:
-        session: session of the database.
-        database: the database.
+        session: an open session of the database.
+        database: the database that the service uses.
         kept: the current secret, if there is one.
     """
     if not (people := _count_people(session)):

@@ -36,7 +36,7 @@ class SubmissionRow(TableBase):
     owner: Mapped[str] = mapped_column(String(100), index=True)
     """Submitter: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
-    """Whether the submitter has proved to own the model repo."""
+    """Whether the submitter has proved that they own the model repo."""
     system: Mapped[str] = mapped_column(String(64), index=True)
     kind: Mapped[str] = mapped_column(String(20))
     digest: Mapped[str] = mapped_column(String(64), index=True)

@@ -1,4 +1,5 @@
-"""The tables of human judgement: the compared outputs, every battle and vote, every listening test and its answers.
+"""The tables of human judgement: the compared outputs, every battle and vote, and every listening test with its
+answers.
 
 A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; once the person's row
 in it is deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
@@ -81,7 +82,7 @@ class _InArena:
     """Columns shared by the tables from which battles are made."""
 
     active: Mapped[bool] = mapped_column(Boolean, default=True)
-    """Whether new battles may include this row; its votes count either way."""
+    """Whether new battles may include this row; its votes count in either case."""
     added_at: Mapped[datetime]
 
 
@@ -93,8 +94,8 @@ class _Judgement:
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """The last to decide whether the row counts: nobody (empty), `rules`, or a person by name; the rules do not
-    overrule a person.
+    """The party that last decided whether the row counts: nobody (empty), `rules`, or a person by name; the rules do
+    not overrule a person.
     """
 
 
@@ -203,7 +204,7 @@ class Battle(TableBase):
 
 
 class Vote(_Judgement, TableBase):
-    """The only answer to a battle."""
+    """The answer to a battle, which can have only one."""
 
     __tablename__ = "votes"
 
@@ -226,7 +227,7 @@ class Vote(_Judgement, TableBase):
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """Clarity of the difference in the voter's opinion, `clear` or `slight`; empty if they did not say."""
+    """Clarity of the difference in the voter's opinion, `clear` or `slight`; empty if the voter did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds between serving the battle and the vote; null if the clock was set back in between."""
     recorded_at: Mapped[datetime]

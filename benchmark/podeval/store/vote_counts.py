@@ -1,9 +1,9 @@
-"""Running counts of the arena's battles and votes, by pair, item, system with its voters, and dimension.
+"""Running counts of the arena's battles and votes: by pair, by item, by system (with its voters) and by dimension.
 
 The counts are updated in the transaction that adds, excludes or removes a battle or vote, so creating a battle,
 revealing one or finding a page of the public list does not require counting all votes. At any time, the counts equal
 the result of `recount` over all battles and votes. A vote is rated if it counts, is not a skip, and its battle does not
-repeat another.
+repeat an earlier battle.
 """
 
 from collections import Counter, defaultdict
@@ -101,7 +101,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
     Args:
         session: the write session that adds or removes the battles.
-        battles: the battles.
+        battles: the battles to add or subtract.
         by: 1 to add them, or -1 to subtract them.
     """
     pairs: Counter[tuple[str, ...]] = Counter()
@@ -116,7 +116,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Add those of the given votes that are rated to the counts, or subtract them.
+    """Add the rated votes among the given votes to the counts, or subtract them.
 
     Call this function after votes are added. To change or delete votes, call it with -1 before the change and, if the
     votes stay, with 1 afterwards.
@@ -151,7 +151,7 @@ def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: s
     """Return the voter, protocol, dimension and system of the given voters' rated votes on the given systems.
 
     Args:
-        session: session of the database.
+        session: an open session of the database.
         judged: the voters and systems, each as voter, protocol, dimension and system.
         without: the numbers of votes to ignore.
     """

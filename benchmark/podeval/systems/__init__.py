@@ -1,4 +1,4 @@
-"""Speech systems: their interface, the built-in baselines, and the control systems that expose broken metrics."""
+"""Speech systems: their interface, the built-in baselines, and the control systems that expose faulty metrics."""
 
 __all__ = [
     "adapters",

@@ -1,4 +1,4 @@
-"""Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards one of them is broken.
+"""Control systems, which make audio that is wrong on purpose. A metric or ranking that rewards such a system is faulty.
 
 Some misuse a good reader; others plant faults in the words or only in the signal, to show that the fault metrics find
 these faults and that other metrics do not react to them.
@@ -25,7 +25,7 @@ _RATE = 24000
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""Seconds from the end of a turn to the start of the next one, for each kind of speaker change in human speech."""
+"""Seconds from the end of a turn to the start of the next turn, for each kind of speaker change in human speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
 """Period of the changes in pace, in seconds."""
@@ -44,7 +44,8 @@ _PERIOD = 0.02
 """Length in seconds of one period of the deepest voice."""
 
 _LOUD = 0.4
-"""Minimum level of speech in which a fault is planted, relative to the level that 10 % of the recording exceeds."""
+"""Minimum level of speech in which a fault is planted, relative to the level that is exceeded in 10 % of the
+recording."""
 
 
 class Silence(SpeakingSystem):
@@ -75,7 +76,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """Description of how the reader is misused, for `generation`."""
+    """Description, for `generation`, of how the reader is misused."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Store the reader."""
@@ -174,7 +175,7 @@ class UnevenPace(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"fastest": _FASTEST, "wave": _WAVE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script sentence by sentence, each at the speed that the wave has when the sentence begins."""
+        """Read the script sentence by sentence, each at the speed of the wave at the time when the sentence begins."""
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         return self._reader.read(script, list(_wave(lines)), seed=seed)
 
@@ -202,7 +203,7 @@ class ContentFaults(ReaderControl):
             voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
             spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
             if number == repeated:
-                # The line is spoken again in another tone, because identical audio would also be a signal fault.
+                # The line is spoken again in a different tone, because identical audio would also be a signal fault.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
         planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
@@ -239,17 +240,17 @@ class SignalFaults(ReaderControl):
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
-    """Draw an offset for each speaker change, with each kind of change as frequent as it is in human speech."""
+    """Draw an offset for each speaker change, so that each kind of change is as frequent as in human speech."""
     counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
     kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
     return [_DRAWN_OFFSETS[kind] for kind in kinds]
 
 
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Arrange the turns of a recording, each at its offset in seconds from the end of the previous one.
+    """Arrange the turns of a recording, each at its offset in seconds from the end of the previous turn.
 
-    A turn never starts before the previous one does. The peak of overlapping speech is limited to that of the
-    recording.
+    A turn never starts before the previous turn does. The peak of overlapping speech is limited to the recording's
+    peak.
     """
     rate = speech.rate
     sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]
@@ -269,7 +270,7 @@ def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[S
 
 
 def _wave(lines: Iterable[SpokenLine]) -> Iterator[SpokenLine]:
-    """Set the speed of each line according to a wave that starts at the reader's own pace."""
+    """Set the speed of each line according to a wave that begins at the reader's own pace."""
     start = 0.0
     for line in lines:
         yield replace(line, speed=round(_FASTEST ** math.sin(2 * math.pi * start / _WAVE), 2))

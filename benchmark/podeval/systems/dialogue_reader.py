@@ -172,7 +172,7 @@ def list_lines(
     """List the spoken lines in a script, omitting turns with nothing to speak.
 
     Args:
-        script: the script.
+        script: the script to read aloud.
         voices: the number of each speaker's voice; by default, the n-th speaker gets the n-th voice.
         longest: maximum number of characters in a line; None keeps turns whole.
         laugh: the engine's mark for laughter, if it has one.
@@ -229,7 +229,7 @@ def fit_lines(
     """Cut overlong lines into as few parts as possible, between sentences or, failing that, between clauses or words.
 
     Args:
-        lines: the lines.
+        lines: the lines to cut, in order.
         longest: the maximum length of a line; None if there is no stated maximum.
         measure_text: function that returns the length of a text.
     """
@@ -344,7 +344,7 @@ def _plain_character(character: str) -> str:
 
 
 def _plain_letters(character: str) -> str:
-    """Replace mathematical bold, full-width forms, fractions and ligatures with ordinary letters and digits."""
+    """Replace mathematical bold letters, full-width forms, fractions and ligatures with ordinary letters and digits."""
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 

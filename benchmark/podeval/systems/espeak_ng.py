@@ -34,14 +34,14 @@ _VOICES = {
 _LABELS = {language: tuple(f"{file}:{pitch}" for file, pitch in voices) for language, voices in _VOICES.items()}
 
 _WORDS_PER_MINUTE = 175
-"""The engine's own default."""
+"""The engine's default speaking rate."""
 _VOLUME = 80
 """Volume; at the default of 100, some voices clip."""
 _VOLUME_PARAMETER = 2  # espeakVOLUME
 
 
 class EspeakNg(WorkerReader):
-    """The low anchor for English and Mandarin: two clearly different voices, and four more with other variants and
+    """The low anchor for English and Mandarin: two clearly different voices, and four voices of other variants and
     pitches.
     """
 

@@ -21,7 +21,7 @@ from podeval.systems.speech import Samples
 
 # Piper with two voices of its own: kristin (female) and joe (male). Piper draws inside the ONNX graph, from a generator
 # that continues from call to call and cannot be seeded; it therefore speaks without noise, so a line does not depend on
-# earlier ones. Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on the Hub,
+# earlier lines. Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on the Hub,
 # pinned by its SHA-256: if the Hub cannot be reached, the system is skipped with the installer's message.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
@@ -111,7 +111,7 @@ class HibariPiper(OnnxReader):
 
     name: ClassVar[str] = "hibari_piper"
     voices: ClassVar[tuple[str, ...]] = ("hibari-heart", "piper-joe")
-    longest_line: ClassVar[int | None] = 300  # both networks attend to the whole line, so cost and errors grow with it
+    longest_line: ClassVar[int | None] = 300  # attention spans the whole line: long lines take longer, with more errors
     packages: ClassVar[Mapping[str, str]] = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (JOE,)
     rate: ClassVar[int] = 24_000  # hibari's own rate; Piper's 22,050 Hz is resampled

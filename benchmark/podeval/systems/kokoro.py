@@ -1,7 +1,7 @@
-"""Kokoro, a neural voice with 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
+"""Kokoro, a neural voice with 82 million parameters, quantised to 8 bits: a better voice, which still runs on a laptop.
 
 Only its five Japanese voices come in packages, so it reads English with a Japanese accent. The espeak-ng in Piper's
-package converts words to sounds. Nothing is random: identical words give identical samples, whatever the seed.
+package converts words to sounds. Nothing is random: identical words give identical samples, regardless of the seed.
 """
 
 import json
@@ -20,7 +20,7 @@ WEIGHTS = "kokoro"
 """Name of the weights for `podeval models install --profile`, and in the lock file."""
 
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
-_MOST_SOUNDS = 508  # of 512 positions, including the marks at both ends
+_MOST_SOUNDS = 508  # the network has 512 positions, including the marks at both ends
 _NAMES = ("jf_alpha", "jm_kumo", "jf_nezumi", "jf_gongitsune", "jf_tebukuro")
 """Names of the voices in the package; the second letter shows whether the speaker is a woman or a man."""
 

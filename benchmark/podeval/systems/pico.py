@@ -1,9 +1,9 @@
 """SVOX Pico, a small statistical synthesiser from early Android phones: plain, quick, and clearer than formant voices.
 
-The package `py-nanotts` contains the engine and its voices. The engine is written in C, has state that carries over
-from line to line, and never finishes some texts, so each script is spoken in a child process; if that process
-crashes, nothing else is affected. Identical scripts give identical samples, whatever the seed, as long as the package
-is in the same folder; from another folder, the engine says some lines a little slower or faster.
+The package `py-nanotts` contains the engine and its voices. The engine is written in C, keeps its state from line to
+line, and never finishes some texts, so each script is spoken in a child process; if that process crashes, nothing else
+is affected. Identical scripts give identical samples, regardless of the seed, as long as the package is in the same
+folder; from another folder, the engine says some lines a little slower or faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,5 +50,5 @@ class Pico(WorkerReader):
 
 
 def _plain(text: str) -> str:
-    """Remove characters that the engine would read as markup, and those that end a string in C."""
+    """Remove characters that the engine would read as markup, and characters that end a string in C."""
     return text.translate(dict.fromkeys(map(ord, "<>\0"), " "))

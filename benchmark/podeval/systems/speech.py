@@ -119,7 +119,8 @@ class Speech:
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order, omitting those with nothing to speak; empty if the times of turns are unknown.
+        turns: spoken turns in order, without turns that contain nothing to speak; empty if the times of turns are
+            unknown.
         wall_seconds: time taken by synthesis and assembly, excluding the loading of models; items made together share
             it equally.
         load_seconds: time spent on loading models and starting engines.

@@ -1,6 +1,6 @@
 """The submission document: what is submitted, by whom, for which benchmarks, and from which source.
 
-The same document is behind the Space's form, `podeval submit` and `submissions/<system>/submission.yaml`. The kinds of
+The Space's form, `podeval submit` and `submissions/<system>/submission.yaml` all use this document. The kinds of
 sources are `outputs` (audio or scripts made elsewhere), `model` (a model repo that podeval runs), `human` (recordings
 of people), `builtin` (a baseline or control that podeval can run by itself) and `reported` (figures as printed in a
 paper).
@@ -179,7 +179,7 @@ class Outputs(_Files):
     """Audio or scripts that the submitter made, which are shown as `outputs supplied`.
 
     `made_by` is the public model that made them; podeval may generate some of them again with it, and shows whether the
-    figures agree with those of the supplied ones.
+    figures agree with the figures of the supplied outputs.
     """
 
     kind: Literal["outputs"]

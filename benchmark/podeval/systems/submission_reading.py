@@ -173,7 +173,7 @@ def _read(file: Path) -> str:
 
 
 def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Location) -> None:
-    """Refuse a field that occurs twice in a block, because YAML would silently use the last one."""
+    """Refuse a field that occurs twice in a block, because YAML would silently use its last occurrence."""
     if isinstance(node, yaml.SequenceNode):
         for index, entry in enumerate(node.value):
             _refuse_repeated_fields(document, entry, (*path, index))
@@ -192,9 +192,7 @@ def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Lo
 
 
 def _put_results_in_place(document: _Located, folder: Path | None) -> None:
-    """Replace the name of a results file with its rows, so figures are checked in the same way wherever they are
-    written.
-    """
+    """Replace the name of a results file with its rows, so figures in a file are checked like those in a document."""
     source = document.data.get("source")
     name = source.get("results") if isinstance(source, dict) else None
     if not isinstance(name, str):

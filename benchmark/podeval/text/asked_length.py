@@ -169,7 +169,7 @@ class _Mention:
     after: str
     rest: str
     certain: bool
-    """Whether it is certainly a length; `an hour`, for example, may be a rate."""
+    """Whether the mention is certainly a length; `an hour`, for example, may be part of a rate."""
 
 
 def read_requested_length(request: str) -> Minutes | None:
@@ -233,7 +233,7 @@ def _apply_bound(bound: str, least: float, most: float) -> tuple[float, float]:
 
 
 def _classify_mention(mention: _Mention) -> _Meaning:
-    """Return whether a length is the podcast's, something else's, or possibly either."""
+    """Return whether a length is that of the podcast, of something else, or possibly of either."""
     before, after = mention.before, mention.after
     leads = _only_leads_in(before)
     about = _TOPIC.search(before)

@@ -1,7 +1,7 @@
 """Read books as passages in reading order from EPUB, plain text, Markdown, subtitles and JSON.
 
 A passage is a heading or a paragraph, and has a kind: text that is read aloud (`body`, `heading`), or text that readers
-usually skip: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB states the
+usually skip: front and back matter (title page, contents, copyright, index, licence) and notes. An EPUB states the
 kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); in other formats, headings such as
 "Contents" and openings such as `[Footnote 1:` indicate it. Note markers are omitted.
 
@@ -136,7 +136,7 @@ def _number_sections(pieces: Iterator[Piece]) -> Book:
         if characters > LONGEST_BOOK:
             raise BadInput(f"the book has more than {LONGEST_BOOK:,} characters; split it into volumes")
         if what == "heading" or is_new:
-            # A page without a heading continues the previous one, but may be a separate recording.
+            # A page without a heading continues the previous page, but may be a separate recording.
             titles.append(text if what == "heading" else titles[-1])
             kind = "note" if _NOTES.fullmatch(text) else "front_matter" if _MATTER.fullmatch(text) else "body"
             is_new = False
@@ -153,7 +153,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
-        # If there are several headings in a row, the text that follows belongs to the last one.
+        # If there are several headings in a row, the text that follows belongs to the last heading.
         listed = len(run) - 1 if alone and len(run) > _LISTED else 0
         rows += [replace(row, kind="front_matter") for row in run[:listed]] + run[listed:]
     opening = [row for row in rows if row.kind == "body" and not titles[row.section]]

@@ -46,7 +46,8 @@ _CLEANING: tuple[tuple[Any, Any], ...] = (
 )
 
 _ALIKE: dict[str, str | int | None] = {
-    # A single apostrophe; no trade mark signs, whose compatibility form would be attached to the preceding word.
+    # A single apostrophe; trade mark signs are excluded, because their compatibility form would be attached to the
+    # preceding word.
     **dict.fromkeys("\u2018\u2019\u201b\u2032`\u00b4\u02b9\u02bb\u02bc\u02bd\u02be\u02bf\uff07\ua78b\ua78c", "'"),
     **dict.fromkeys("\u05f3\u055a\u1fbd\u1fbf", "'"), "\u0149": "'n", "\u2122": " ", "\u2120": " ",
     # Letters that some keyboards replace with others (Persian and Urdu, Romanian), and ё, which is often written
@@ -103,7 +104,8 @@ _FOLDING = (
 
 
 def clean_text(text: str) -> str:
-    r"""Clean a text from an external source; every text passes through this function, and a second pass does no harm.
+    r"""Clean a text from an external source; every text passes through this function, and a second pass changes
+    nothing.
 
     Letters are composed (NFC), every line ends with `\n`, invisible characters (byte order marks, soft hyphens,
     joiners, direction marks) are removed, and control characters become spaces.

@@ -70,8 +70,8 @@ class DialogueClip:
 
     Attributes:
         number: position among all clips of the transcript in chronological order, from 1.
-        start: start in seconds.
-        end: end in seconds.
+        start: beginning of the clip in the recording, in seconds.
+        end: end of the clip in the recording, in seconds.
         first_speaker: the speaker before the change.
         second_speaker: the speaker after the change.
         text: the words of both, joined by one space.
@@ -242,7 +242,7 @@ def cut_dialogue_clips(
     the clip's text.
 
     Args:
-        segments: segments in chronological order.
+        segments: the lines of the transcript, in chronological order.
         most_seconds: limit for one side; the segment that exceeds it is included.
         back: maximum number of segments before the change. PodEval's comment says 2, but its code uses 3.
         forward: maximum number of segments after the change.

@@ -26,7 +26,7 @@ from podeval.text.subtitles import VOICE, read_cues
 # The speaker of the words before the first label.
 UNLABELLED = "Narrator"
 
-# Words for a speaker whose name is only a number, and words that are part of the name.
+# Words before a speaker's number that are not part of the speaker's name, and words that are part of the name.
 _COUNTED = "host|speaker|spk|person|主持人|说话人|說話人|发言人|發言人"
 _ROLES = (
     r"co-?host|guest|narrator|voice[ -]?over|interviewer|interviewee|moderator|presenter|announcer|host|speaker|voice|"
@@ -129,7 +129,7 @@ _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 # In a dialogue: the number of lines up to the first name, and up to the first numbered label.
 _OPENING, _LONG_OPENING = 4, 10
-# Share of labelled lines that is enough to indicate a dialogue: by itself, and together with other signs of one.
+# Share of labelled lines that is enough to indicate a dialogue: by itself, and together with other signs of a dialogue.
 _MOST, _SOME = 0.5, 0.25
 # Share of a text in elements that are named after speakers; ratio of headings that are names to other headings.
 _INSIDE, _MORE = 0.8, 2

@@ -59,8 +59,8 @@ def refuse_endless(text: str) -> None:
         BadInput: a limit is exceeded; the message names it.
     """
     refuse_longer(len(text))
-    # A text cannot, for example, have more than half as many words as characters, so the units of short texts need not
-    # be counted.
+    # A text cannot, for example, contain more than half as many words as characters, so the units of short texts need
+    # not be counted.
     if len(text) <= MOST_SENTENCES:
         return
     for counted, (pattern, most) in COUNTED.items():

@@ -18,7 +18,7 @@ class PluralText(str):
     """A text with plural forms: `format` uses the form for `count` or, without it, for the last whole number.
 
     Attributes:
-        forms: forms of the text in the catalogue; the text itself is the last one.
+        forms: forms of the text in the catalogue; the text itself is the last form.
         rule: function that returns the index of the form for a number.
 
     Example:

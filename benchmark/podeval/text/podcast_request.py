@@ -93,7 +93,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
 
     Args:
         script: the script with its speakers.
-        request: the request.
+        request: the request that the script should meet.
         tolerance: allowed deviation in either direction, as a share of the length; None means 20 %, or 5 % if strict.
     """
     # Count the facts.

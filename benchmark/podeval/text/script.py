@@ -46,7 +46,7 @@ _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps",
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
 # Keys for text before or after the turns, which an unnamed speaker may say.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
-# The speaker of a recogniser's segments that do not name one.
+# The speaker of a recogniser's segments that do not name a speaker.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
@@ -74,7 +74,7 @@ class Script:
     """A written dialogue; `speakers` are in order of first appearance.
 
     Attributes:
-        turns: the turns, in order.
+        turns: the speakers' turns, in order.
         notes: notes for human readers about unusual interpretations; they are not part of the dialogue.
     """
 
@@ -151,7 +151,7 @@ class Script:
 
     @classmethod
     def from_turns(cls, turns: Sequence[tuple[str, str]], notes: Iterable[str] = ()) -> "Script":
-        """Create a script from speakers and texts, and note parts that another program could not read.
+        """Create a script from speakers and texts, and note parts that another program could not interpret correctly.
 
         Raises:
             BadInput: there are no words at all, or more characters than podeval reads.

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CELL = r"(?:^|(?<=[;\t\r\n]))"
-"""Beginning of a text, or of a cell if a spreadsheet also splits at semicolons or tabs.
+"""Pattern for the beginning of a text, or of a cell if a spreadsheet also splits at semicolons or tabs.
 
 Excel splits at semicolons in countries with a decimal comma, and LibreOffice splits at all of these separators
 (OWASP/www-community#443).

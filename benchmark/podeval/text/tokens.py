@@ -169,7 +169,7 @@ def _load_english_tokenisers() -> tuple[Any, Any]:
 
 @cache
 def _load_chinese_tokeniser() -> Any:
-    """Return a private tokeniser that lacks words added to jieba's global one, and does not write a file.
+    """Return a private tokeniser that lacks words added to jieba's global tokeniser, and does not write a file.
 
     jieba's own start-up unmarshals a cache with a predictable name in the shared temporary folder, where another
     user may have planted it; reading the dictionary instead takes about a second per process.

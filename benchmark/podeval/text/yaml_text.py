@@ -118,7 +118,7 @@ def describe_place(path: Path, location: Sequence[str | int]) -> str:
     try:
         return f"{path}, {find_place(path.read_text(encoding='utf-8'), location)}"
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        # The file was read a moment ago, and has changed since.
+        # The file was read a moment ago, but has changed since then.
         return str(path)
 
 

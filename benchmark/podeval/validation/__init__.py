@@ -1,5 +1,5 @@
-"""How far numbers can be trusted: metrics and judges compared with people, judges' biases, and printed figures compared
-with recomputed ones.
+"""How far measured and printed values can be trusted: metrics and judges compared with people, judges' biases, and
+printed figures compared with recomputed figures.
 """
 
 __all__ = [

@@ -5,11 +5,11 @@ lower is better are inverted, and those that are best in a range are converted t
 correlation means agreement; keys without a direction are omitted. Both systems and items are samples, because a metric
 is meant for systems that have not been measured yet. The variance is that over systems plus that over items minus that
 over individual outputs (Cameron, Gelbach and Miller, 2011), each computed by the jackknife on Fisher's z; the degrees
-of freedom of Student's t are those of the smaller of the two samples. With a paper's six systems, the interval is wide,
-as it should be.
+of freedom of Student's t are those of the smaller of the two samples. With only the six systems of a paper, the
+interval is wide, as it should be.
 
 In addition, the module computes the agreement over the means of the few systems, also with each system left out in
-turn, and the agreement that the best of as many keys reaches by chance.
+turn, and the agreement that the best of an equal number of keys reaches by chance.
 """
 
 import json
@@ -222,7 +222,7 @@ def correlate(
     if value is None or fewest < FEWEST_CLUSTERS:
         return Estimate(value, None, None, count)
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    # This term is omitted if it is expensive to compute and small; the interval is then only wider.
+    # This term is omitted if it is small and takes long to compute; the interval then merely becomes wider.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
     over_systems, over_items, over_outputs = [*parts, 0.0][:3]

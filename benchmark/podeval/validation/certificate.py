@@ -1,8 +1,8 @@
 """A certificate for a figure: how it depends on the system, the seed, the recogniser, the normaliser and the averaging.
 
 Error rates are recomputed from the run's stored transcripts, without audio, under each normaliser and each way of
-averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed one can see whether
-the difference is larger than these choices explain. For other keys, only the seed and the profile vary.
+averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed figure can see
+whether the difference is larger than these choices explain. For other keys, only the seed and the profile vary.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -67,7 +67,7 @@ class Certificate:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the printed figure is within the range of seeds and choices; None if there is no printed figure."""
+        """Whether the printed figure is within the `extent`; None if there is no printed figure."""
         low, high = self.extent
         return None if self.printed is None else low <= self.printed <= high
 
@@ -90,10 +90,10 @@ def certify(
     """Certify one figure of a run.
 
     Args:
-        run: the run.
+        run: the folder of the run to certify.
         key: `metric.key`.
         others: runs of other systems on the same items, to find rank flips.
-        people: a run of recordings of people, to find the recogniser's floor.
+        people: a run of recordings of people, which shows the error rate that the recogniser itself causes.
         printed: a printed figure for comparison, in the key's own unit.
 
     Raises:

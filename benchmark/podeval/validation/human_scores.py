@@ -1,4 +1,4 @@
-"""Read people's and a judge's scores from files, join them by item, and measure how they and the listeners agree."""
+"""Read people's and a judge's scores from files, join them by item, and measure how far they agree."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -20,7 +20,7 @@ from podeval.validation.raters import AnalysisLine
 
 Named = Mapping[str, Estimate]
 FEWEST_SHARED = 10
-"""Minimum number of outputs that a listener must share with others to be compared with them."""
+"""Minimum number of outputs that a listener must share with other listeners to be compared with them."""
 HALVINGS = 100
 MOST_SYSTEMS = 12
 """Maximum number of systems whose mean marks are listed."""
@@ -187,7 +187,7 @@ def _compare_halves(table: pd.DataFrame, column: str) -> Estimate:
 
 
 def _leave_one_out(table: pd.DataFrame) -> Estimate:
-    """Return the mean SRCC of a listener with the mean of the others, on at least ten shared outputs."""
+    """Return the mean SRCC of a listener with the mean of the other listeners, on at least ten shared outputs."""
     every = table.groupby("output")["mark"].agg(["sum", "count"])
     figures = []
     for _, of_one in table.groupby("listener"):

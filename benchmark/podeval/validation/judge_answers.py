@@ -61,8 +61,8 @@ class JudgeAnswers:
     Args:
         described: the judge's description, from `Judge.described`.
         replies: the usable answers.
-        asked: number of questions that got at least one answer. The first answer to `unusable` of them could not be
-            used; `unanswered` of them never got a usable answer.
+        asked: number of questions that got at least one answer. `unusable` is the number of questions whose first
+            answer could not be used, `unanswered` the number that never got a usable answer.
         failed_calls: number of calls without any answer.
         unknown: number of answers to prompts that this version of podeval does not have.
     """

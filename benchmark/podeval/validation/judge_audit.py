@@ -1,4 +1,5 @@
-"""Audit a judge: is it consistent, is it swayed by position or length, and does it agree with people and other judges?
+"""Audit a judge: is it consistent, does position or length influence it, and does it agree with people and other
+judges?
 
 A judge is unfit for publication if the lower 95 % bound of its agreement between orders is at or below one half (with
 at least 50 pairs, without ties), or if it is a declared trial model. The records show the two orders of a comparison:
@@ -7,7 +8,7 @@ None, which does not make the judge unfit. A judge without a usable answer is un
 
 A probe is an audit that asks the judge about cases with known answers. The judge fails a kind of case if the lower 95 %
 bound of its share of errors is above `TOLERATED`, that is, from five errors in 20 cases or three in ten upwards, so a
-sound judge that errs once passes.
+sound judge that makes a single error passes.
 """
 
 import itertools
@@ -45,7 +46,7 @@ class Orders:
         ties: number of pairs with a tie in either order.
         single: number of comparisons made in only one order.
         places: share of all decided answers that prefer the first position, as in the papers.
-        swayed: share of the pairs in which the first position won both times, among those that the order decided.
+        swayed: share of the pairs in which the first position won both times, among the pairs that the order decided.
         lengths: preference for the longer side among the pairs that the order did not decide.
         unit: unit of the lengths.
     """
@@ -306,7 +307,7 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
 
 
 def _compare_columns(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
-    """Return agreement figures for two columns, clustered by the third; `difference` is second minus first."""
+    """Return agreement figures for two columns, clustered by the third; `difference` is the second minus the first."""
     clusters = [cluster for _, _, cluster in rows]
     identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}
     first = [value for value, _, _ in rows if not isinstance(value, str)]

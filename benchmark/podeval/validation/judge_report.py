@@ -30,7 +30,7 @@ def tabulate_checks(audited: AuditFindings, title: str, words: page.Texts) -> pa
 
 
 def tabulate_people(people: Agreement, name: str, words: page.Texts) -> page.Table:
-    """Build the table of a judge's agreement with people; `name` is that of the judge's records."""
+    """Build the table of a judge's agreement with people; `name` is the name of the judge's records."""
     rows = [
         (measure, format_estimate(figure, 3), figure.count, quote_papers(measure, "scores"))
         for measure, figure in people.figures.items()

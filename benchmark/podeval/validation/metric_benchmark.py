@@ -6,10 +6,10 @@ metric is meant for systems that have not been rated. For correlations over outp
 of systems (`stats.clustered_correlations`); for correlations over means, it comes from Fisher's z, because each system
 is then one point, and a bootstrap of six points often draws only two or three of them.
 
-Further figures are the correlation that the best of as many keys reaches by chance (`agreement.compare_all`); the
-listeners' own agreement, which a metric cannot be expected to exceed; the correlation that remains after the influence
-of the recordings' loudness, bandwidth or length is removed (partial rank correlation); and, for choices between two
-outputs, the share of choices that a key orders as people do.
+Further figures are the correlation that the best of an equal number of keys reaches by chance
+(`agreement.compare_all`); the listeners' own agreement, which a metric cannot be expected to exceed; the correlation
+that remains after the influence of the recordings' loudness, bandwidth or length is removed (partial rank correlation);
+and, for choices between two outputs, the share of choices that a key orders as people do.
 """
 
 from collections import defaultdict
@@ -117,7 +117,7 @@ def compare_with_ratings(
 
     Args:
         files: the ratings.
-        tables: tables of values.
+        tables: files with values of metrics for the rated outputs.
         audio: folder with recordings to measure; None if there are none.
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
         settings: parameters of the measurement, as `METRIC.PARAMETER=VALUE`.
@@ -283,7 +283,7 @@ def compare_preferences(keys: Iterable[KeyValues], choices: Mapping[str, Sequenc
 
 
 def _agree_with_majority(choices: Sequence[Preference]) -> Estimate:
-    """Return the share of choices that agree with the majority of the others for the same outputs; ties count half."""
+    """Return the share of choices that agree with most other choices between the same outputs; ties count half."""
     groups: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
     for one in choices:
         if one.rater and one.choice:

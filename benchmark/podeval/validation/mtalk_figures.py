@@ -109,8 +109,8 @@ def _measure_answers(folder: RunFolder) -> float | None:
 
 @dataclass(frozen=True)
 class _Evaluator:
-    """A log of battles: the votes as rater, task, the two systems and outcome; all battles with their Elo ratings; and
-    the winner that each rater chose (None: a tie), by task and pair.
+    """A log of battles: the votes, each with its rater, task, two systems and outcome; all battles with their Elo
+    ratings; and the winner that each rater chose (None: a tie), by task and pair.
     """
 
     name: str

@@ -79,7 +79,7 @@ def measure_recordings(
     Args:
         folder: the folder with the recordings, at any depth.
         outputs: the rated outputs, as for `match_recordings`.
-        systems: systems that are rated as a whole.
+        systems: names of systems that people rated as a whole.
         request: the metrics with their settings.
 
     Returns: The values, and sentences about unmeasured parts.
@@ -129,7 +129,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
     Args:
         path: the table.
         outputs: the rated outputs, as for `match_recordings`.
-        systems: systems that are rated as a whole.
+        systems: names of systems that people rated as a whole.
 
     Raises:
         BadInput: the table cannot be read, has two lines for an output, or has no value for a rated output.
@@ -212,8 +212,8 @@ def _find_key(metric: str, key_name: str) -> Key | None:
 def measure_bandwidth(samples: Samples, rate: int) -> float:
     """Measure the highest frequency, in Hz, whose power is within 60 dB of the strongest.
 
-    The power is that of the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so a band
-    limit from a codec, a telephone or earlier resampling is visible at any file rate; 0 for silence.
+    The power is measured over the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so a
+    band limit from a codec, a telephone or earlier resampling is visible at any file rate; 0 for silence.
     """
     from scipy.signal import welch
 

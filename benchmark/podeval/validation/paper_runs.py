@@ -139,7 +139,7 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 
 # Published data on the agreement of metrics with people: public clips with a printed order, and papers' figures. Public
 # clips are compared with a printed order. `paper_tables/podeval_subjective_metrics.csv` has the values of the 119
-# public clips of PodEval's listening test: six systems and another set of real podcasts, with 17 categories each. The
+# public clips of PodEval's listening test: six systems and a further set of real podcasts, with 17 categories each. The
 # values were measured here (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts).
 # People's judgement is the order of the six systems that the paper prints (section 7.2 and appendix A.5.2: 17
 # listeners; no marks are published), so there are six human data points, however many clips there are.

@@ -2,10 +2,10 @@
 
 The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which
 contains tables that are not about a system's results (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). All other
-figures depend on unpublished values of individual items or votes, and a line says so, even for tables without figures
-on systems. PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next to those of the
-public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each line says so, and no
-difference is computed. One of the scripts behind its Table 6 is published, Arts_19
+figures depend on unpublished values of individual items or votes, and a line in the results says so, even for tables
+without figures on systems. PodEval's Table 9 covers whole episodes, which are not published. Its figures are shown next
+to those of the public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each line
+says so, and no difference is computed. Of the scripts on which its Table 6 is based, one is published, Arts_19
 (`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
 based on three scripts.
 """
@@ -59,7 +59,7 @@ class PaperFigure:
 
     `recomputed` and `difference` are None if they cannot be computed, and `why_not` gives the reason. `rounding` is the
     largest difference that the printed digits explain. `material` names the material if the figure was measured here on
-    other material than the paper's, so that it may differ. `of_system` says whether the line is about a system's
+    material other than the paper's, so the figure may differ. `of_system` says whether the line is about a system's
     results, and `count` is the number of figures in the line.
     """
 
@@ -129,7 +129,7 @@ def recompute() -> list[PaperFigure]:
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, **about: Any) -> PaperFigure:
     """Build the figure in a system's row; `name` does not include the system, and `about` contains further fields.
 
-    Its inputs are assumed to be rounded to the same number of digits; `slack` is added for those with fewer digits.
+    Its inputs are assumed to be rounded to the same number of digits; `slack` is added for inputs with fewer digits.
     """
     about = {"rounding": 2 * halve_last_digit(row["value"]) + slack, "of_system": True} | about
     return PaperFigure(row["paper"], row["table"], f"{row['system']}: {name}", float(row["value"]), value, **about)

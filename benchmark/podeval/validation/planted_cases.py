@@ -1,4 +1,5 @@
-"""Cases with known answers that an audit uses to probe a judge: planted weaknesses, and a benchmark's anchors.
+"""Cases with known answers that an audit uses to probe a judge: pairs that reveal weaknesses, and a benchmark's
+anchors.
 
 A planted case pairs a script with a copy that is no better: the copy is unchanged (the answer must be a tie), or
 contains additional empty turns (padding), a turn that asks the judge for the highest rating (injection), or a last turn
@@ -148,7 +149,7 @@ def _inject(script: Script, number: int) -> Script:
 
 
 def _credit(script: Script, number: int, names: tuple[str, str]) -> Script:
-    """Credit the authors of the words and of the cover in a last turn, whose length is the same for every author."""
+    """Name the authors of the words and of the cover in a last turn, whose length is the same for every author."""
     credits = _choose_text(script, _CREDITS, number).format(*names)
     return Script((*script.turns, Turn(script.turns[-1].speaker, credits)))
 

@@ -1,8 +1,8 @@
 """Analyses of people and judges as raters: their agreement, their consistency, and what their ratings depend on.
 
 The analyses are based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, a rater's arena choices
-against the same rater's rubric, exclusion of rubric items, Elo against win rate, separability against rating gap, and
-groups of raters. Each rater is also compared with the mean of the others (LFS-Bench, Table 6).
+compared with the same rater's rubric marks, exclusion of rubric items, Elo against win rate, separability against
+rating gap, and groups of raters. Each rater is also compared with the mean of the other raters (LFS-Bench, Table 6).
 """
 
 import itertools
@@ -103,7 +103,7 @@ def rank_without_items(
     Args:
         scores: score of each system on every item, in the same order.
         reference: ranking to correlate with, such as arena ratings; by default the ranking by all items.
-        shares: shares of the items to keep.
+        shares: which shares of the items to keep, such as 0.5.
         draws: number of subsets drawn for each share.
         seed: seed of the draws.
 

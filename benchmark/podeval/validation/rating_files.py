@@ -34,7 +34,7 @@ Record = Mapping[str, Any]
 Records = Sequence[tuple[str, Record]]
 """The lines of a file, each with its location; column names are in lower case."""
 
-# These include the words that Excel writes in German, French, Spanish and Italian.
+# These values include the words that Excel writes in German, French, Spanish and Italian.
 _FALSE = ("0", "0.0", "false", "no", "n", "f", "falsch", "faux", "falso")
 _SCORES = ("system", "item", "score")
 _RATERS = ("rater", "listener", "listenerid", "workerid", "worker id")
@@ -64,7 +64,7 @@ class RatingFile:
 
     Attributes:
         name: name of the file, or of its task.
-        layout: name of its layout.
+        layout: name of the file's layout.
         marks: marks of outputs; a mark of a whole system has no page.
         preferences: choices between two systems.
         votes: votes as records, for the analyses of votes.
@@ -251,7 +251,7 @@ def _read_listening(path: Path, records: Records) -> RatingFile:
 
 
 def _read_speechjudge(path: Path, records: Records) -> RatingFile:
-    """Read which of audioA and audioB is more natural according to each rater or the majority."""
+    """Read which of `audioA` and `audioB` is more natural according to each rater or to the majority."""
     preferences, recordings = [], {}
     for line, row in records:
         item, choices = str(row["index"]), row.get("naturalness_annotation") or [row.get("naturalness_label")]

@@ -8,8 +8,8 @@ mixed to mono, and the last segment is looped to 10 s.
 Differs from the public code, which counts every segment of every recording and maps the mean cosine x to (x + 1) / 2
 (`variant="podeval"`; the paper states no scale, and the original work reports x). Here a segment counts only if it
 contains at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not
-scored: the residue that separation leaves from clean speech is not music, even above −60 LUFS, our threshold for
-accompaniment.
+scored: the residue that separation leaves from clean speech is not music, even if it is louder than −60 LUFS, our
+    threshold for accompaniment.
 """
 
 from typing import Literal
@@ -101,7 +101,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
 
 
 def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
-    """Return for every 10 s stretch whether it contains both speech and music.
+    """Return, for every stretch of 10 s, whether it contains both speech and music.
 
     Raises:
         CannotScore: no stretch contains both speech and music.

@@ -4,12 +4,12 @@ Faults per hour, fewer is better: dropouts (20 ms or more of digital silence tha
 four times as strong as the 25 ms around them, louder than lip noises, and at most 1.5 ms long), loops (1.2 s or more
 that recur within 12 s, identical down to 20 ms; with a script, only those that the script does not repeat), clipping
 (peaks in any channel that are cut off at the same height, at any level, sample rate or bit depth, even if the file was
-coded afterwards), and, with `music="unasked"`, music of 3 s or more. Silences that a voice habitually makes inside
+encoded afterwards), and, with `music="unasked"`, music of 3 s or more. Silences that a voice habitually makes inside
 words, as formant synthesisers do at stop consonants, are noted but do not count as dropouts. `faults_per_hour` also
-counts jumps of 9 dB or more in the loudness of speech, a last word that is cut off, samples beyond full scale (by more
-than 0.5 dB), and parts with a constant offset (of more than a tenth of the level). Silence at the ends and silences of
-more than 2 s do not count towards the hour, so they cannot dilute the rates. Silence at an end neither causes nor hides
-a fault, and the notes on the file report it. Music at an end does not count as silence.
+counts jumps of 9 dB or more in the loudness of speech, a last word that is cut off, samples that exceed full scale by
+more than 0.5 dB, and parts with a constant offset of more than a tenth of the level. Silence at the ends and silences
+of more than 2 s do not count towards the length, so they cannot dilute the rates. Silence at an end neither causes nor
+hides a fault, and the notes on the file report it. Music at an end does not count as silence.
 
 `plcmos` is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over at most 30 windows
 of 6 s of the recording as it is. As with all predictors of listeners' ratings, a constant offset is removed, ends

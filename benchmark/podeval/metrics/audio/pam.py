@@ -10,14 +10,14 @@ channels.
 Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
 the prompts end in full stops. Differs from that code in scoring all chunks of a recording by default (the last one ends
 with the recording) after removing a constant offset and silence of more than a second at the ends; in mixing channels;
-and in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), although files at 44.1 kHz
-need no resampling. `variant` selects another computation:
+and in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which does not affect files
+at 44.1 kHz. `variant` selects a different computation:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values are close to 0.5.
 - `repro`: the first 7 s only, of the mean of the channels.
 - `msclap`: channels joined one after the other in time, as the public code reads them.
-- `pcc`: the first 7 s of the joined channels, as in the public script that correlates PAM with listeners' ratings
-  (`pcc.py`). For stereo, these are the first 7 s of the first channel, followed by the second channel if the first is
+- `pcc`: the first 7 s of the joined channels, as in `pcc.py`, the public script that correlates PAM with listeners'
+  ratings. For stereo, these are the first 7 s of the first channel, followed by the second channel if the first is
   shorter.
 - `naive`: only the cosine with the good prompt (−1 to 1), which, according to the paper, does not agree with listeners.
 """
@@ -158,7 +158,7 @@ def _parse_prompts(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _columns(logits: Floats, count: int) -> dict[str, Floats]:
-    """Return the scores of every chunk from its logits for `count` good prompts and as many bad ones."""
+    """Return the scores of every chunk from its logits for `count` good prompts and the same number of bad prompts."""
     good, bad = logits[:, :count], logits[:, count:]
     columns = {"pam": _share(good[:, 0], bad[:, 0])}
     if count > 1:
@@ -168,7 +168,7 @@ def _columns(logits: Floats, count: int) -> dict[str, Floats]:
 
 
 def _share(good: Floats, bad: Floats) -> Floats:
-    """Return the softmax share of the good logits relative to the bad ones."""
+    """Return the softmax share of the good logits among the good and the bad logits."""
     return np.asarray(0.5 + 0.5 * np.tanh((good - bad) / 2))
 
 

@@ -12,8 +12,8 @@ much as a change of room.
 As with all predictors of listeners' ratings, a constant offset and silent ends are removed first.
 
 If there is music, the speech stem is measured, and the value is shown without a rank (since version 1.3): the residue
-of a louder music bed evens out the ratio, in the stem as well as in the mix (from no bed to one as loud as the speech,
-the value falls from 0.24 to 0.21 for Kokoro, and from 0.27 to 0.24 for a reader).
+of a louder music bed evens out the ratio, in the stem as well as in the mix (with a bed as loud as the speech, the
+value is 0.21 instead of 0.24 for Kokoro, and 0.24 instead of 0.27 for a human reader).
 
 Source: LFS-Bench, section 3 and appendix C.2; SRMR by Falk, Zheng and Chan, IEEE TASLP 2010, as in SRMRpy; 16 kHz, mean
 of the channels.
@@ -130,7 +130,7 @@ def reverb_consistency(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
-    # Measure the windows that contain enough speech.
+    # Measure only the windows that contain enough speech.
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and reverberation is measured on speech")
@@ -142,7 +142,7 @@ def reverb_consistency(
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(f"{few} of {window:g} s has enough speech (at least 40 %), but a spread over time needs two")
-    # Compute the spread over time, including that of the normalised values.
+    # Compute the spread over time, including the spread of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(part.samples) - window * MODEL_RATE) // (stride * MODEL_RATE)) + 1

@@ -14,7 +14,7 @@ are not ranked.
 
 Source: PodEval, section 6 (results in 7.3), and its code.
 
-Differs from the public code, which measures every segment of speech, even if the accompaniment is only a residue of the
+Differs from the public code, which measures every segment of speech, even if the accompaniment is only residue of the
 speech itself, and uses mono stems at 16 kHz (`variant="podeval"` does both).
 """
 
@@ -109,7 +109,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
     Args:
         recording: speech with music under at least some of it, one or two channels, 44.1 kHz.
-        variant: `standard` measures according to BS.1770 if there is music; `podeval` measures everywhere, on mono
+        variant: `standard` measures speech over music according to BS.1770; `podeval` measures all speech, on mono
             stems at 16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
@@ -165,7 +165,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Return the stretches of speech, joined across short pauses, without those that are too short."""
+    """Return the stretches of speech, joined across short pauses, without stretches that are too short."""
     return [span for span in join_spans(list(speech), LONGEST_PAUSE) if span.duration >= SHORTEST_SEGMENT]
 
 
@@ -179,7 +179,7 @@ def score_ratio(ratio: float) -> float:
 
 
 def _ratios(recording: Recording, segments: Sequence[Span], variant: str) -> dict[Span, float]:
-    """Return the SMR in LU of every segment that has any sound under the speech."""
+    """Return the SMR, in LU, of every segment with any sound under the speech."""
     stems = recording.stems()
     speech, accompaniment = (
         _podeval_meter(stem, stems.rate) if variant == "podeval" else _meter(stem, stems.rate, recording.layout)

@@ -5,15 +5,15 @@ the recording. It ranges from about 1 (bad) to 4.64 (no difference); higher is b
 C.3; the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English sentences at 16 kHz; channels are
 averaged.
 
-Differs from the paper, which gives the model the whole file, although the model's cost grows with the square of the
-length and the model was trained on clips of 5 s; `variant="lfs"` also gives it the whole file, including silence (since
-version 1.4; before, it used the windows). A recording shorter than a window is scored as a whole. Noise or music alone
-has no PESQ and is unscored. Like all predictors of listeners' ratings, it rates the recording as it is, but a constant
-offset is removed, ends without speech are trimmed to half a second, and windows that are more than 60 % silence or
-music alone are left out and counted (since version 1.3; up to 1.2 it rated the speech stem if there was music). If
-there is music, `pesq_estimate_stem` is the value of the separated speech; this value is shown but not ranked.
-`source="stem"` separates the speech of every recording and is a different protocol. The range given in the paper, −0.5
-to 4.5, is that of narrow-band PESQ, which the model does not estimate.
+Differs from the paper, which gives the model the whole file, although the model's computing time grows with the square
+of the length and the model was trained on clips of 5 s; `variant="lfs"` also gives it the whole file, including silence
+(since version 1.4; before, it used the windows). A recording shorter than a window is scored as a whole. Noise or music
+alone has no PESQ and is unscored. Like all predictors of listeners' ratings, it rates the recording as it is, but a
+constant offset is removed, ends without speech are trimmed to half a second, and windows that are more than 60 %
+silence or music alone are left out and counted (since version 1.3; up to 1.2 it rated the speech stem if there was
+music). If there is music, `pesq_estimate_stem` is the value of the separated speech; this value is shown but not
+ranked. `source="stem"` separates the speech of every recording and is a different protocol. The range given in the
+paper, −0.5 to 4.5, is that of narrow-band PESQ, which the model does not estimate.
 """
 
 from functools import partial

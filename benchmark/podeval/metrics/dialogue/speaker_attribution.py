@@ -4,14 +4,14 @@ The words are transcribed and aligned with the script. The voice of each word is
 stretches of about 2 s are grouped into as many voices as the script has speakers. If there is a reference recording of
 each speaker, voices are matched to speakers by the references; otherwise they are matched so that as many words as
 possible are said by the speaker named in the script. A system that keeps its voices apart throughout is therefore
-right, whichever speaker it gave each voice to; a single voice for everyone is right for only one speaker.
+right, whichever voice it gave to which speaker; a single voice for everyone is right for only one speaker.
 
 `attribution_accuracy` is the share of recognised script words that are said by the right speaker. `cpwer` and `cpcer`
 are error rates over each speaker's words, with voices matched to speakers so that there are as few errors as possible;
 `cpsim` is the mean cosine between each voice and its speaker's reference. `swapped_turns` counts turns of which more
 than half is in a wrong voice; the notes list the stretches with their times. Stretches under 0.6 s are too short to
 identify a voice and are left out (`undecided` counts their words). For recordings of five minutes or more, the timeline
-shows the accuracy of each minute. A recording of a script with one speaker is unscored.
+shows the accuracy of each minute. If the script has only one speaker, the recording is unscored.
 
 Source: podeval's own; not in PodEval or LFS-Bench. The error rates are MeetEval's (CHiME 2023), on lower-case words
 without punctuation, with numbers spelled out. A letter's accents and vowel signs are part of its word; text written

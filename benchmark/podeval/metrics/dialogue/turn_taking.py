@@ -13,12 +13,12 @@ considered, so a short answer during another person's turn counts as a backchann
 are unscored. With few events, distances are larger by chance: people have a median distance of 0.43 with 15 events,
 0.29 with 50 and 0.25 with 100 (docs/studies/turn-taking.md), so compare systems on the same scripts. Detected speech
 starts too late and ends about 0.1 s too early, whereas the times for people were corrected by hand. A low distance can
-be obtained by cutting and overlapping at random: read it together with WER.
+be obtained by cutting and overlapping speech at random: read it together with WER.
 
 Source: floor-transfer offsets as defined by Heldner and Edlund (2010); VoxConverse, Interspeech 2020; AMI, 2005.
 
 Differs from the papers, none of which measures turn-taking, and from Full-Duplex-Bench, which uses the same divergence
-to compare the timing of an agent's backchannels with that of people.
+to compare the timing of an agent's backchannels with the timing of people's backchannels.
 """
 
 from typing import Literal

@@ -20,7 +20,7 @@ from podeval.metrics import Key, Score, facts, metric
 from podeval.stats.battles import Battles, elo
 from podeval.stats.bradley_terry import rate
 
-# All systems are rated at once, so rating another system with the same votes takes no extra time.
+# All systems are rated together, so rating a second system with the same votes takes no extra time.
 _rate = lru_cache(maxsize=4)(rate)
 _elo = lru_cache(maxsize=4)(elo)
 

@@ -123,7 +123,7 @@ class Justified:
 def judge_justifications(
     question: str, comments: Mapping[str, Sequence[str]], seed: int = 0
 ) -> Conversation[dict[str, Justified]]:
-    """Ask the judge for every system's score on one question.
+    """Ask the judge for a score of every system on one question.
 
     Args:
         question: the question as listeners read it.

@@ -76,7 +76,7 @@ def mushra(
 
     Args:
         system: name of the system, or of an anchor (HQ or LQ).
-        reference_marks: all marks from the test, including those for the anchors.
+        reference_marks: all marks from the test, including marks for the anchors.
         screening: whether to exclude listeners who do not recognise the anchors.
         low_worst: minimum share of pages (exclusive) on which listeners must place the low anchor last.
         high_top: minimum share of pages (exclusive) on which listeners must place the high anchor among the top two.

@@ -40,7 +40,8 @@ _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
 """Maximum number of words compared in either text, from the first difference on."""
 _SHOWN = 40
-"""Number of characters of a stretch that a message to the judge quotes: enough to find it, too few for an instruction.
+"""Number of characters of a stretch that a message to the judge quotes: enough to find the stretch, too few for an
+instruction.
 """
 
 

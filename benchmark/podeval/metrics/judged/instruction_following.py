@@ -5,11 +5,11 @@ checks the script against it: each item scores 0, 0.5 or 1 and is supported by p
 script. The value is 100 times the mean, 0 to 100, higher is better. Language, number of speakers and length are
 measured rather than judged. They are given to the judge as facts and reported as `language`, `speakers` and `length`:
 100 if as requested, 0 if not, and None if nothing was requested or the language cannot be identified (the judge is then
-not given a language either). These measurements do not enter the value; `as_a_whole` is the value times the share of
-them that are as requested. A script counts as being in a language if three quarters of its words are. Speakers are
-counted if they have lines; names that differ only in case and spaces are the same speaker. A minute is taken as 150
-English words or 300 Chinese characters, with a tolerance of 20 % (5 % if the request is strict). A request may come
-with an approved checklist. PodBench, stage 1.
+not given a language either). These measurements do not affect the value; `as_a_whole` is the value times the share of
+the measured properties that are as requested. A script counts as being in a language if three quarters of its words
+are. Speakers are counted if they have lines; names that differ only in case and spaces are the same speaker. A minute
+is taken as 150 English words or 300 Chinese characters, with a tolerance of 20 % (5 % if the request is strict). A
+request may come with an approved checklist. PodBench, stage 1.
 
 Differs from the paper, whose judge sees the script when it derives the list, derives it again for each system, and
 estimates the length itself with a tolerance of 5 %, at temperature 1 on the first 16,000 characters
@@ -210,8 +210,8 @@ def instruction_following(
 
 
 def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | None:
-    """Return 100 times the mean score of all requirements, or of those of one kind; None if there are none of that
-    kind.
+    """Return 100 times the mean score of all requirements, or of the requirements of one kind; None if there are none
+    of that kind.
     """
     scores = [finding["score"] for finding in findings if kind in ("", finding["kind"])]
     return 100 * sum(scores) / len(scores) if scores else None

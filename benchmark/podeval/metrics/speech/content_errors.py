@@ -10,19 +10,19 @@ more, the timeline shows the errors of each minute.
 
 The recogniser's own errors should not count against the system: words that sound alike are treated as equal, and so are
 up to three words in place of as many others. Every other difference is checked again: words in places without speech,
-and words that the recogniser no longer finds when it processes the stretch alone, are treated as its inventions. A
-second recogniser processes the stretch too, if the profile has one for the language (embedded: Whisper tiny.en, English
-only): an omission does not count if either of the two then finds the words, and an insertion does not count if the
-second finds little in its place. Up to three words, in a stretch that has enough speech for them, count as omitted only
-if the second recogniser finds the words around them but not the words themselves. Single English words of one or two
-letters are never counted, nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only
-one is missing. Figures and signs are compared in their spoken form. The errors that are still counted on undamaged
-recordings are listed in docs/defects-study.md.
+and words that the recogniser no longer finds when it processes the stretch alone, are treated as the recogniser's
+inventions. A second recogniser processes the stretch too, if the profile has one for the language (embedded: Whisper
+tiny.en, English only): an omission does not count if either of the two then finds the words, and an insertion does not
+count if the second recogniser finds little in its place. Up to three words, in a stretch that has enough speech for
+them, count as omitted only if the second recogniser finds the words around them but not the words themselves. Single
+English words of one or two letters are never counted, nor are sixteen words of three letters that are often swallowed
+("and", "the", "was") if only one is missing. Figures and signs are compared in their spoken form. The errors that are
+still counted on undamaged recordings are listed in docs/defects-study.md.
 
 `entities_right` is the share of the script's `entities` that are transcribed in full, in any of their readings: names
 (in English, words with a capital inside a sentence), numbers, amounts and codes, which a listener cannot guess. The
-notes list the others, each with the words that are transcribed in its place (`entities_misread`). A name that the
-recogniser spells differently counts as wrong, so compare systems with each other, not with 100 %.
+notes list the misread entities, each with the words that are transcribed in its place (`entities_misread`). A name that
+the recogniser spells differently counts as wrong, so compare systems with each other, not with 100 %.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
@@ -54,7 +54,7 @@ SHORTEST = 0.5
 """Minimum length of a recording, seconds."""
 
 SENTENCE = 4
-"""Number of missing words that every listener notices."""
+"""Number of consecutive missing words that every listener notices."""
 
 _UNIT = "per 1000 words"
 _ENTITIES = "an English or Chinese script with names or figures"

@@ -3,11 +3,11 @@
 A mean opinion score of 1 to 5, predicted by one network on windows of 7.68 s spread evenly over the recording; the
 value is the mean over windows, higher is better. Windows start at most 1 s apart in recordings of up to 39 s, which
 have up to 32 windows. In longer recordings, the 32 windows are further apart; from two minutes on, more are added to
-keep an overlap of half a window. From ten minutes on there are 160, or more if these would leave gaps, so every part is
-rated at least once. The papers do not use DistillMOS; it was added because it distinguishes a robotic voice from a
-person, which DNSMOS hardly does. Of our samples, espeak-ng scores 2.3, LibriVox readers 4.3, hibari and piper 4.5,
-Kokoro 4.6. A recording shorter than one window is padded with silence, which lowers the score only a little: 3 s of
-Kokoro score 4.4. Shifting a window by one sample can change its value by 0.1, so ignore smaller differences between
+keep an overlap of half a window. From ten minutes on there are 160 windows, or more if these would leave gaps, so every
+part is rated at least once. The papers do not use DistillMOS; it was added because it distinguishes a robotic voice
+from a person, which DNSMOS hardly does. Of our samples, espeak-ng scores 2.3, LibriVox readers 4.3, hibari and piper
+4.5, Kokoro 4.6. A recording shorter than one window is padded with silence, which lowers the score only a little: 3 s
+of Kokoro score 4.4. Shifting a window by one sample can change its value by 0.1, so ignore smaller differences between
 files of half a minute.
 
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
@@ -40,17 +40,17 @@ UPSTREAM_HOP = 16_000
 ENOUGH = 32
 """Minimum number of windows in a recording whose windows are more than `UPSTREAM_HOP` apart.
 
-On 24 clips of 90 s by people and systems, the mean of 32 windows is within 0.034 of that of 83 (root mean square
-0.015), the mean of 54 within 0.027 (0.009), and that of 24 within 0.053 (0.019).
+On 24 clips of 90 s by people and systems, the mean of 32 windows is within 0.034 of the mean of 83 windows (root mean
+square 0.015), the mean of 54 within 0.027 (0.009), and the mean of 24 within 0.053 (0.019).
 """
 
 PLENTY = 160
 """Minimum number of windows in a recording whose windows overlap by less than half: the number for ten minutes.
 
 On eight minutes of 36 clips by people and systems (values from 2 to 5, standard deviation 0.96), the mean of windows
-that overlap by half is within 0.01 of that of windows every second; the mean of 63 adjacent windows is within 0.07
-(standard deviation 0.035 over the position of the first). An hour has 469 adjacent windows, and hardly ever that many
-voices.
+that overlap by half is within 0.01 of the mean of windows every second; the mean of 63 adjacent windows is within 0.07
+(standard deviation 0.035 over the position of the first). An hour contains 469 adjacent windows, but hardly ever that
+many voices.
 """
 
 

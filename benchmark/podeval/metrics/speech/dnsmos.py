@@ -10,17 +10,17 @@ of every recording and is a different protocol. The notes give the level of the 
 
 As with all predictors of listeners' ratings, a constant offset is removed, ends without speech are trimmed to half a
 second, and windows that are more than 60 % silence or music alone are left out and counted (since version 1.3; up to
-1.2 everything was rated). If no window contains enough speech, those with the most are rated. Therefore, neither
-silence nor a jingle lowers the score.
+1.2 everything was rated). If no window contains enough speech, the windows with the most speech are rated. Therefore,
+neither silence nor a jingle lowers the score.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
 `level="fixed"` first normalises the speech to −26 dBov, following ITU-T P.56.
 
-Differs from the public code in rating only this part of a recording, and in keeping windows 7 to 23 and 119 to 122,
-which a rounding error drops there; `windows="upstream"` follows the public code, with silence and offset included. As
-in that code, noise without speech gets a score too (white noise 1.1), because voice activity detection may miss a voice
-far from the microphone.
+Differs from the public code in rating only the parts with speech, and in keeping windows 7 to 23 and 119 to 122, which
+that code drops because of a rounding error; `windows="upstream"` follows the public code, and includes silence and
+offset. As in that code, noise without speech gets a score too (white noise 1.1), because voice activity detection may
+miss a voice far from the microphone.
 """
 
 from typing import Any, Literal
@@ -128,7 +128,8 @@ def dnsmos(
     Args:
         recording: speech, 16 kHz; channels are averaged.
         source: `mix` scores the recording as it is; `stem` scores its separated speech, even if there is no music.
-        windows: `exact` scores the windows that contain speech; `upstream` scores those that the reference code scores.
+        windows: `exact` scores the windows that contain speech; `upstream` scores the windows that the reference code
+            scores.
         level: `as_is` keeps the level; `fixed` normalises the speech to −26 dBov.
     """
     recording.require_sound(SHORTEST)
@@ -177,8 +178,8 @@ def rate_samples(
         track: the recording.
         windows: the kind of windows, as for `dnsmos`.
         gain: gain in decibels that is applied to the samples first.
-        part: the samples to rate, at 16 kHz; by default those of the whole recording.
-        options: settings that distinguish this part from others.
+        part: the samples to rate, at 16 kHz; by default the samples of the whole recording.
+        options: settings that distinguish this part from other parts of the recording.
     """
 
     def stack_scores(model: Any) -> NDArray[Any]:

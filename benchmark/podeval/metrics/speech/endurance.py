@@ -6,10 +6,10 @@ in who says them (speaker swap). `lasts` is the number of minutes until the firs
 usual range is the value of the first two minutes, plus or minus a tolerance, or five times the value's own spread from
 minute to minute if that is larger. The tolerances are 3 LU of level and 10 % of speaking rate in either direction and,
 only for the worse, 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words said by the
-right speaker. A value has left its range if it is outside it for two minutes in a row. If no value leaves its range,
-`lasts` is the length of the recording, the notes contain `censored`, and tables show `≥`. `lasting_share` is `lasts` as
-a share of the recording. Systems are ranked by the share, because a slower reading of the same script lasts longer
-without being steadier.
+right speaker. A value has left its range if it is outside the range for two minutes in a row. If no value leaves its
+range, `lasts` is the length of the recording, the notes contain `censored`, and tables show `≥`. `lasting_share` is
+`lasts` as a share of the recording. Systems are ranked by the share, because a slower reading of the same script lasts
+longer without being steadier.
 
 The slopes are changes per ten minutes, from the least-squares line through the values of the minutes, with a 95 %
 interval in the notes (`stats/drift.py`). A slope whose interval contains 0 shows no trend. Level is loudness (ITU-R
@@ -57,7 +57,8 @@ TOLERANCES: Mapping[str, tuple[float, Literal[-1, 0, 1]]] = {
     "errors": (50.0, 1),
     "attribution": (0.1, -1),
 }
-"""Distance from the first minutes at which a value leaves its usual range, and the direction (0: both)."""
+"""Difference from the first minutes at which a value leaves its usual range, and the direction of the difference (0:
+both)."""
 
 REFERENCE = 2
 """Number of minutes at the beginning with which the rest is compared."""
@@ -71,7 +72,7 @@ SHORTEST_SPEECH = 120.0
 TEN_MINUTES = 600.0
 
 _MOMENTARY, _SILENT = 0.4, 1e-10
-"""Length in seconds of a window for momentary loudness; power of a clip that contains only digital silence."""
+"""Length in seconds of a window for momentary loudness, and the power of a clip that contains only digital silence."""
 
 
 @metric(
@@ -238,7 +239,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return the distance of each rate from the mean rate, in percent (natural logarithm); NaN without words."""
+    """Return each rate's distance from the mean rate, in percent (natural logarithm); NaN if there are no words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     return np.asarray(percent - np.nanmean(percent))
 

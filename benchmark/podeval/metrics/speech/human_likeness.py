@@ -8,8 +8,8 @@ recording is at a distance of 1 from the mean of people. d² is the sum of two s
 people, each between normal distributions: the first is (s − 1)², where s is the distance of the set's recordings from
 the mean; the second is that of the change from a window to the one 2 s later. One voice is as far from the mean as one
 person is, so the identity of a system's few voices has no effect. A factor is D² / (D² + d²), where D is the distance
-of people's recordings with planted damage to that factor; `human_likeness` is the mean of the five. The interval comes
-from resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
+of people's recordings with planted damage to that factor; `human_likeness` is the mean of the five. The interval is
+computed by resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
 (docs/decisions/human-likeness.md). The metric is not validated: it is not known whether it orders systems as listeners
 do, so it is shown and never ranked. The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv
 2407.12707), which compares distributions of features with those of speech and of noise; the features, the kinds of
@@ -48,11 +48,12 @@ LAG = 2
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
 """Minimum numbers of windows in a set and in a reference; number of rounds of the bootstrap; number of a reference's
-recordings in which damage is planted; number of the reference's parts, each measured on axes from the others.
+recordings in which damage is planted; number of parts of the reference, each measured on axes that are fitted to the
+other parts.
 """
 
 NEAREST = 0.25
-"""Minimum squared distance of damaged recordings: half as far again as a person."""
+"""Minimum squared distance of damaged recordings: a distance one and a half times that of a person."""
 
 MODELS = ("transcriber", "speaker_encoder", "voice_activity")
 """Jobs whose models compute the features."""
@@ -107,7 +108,7 @@ class FactorReference(NamedTuple):
         return np.asarray(np.square(spread - 1) + np.maximum(unsteady, 0))
 
     def score(self, sums: Array) -> Array:
-        """Return the likeness of sets: 1 at no distance, one half at the distance of damaged recordings."""
+        """Return the likeness of sets: 1 at distance 0, one half at the distance of damaged recordings."""
         return np.asarray(self.damage / (self.damage + self.measure_distance(sums)))
 
 
@@ -185,7 +186,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
     """Make a reference from recordings of people.
 
     Args:
-        recordings: recordings of as many people as possible; those that cannot be measured are left out.
+        recordings: recordings of as many people as possible; recordings that cannot be measured are left out.
         about: phrase that describes the speakers and the speech; stored with the reference.
 
     Raises:
@@ -287,8 +288,8 @@ def human_likeness(
     Args:
         recordings: the recordings of one system, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
-        reference: path of another reference file, made by `podeval data likeness-reference`; by default the shipped
-            one.
+        reference: path of a different reference file, made by `podeval data likeness-reference`; by default the
+            reference that podeval ships.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)
     described: list[Windows] = []

@@ -3,9 +3,9 @@
 A mean opinion score of about 1 to 5, computed from the mel spectrogram up to 8 kHz at the recording's own sampling rate
 (48 kHz at most), with channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending
 with the recording; higher is better. The network was trained on the sentences of 16 listening tests, such as those of
-the Blizzard and Voice Conversion Challenges. The last step of its recurrent network determines the score, so it depends
-on the position of a fault in a window: half a second of noise lowered a score of 4.2 by 0 to 0.4. Resampling the speech
-changes the score by up to 0.1. The weights may not be used commercially (CC BY-NC-SA 4.0).
+the Blizzard and Voice Conversion Challenges. The last step of its recurrent network determines the score, so the score
+depends on the position of a fault in a window: half a second of noise lowered a score of 4.2 by 0 to 0.4. Resampling
+the speech changes the score by up to 0.1. The weights may not be used commercially (CC BY-NC-SA 4.0).
 
 This implementation was checked against the package with the real weights, which are in its repository: three recordings
 agree within 1e-5. Of our samples, espeak-ng scores 1.7, Kokoro 4.2, a LibriVox reader 3.5, and a meeting far from the

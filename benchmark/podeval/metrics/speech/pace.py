@@ -14,10 +14,10 @@ speakers, weighted by speaking time. The timeline shows rate, pauses, melody and
 give pauses within and between turns, each speaker's pitch, and pauses so long that they may be joins between pieces
 (over 1 s and over 2.5 times the median pause). Unnatural pauses and stretches at a different pace are listed as defects
 (recording/defects.py). Recordings with less than 40 s of speech, or in a language other than English or Chinese, are
-unscored. Only `rate_cv` has a direction, and a machine may read more steadily than a good speaker talks: treat it as
-variation, not as quality. Words missed by the recogniser lower every rate. Syllables are counted by rules, not with a
-dictionary. Octave errors in pitch tracking widen `f0_range`, and so does unseparated music under speech. Accented
-vowels count as vowels, even outside Western European alphabets (since version 1.2).
+unscored. Only `rate_cv` has a direction, and a machine may read more steadily than a good speaker talks, so treat it as
+a measure of variation, not of quality. Words missed by the recogniser lower every rate. Syllables are counted by rules,
+not with a dictionary. Octave errors in pitch tracking widen `f0_range`, and so does unseparated music under speech.
+Accented vowels count as vowels, even outside Western European alphabets (since version 1.2).
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` returns.
 
@@ -55,11 +55,12 @@ PAUSE = 0.25
 """Shortest pause, seconds; the closures of stop consonants are shorter (Goldman-Eisler)."""
 
 SEAM, SEAM_RATIO = 1.0, 2.5
-"""A pause that exceeds both limits, in seconds and in multiples of the median pause, may be a join between two pieces.
+"""A pause that exceeds both limits (one in seconds, one in multiples of the median pause) may be a join between two
+pieces.
 """
 
 SHORTEST_VOICED = 2.0
-"""Minimum voiced seconds for which a speaker's pitch and level are described."""
+"""Minimum duration of voiced speech, in seconds, for a speaker's pitch and level to be described."""
 
 RUN = 8
 """Minimum number of consecutive words that count as repeated if they also occur elsewhere."""

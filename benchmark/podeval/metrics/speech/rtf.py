@@ -5,9 +5,9 @@ the log. 0 or more, lower is better; below 1, audio is generated faster than it 
 `speech_rtf` counts only seconds of speech, so pauses do not lower it; `p50` and `p95` are percentiles over the pieces.
 For streamed pieces, `time_to_first_audio` (TTFA) is the median time until playback could begin, and `underrun` the
 longest stall; each is None and unscored unless the log records it for every piece. Logs that state 0 seconds of work
-are refused. Values from different hardware belong to different protocols: name yours with `hardware`.
+are refused. Values from different hardware belong to different protocols, so name your hardware with `hardware`.
 
-Differs from the paper in pooling all pieces of a run, so long pieces count for more than short ones.
+Differs from the paper in pooling all pieces of a run, so long pieces have more weight than short pieces.
 """
 
 import json
@@ -31,7 +31,7 @@ class GenerationLog:
     Attributes:
         wall_seconds: seconds of work over all pieces.
         audio_seconds: seconds of audio over all pieces.
-        pieces: number of pieces.
+        pieces: number of pieces of audio that were generated.
         hardware: the name given in the log.
         ratios: wall-clock seconds divided by audio seconds, for each piece or part of a piece.
         speech_seconds: seconds of speech in the audio, if every piece states them.

@@ -9,9 +9,9 @@ it is a separate protocol. The words are transcribed in the language of the scri
 is neither English nor Chinese, and are aligned with their accents and vowel signs (since version 1.3). A single
 reference without a name applies to a recording of one voice; a reference with a name belongs to the speaker of that
 name or, without a script, to the most similar speaker. The notes give the numbers of speakers found and expected, and
-the timeline the similarity of every window to its speaker's reference; `worst_window` is the lowest of these and
-`low_windows` their 10th percentile. A recording that plays back its reference is not ranked (`reference_played` in the
-notes).
+the timeline the similarity of every window to its speaker's reference; `worst_window` is the lowest of these
+similarities and `low_windows` their 10th percentile. A recording that plays back its reference is not ranked
+(`reference_played` in the notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), embeds whole segments of one speaker
 that are longer than 3 s, joined up to a length of 10 s, and each reference as a whole, instead of windows

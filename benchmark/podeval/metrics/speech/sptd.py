@@ -118,7 +118,7 @@ def sptd(
 
 
 def _expected_speakers(speakers: int, script: Script | None) -> int:
-    """Return the expected number of speakers, 0 if neither the caller nor a script states one.
+    """Return the expected number of speakers, 0 if neither the caller nor a script states a number.
 
     Raises:
         BadInput: the number is 1, for which no distance between speakers exists, or the script contradicts it.

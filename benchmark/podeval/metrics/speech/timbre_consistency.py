@@ -5,13 +5,13 @@ each speaker's speech is joined and scored on its own, and the scores are averag
 LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance"; we read
 this as a misprint for above 0.93, a value specific to its encoder. Turns come from the script if there is one. Without
 a script, the number of speakers must be given: with `speakers=1` the whole recording is treated as one voice; with
-more, diarisation must find that many. Diarisation groups speech by similarity and so flatters consistency, which is why
-it is a different protocol. If it finds more voices, the most similar ones are merged, and the notes say so (since
-version 1.4; unscored before). With neither a script nor a number there is no score: a change of voice would be mistaken
-for a second person and score higher than a voice that never changes. The words are transcribed in the language of the
-script, which the transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel
-signs (since version 1.5; before, words were split at them). The notes give the number of speakers found and, with a
-script of several speakers, the number expected; a recording in which no speaker is found is unscored.
+more, diarisation must find that many. Diarisation groups speech by similarity and so overstates consistency, which is
+why its values belong to a different protocol. If it finds more voices, the most similar ones are merged, and the notes
+say so (since version 1.4; unscored before). With neither a script nor a number there is no score: a change of voice
+would be mistaken for a second person and score higher than a voice that never changes. The words are transcribed in the
+language of the script, which the transcriber detects if it is neither English nor Chinese, and are aligned with their
+accents and vowel signs (since version 1.5; before, words were split at them). The notes give the number of speakers
+found and, with a script of several speakers, the number expected; a recording in which no speaker is found is unscored.
 
 Differs from the paper in leaving out windows with more than 60 % non-speech (counted in the notes), and in not
 resampling to 24 kHz first; `variant="lfs"` follows the paper. `worst_window`, the lowest mean cosine of a window with
@@ -159,7 +159,8 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found or, without a script, the number found differs from the stated one.
+        CannotScore: no speaker is found or, without a script, the number of speakers found differs from the stated
+            number.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)
@@ -199,7 +200,7 @@ def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], win
 
 
 def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return each window's mean cosine with all others; the mean of these values is the mean over distinct pairs."""
+    """Return each window's mean cosine with all other windows; the mean of these is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     return np.asarray((units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

@@ -7,8 +7,8 @@ and by people, so it says little about turn-taking, other languages or better vo
 range.
 
 The metric has not yet been run with the real weights, which were not available where podeval was built. The loading
-code was run on tiny models. The network was compared with a direct evaluation of the architecture and, once, with
-SpeechMOS's code, which gave the same values.
+code was run on tiny models. The network's values were compared with those of a direct evaluation of the architecture
+and, once, with those of SpeechMOS's code; they were the same.
 
 Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022; SpeechMOS 1.2.0.
 

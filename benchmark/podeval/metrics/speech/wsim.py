@@ -1,8 +1,8 @@
 """Weighted speaker similarity (WSIM): SIM in which speakers count in proportion to how long they speak.
 
-The sum over speakers of seconds × cosine between their mean embedding and that of their reference voice, divided by the
-sum of seconds. Range −1 to 1, higher is better. Everything else is as in `sim`, including the changes made in its
-version 1.3 (version 1.2 of `wsim`).
+Each speaker's cosine, between their mean embedding and that of their reference voice, is weighted by their seconds of
+speech; the value is the weighted mean. Range −1 to 1, higher is better. Everything else is as in `sim`, including the
+changes made in its version 1.3 (version 1.2 of `wsim`).
 
 There is no published definition: the name appears only in a figure in PodEval's appendix A.7, so this definition is
 podeval's own.

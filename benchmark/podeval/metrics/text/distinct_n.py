@@ -89,7 +89,7 @@ def distinct_n(
 
 
 def write_token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short: bool) -> dict[str, object]:
-    """Return notes on the tokens of a text: their number, whether there are few, and whether they are words at all.
+    """Return notes on the tokens of a text: their number, whether there are too few, and whether they are words at all.
 
     The notes name the language if it is neither English nor Chinese. Values of short texts, and of texts with hardly
     any function words, are not ranked.

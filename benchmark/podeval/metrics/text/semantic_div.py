@@ -128,7 +128,7 @@ def semantic_div(
 
 
 def _distances(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return each vector's mean of 1 − cosine to all others; the mean of these is the mean over distinct pairs."""
+    """Return each vector's mean of 1 − cosine with all others; the mean of these is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     return np.asarray(1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

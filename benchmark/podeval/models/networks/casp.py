@@ -49,7 +49,7 @@ class Beats:
     Args:
         weights: weights under the names of the original code, on the device of the network.
         furthest: distance in patches from which all relative positions are treated the same.
-        deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, instead of by 1.
+        deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, rather than by 1.
     """
 
     def __init__(self, weights: Weights, *, furthest: int, deep_norm: bool) -> None:

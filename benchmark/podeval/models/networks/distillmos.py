@@ -4,8 +4,8 @@ Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) p
 halve the frequency axis five times and the time axis once, then through a transformer of seven layers, and are pooled
 by attention. Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based
 speech quality assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a
-separate implementation of its network; values agree to within float32 rounding. On a CPU, the part after the spectra
-runs in ONNX Runtime (`models.exported`).
+separate implementation of the package's network; values agree to within float32 rounding. On a CPU, the part after the
+spectra runs in ONNX Runtime (`models.exported`).
 """
 
 from collections.abc import Iterator, Sequence

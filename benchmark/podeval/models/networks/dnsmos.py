@@ -2,7 +2,7 @@
 
 The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over an image of (frames, bins), a global
 maximum, and dense layers. Windows of 9 s with a hop of 1 s overlap by 89 %, and a convolution has the same value in
-each of them, except near a window's two ends: there the network sees zeros instead of the neighbouring frames.
+each of them, except near a window's two ends: there, the network receives zeros instead of the neighbouring frames.
 So the stack runs once over the whole signal, and again only on the few frames at the ends of windows (`Seamed`). This
 is not an approximation: every output is the sum of the same products as for a separate window.
 

@@ -144,7 +144,7 @@ class OmniVadNetwork:
         for layer in self._inward:
             values = relu(linear(values, *layer))
         values = _remember(values, self._memories[0])
-        # Each further layer adds its output to its input.
+        # Each of the other layers adds its output to its input.
         for (widen, narrow), memory in zip(self._between, self._memories[1:], strict=True):
             values = values + _remember(linear(relu(linear(values, *widen)), *narrow), memory)
         hidden = relu(linear(values, *self._outward[0]))

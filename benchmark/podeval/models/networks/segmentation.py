@@ -29,7 +29,7 @@ _LOWEST_HZ, _NARROWEST_HZ = 50, 50
 _BATCH = 8
 SPEAKERS = 3
 _SETS = [set for size in range(3) for set in combinations(range(SPEAKERS), size)]
-"""The classes: no speaker, one of three, or two of three."""
+"""The classes: no speaker, one of three speakers, or two of three."""
 
 
 class PyannoteSegmentation(Segmentation):

@@ -126,9 +126,9 @@ def _read(path: Path) -> Weights:
 def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
     """Estimate the magnitudes of a source from those of the mix with one network, both `(2, SEGMENT, SEEN_BINS)`.
 
-    Each of six convolutions halves time and frequency. Each of six transposed convolutions doubles them again and,
-    except for the first, also receives the output of the convolution of the same size. A final convolution outputs a
-    mask.
+    Each of six convolutions halves time and frequency. Each of six transposed convolutions doubles time and frequency
+    again and, except for the first, also receives the output of the convolution of the same size. A final convolution
+    outputs a mask.
     """
 
     def normalise(values: Tensor, layer: str) -> Tensor:

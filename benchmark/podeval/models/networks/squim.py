@@ -90,7 +90,7 @@ def _build_dual_path(weights: Weights) -> Step:
         rest = _SEGMENT - (_HALF + frames % _SEGMENT) % _SEGMENT
         padded = nn.pad(features, (_HALF, rest + _HALF))
         halves = [half.reshape(windows, channels, -1, _SEGMENT) for half in (padded[..., :-_HALF], padded[..., _HALF:])]
-        # (windows, segments, frames of a segment, channels), alternating between the two ways of cutting.
+        # (windows, segments, frames of a segment, channels), with the two middle axes swapped in alternate layers.
         values = torch.stack(halves, dim=3).flatten(2, 3).permute(0, 2, 3, 1)
         for block in range(blocks):
             output = along[block](values.flatten(0, 1)).view_as(values)

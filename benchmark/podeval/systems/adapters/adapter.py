@@ -29,7 +29,7 @@ from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 SEEDS_MOST = 2**31
 
 TRIES = 5
-"""Number of processes that may die on an item before the item is considered the cause; other causes rarely strike the
+"""Number of processes that may die on an item before the item is considered the cause; other causes rarely affect the
 same item that often.
 """
 

@@ -13,7 +13,7 @@ from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-# CSM in transformers speaks the lines of a conversation, each with the earlier ones as context. In the text, each
+# CSM in transformers speaks the lines of a conversation, each with the earlier lines as context. In the text, each
 # speaker is identified by a number. The recordings before a line keep its voice consistent: the reference voices with
 # their words (otherwise the speakers' first lines) and the latest lines.
 
@@ -32,11 +32,11 @@ class Csm(SpeechModel):
     languages = ("en",)
     longest_line = 250
     most_speakers = 8
-    longest = 60.0  # beyond this, only the voices stay in the context
+    longest = 60.0  # in longer performances, only the voices stay in the context
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
+        """Speak a line after an earlier line in the same voice; the result has the shape (frames,)."""
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -59,7 +59,7 @@ class Csm(SpeechModel):
         return np.concatenate(sounds)
 
     def _generate(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
-        """Generate a line that follows others.
+        """Generate a line that follows earlier lines.
 
         Raises:
             SpeechFailed: the model stopped immediately.
@@ -112,7 +112,7 @@ class Dia(SpeechModel):
             )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice; the result has the shape (frames,)."""
+        """Speak a line after an earlier line in the same voice; the result has the shape (frames,)."""
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -154,7 +154,7 @@ class Dia(SpeechModel):
                 raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text; the model reads at most {room} at once")
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
-            # The output may have ended at once, or contain special codes in place of audio codes.
+            # The output may have ended immediately, or contain special codes in place of audio codes.
             (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 

@@ -1,4 +1,5 @@
-"""`python -m podeval.systems.adapters.generate JOB.json`: open a model, generate the items, and log each when done.
+"""`python -m podeval.systems.adapters.generate JOB.json`: open a model, generate the items, and log each item once it
+is finished.
 
 The process does not use the network. It may be killed at any time; another run generates the items that are not in its
 log. With several GPUs, it starts a copy of itself on each through accelerate. It exits with 0 when every item has a
@@ -99,7 +100,7 @@ class Batches:
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
         """Yield every batch with the result of the work on it, or with the error.
 
-        A failed batch is tried again item by item, so an item never fails because of another.
+        A failed batch is tried again item by item, so an item never fails because of a different item.
         """
         rest = list(items)
         while rest:
@@ -250,7 +251,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
         with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
-        # After an error inside CUDA, every further call fails, so this process must end and be restarted.
+        # After an error inside CUDA, every subsequent call fails, so this process must end and be restarted.
         if is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]

@@ -1,4 +1,4 @@
-"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate items, and hand over finished ones.
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate items, and hand over the finished items.
 
 This is for containers whose results folder is in object storage: only complete files are written to it, each once, and
 they are never appended to, renamed or locked. `files/` contains the outputs, and `lines/<item>.<seed>.json` contains an

@@ -144,7 +144,7 @@ class Vits(SpeechModel):
     network = "VitsModel"
     reader = "VitsTokenizer"
     takes_references = False
-    longest_line = 300  # the cost of attention grows with the square of the line's length
+    longest_line = 300  # the computing time of attention grows with the square of the line's length
 
     def open_processor(self, job: Job, device: str) -> Any:
         """Open its tokenizer.
@@ -235,7 +235,7 @@ class HiggsAudio(SpeechModel):
         return int(self._processor.audio_tokenizer.config.sample_rate)
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Speak a line that follows another one in the same voice; the result has the shape (frames,).
+        """Speak a line after an earlier line in the same voice; the result has the shape (frames,).
 
         Raises:
             SpeechFailed: the result cannot be decoded.
@@ -285,8 +285,8 @@ def _require_torchaudio() -> None:
 # keeps a voice if it is prompted with a recording of that voice: the reference or, without one, the speaker's own first
 # line. Phonon encodes voices with a codec that is not in transformers, so it can only use the voices that its repo
 # ships as latents: files `voices/<name>.safetensors` with one tensor (frames, audio_prompt_dim) each. If a repo has no
-# such files, a new voice is drawn for every line. The codec of both is under `audio_tokenizer/` in the model's folder,
-# or is given as the base.
+# such files, a new voice is drawn for every line. The codec of both models is under `audio_tokenizer/` in the model's
+# folder, or is given as the base.
 
 LATENTS = "voices"
 _SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")

@@ -32,7 +32,7 @@ _SHARE = 0.8
 def derive_seed(seed: int, *location: str | int) -> int:
     """Derive a seed in 0..2^31-1 for a location, such as an item and a line in it.
 
-    Randomness depends only on the seed and the item, not on other items or the number of items generated at once.
+    Random draws depend only on the seed and the item, not on other items or on the number of items generated at once.
     """
     text = "\x1f".join(map(str, (seed, *location)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1

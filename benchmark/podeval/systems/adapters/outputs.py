@@ -1,4 +1,4 @@
-"""Read outputs that were made elsewhere: find them by item, check them, and treat them like the outputs of a model.
+"""Read outputs that were made elsewhere: find them by item, check them, and handle them like the outputs of a model.
 
 There is one file per item, named after the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as
 `ep_01.json` or `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or listed in `manifest.jsonl`. A line
@@ -94,7 +94,7 @@ class Supplied(OneByOne[Product]):
         """Decode the supplied output for an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
-        # Facts that only the maker of the outputs can know.
+        # Facts that only the maker of the outputs knows.
         stated = entry.model_dump(include={"hardware", "strategy", "voices"}, exclude_defaults=True)
         details: dict[str, Any] = {"supplied": True, **stated}
         # Without its own log, supplied audio has no real-time factor.
@@ -296,7 +296,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         """Refuse a folder that has no output for any of these items.
 
         Raises:
-            BadInput: there are none; the message gives an expected file name and the existing ones.
+            BadInput: there are none; the message gives an expected file name and the existing file names.
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return

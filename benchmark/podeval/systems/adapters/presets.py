@@ -1,4 +1,4 @@
-"""Named generation settings: the model's own, and those behind the papers' figures.
+"""Named generation settings: the model's own settings, and the settings with which papers obtained their figures.
 
 Settings that a preset does not define (None) come from the model's own repo. A preset is part of a score's protocol.
 """
@@ -142,7 +142,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
     LfsVoice(24, "female", "elderly", "zh", "NCSSD_C_ZH"),
     LfsVoice(25, "male", "elderly", "zh", "NCSSD_C_ZH"),
 )
-"""LFS-Bench, Table 7. The paper reports each model with its best voice, but does not say which one that is."""
+"""LFS-Bench, Table 7. The paper reports each model with its best voice, but does not say which voice that is."""
 
 
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
@@ -197,7 +197,7 @@ def copy_voices(source: Path, folder: Path) -> None:
 def assign_voices(
     speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """Give each speaker their own voice if there is one, otherwise the next from the pool, or none if it is empty."""
+    """Give each speaker their own voice if there is one, otherwise the next voice from the pool, if any is left."""
     rest = iter(pool)
     voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}

@@ -39,7 +39,7 @@ class LanguageModel:
     Args:
         folder: the folder of the model, or of a LoRA adapter.
         base: the folder of the model that the adapter adapts.
-        device: the device, such as `cpu`.
+        device: where the model runs, such as `cpu`.
         preset: the generation preset.
         longest: maximum number of tokens in an answer, if neither the preset nor the model's repo sets one.
     """
@@ -188,7 +188,7 @@ class _GumbelByRow:
 
         chances = torch.log_softmax(scores.float(), dim=-1)
         uniform = torch.stack([torch.rand(scores.shape[-1], generator=generator) for generator in self._generators])
-        # 0 would become -inf twice and end as NaN; the smallest float is just as rare.
+        # 0 would become -inf twice and result in NaN; the smallest float is just as rare.
         noise = -torch.log(-torch.log(uniform.clamp_min(torch.finfo(torch.float32).tiny)))
         return chances + noise.to(scores.device)
 

@@ -43,8 +43,9 @@ _PLAIN = frozenset(
 def check_voices_file(path: Path) -> None:
     """Refuse a file that contains more than tensors, numbers and names in dictionaries.
 
-    A pickle is a program that names what it calls. This pickle may name only tensors, and every instruction is checked
-    before any of them runs. transformers then opens the file with `weights_only`, which also refuses other names.
+    A pickle is a program that names the classes and functions that it calls. This pickle may name only those for
+    tensors, and every instruction is checked before any of them runs. transformers then opens the file with
+    `weights_only`, which also refuses other names.
 
     Raises:
         BadInput: the file contains more, is too large or damaged, or is in the format used before torch 1.6.
@@ -102,7 +103,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
 _VALUES_MOST = 4_000_000
 """Maximum number of values in a JSON file, at about 60 bytes each; the largest tokenizers have two million."""
-_VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are the words of a vocabulary
+_VOCABULARIES = ("tokenizer.json", "vocab.json")  # the keys in these files are the words of a vocabulary
 _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
 
@@ -150,7 +151,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
 
 
 def check_files(folder: Path) -> None:
-    """Refuse anything that could run code or lead out of the folder.
+    """Refuse a folder with any file that could run code or lead out of the folder.
 
     Raises:
         BadInput: there is no such folder, or it contains a link, code, a pickle, an `auto_map`, or damaged JSON or
@@ -233,7 +234,7 @@ def check_safetensors(path: Path) -> None:
     """Check a safetensors file by its header alone.
 
     Raises:
-        BadInput: it is not such a file, or it is shorter than its header says.
+        BadInput: the file is not a safetensors file, or is shorter than its header says.
     """
     size = path.stat().st_size
     with path.open("rb") as file:

@@ -42,7 +42,7 @@ class SpeechModel:
     Args:
         job: the job, which names the folders of the model and of its base.
         preset: the generation settings.
-        device: the device, such as `cpu`.
+        device: where the model runs, such as `cpu`.
 
     Attributes:
         network: the transformers class of its network.
@@ -111,7 +111,7 @@ class SpeechModel:
         return samples
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line that follows another one, if any, in the same voice; the result has the shape (frames,)."""
+        """Say a line after an earlier line, if any, in the same voice; the result has the shape (frames,)."""
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -120,7 +120,7 @@ class SpeechModel:
         Args:
             piece: consecutive turns.
             speakers: the speakers of the whole script, in order.
-            clips: reference recordings by speaker, if there are any.
+            clips: reference recordings by speaker; empty if there are none.
             seed: the seed of all random draws.
         """
         raise NotImplementedError

@@ -48,7 +48,7 @@ class QwenOmni:
         self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
         self._model: Any = loading.load_model(self.network, folder, device)
         self._preset = preset
-        # The preset's sampling settings are meant for the words; the voice keeps its own.
+        # The preset's sampling settings are meant for the words; the voice keeps its own settings.
         sampling = preset.sampling("temperature", "top_p", "max_new_tokens")
         self._options = {f"thinker_{name}": value for name, value in sampling.items()}
         voices = self._voices()
@@ -57,7 +57,7 @@ class QwenOmni:
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of earlier ones."""
+        """Begin a new conversation, without any memory of earlier conversations."""
         content = [{"type": "text", "text": self.system}]
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
         self._recordings: list[Samples] = []
@@ -259,13 +259,13 @@ class Cascade:
         with loading.translate_errors(hears):
             self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1, device=device)
         self.writer = LanguageModel(thinks, None, device, preset, longest=ANSWER_TOKENS)
-        # The preset's sampling settings are meant for words; the voice keeps its own.
+        # The preset's sampling settings are meant for words; the voice keeps its own settings.
         voice = Preset("default", "", "", rate=preset.rate)
         self.voice = text_to_speech.open_reader(job.model_copy(update={"model_folder": speaks}), voice)
         self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, without any memory of earlier ones."""
+        """Begin a new conversation, without any memory of earlier conversations."""
         self._language = language
         self._messages = [{"role": "system", "content": self.system}] if self.system else []
 

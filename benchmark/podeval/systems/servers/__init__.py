@@ -24,7 +24,7 @@ def find_server(api: str) -> "type[ServerSystem]":
     """Return the class of the systems that are reached through an API.
 
     Raises:
-        BadInput: there is no such API; the message lists the existing ones.
+        BadInput: there is no such API; the message lists the existing APIs.
     """
     require_known("API", SERVERS, api)
     return cast("type[ServerSystem]", pkgutil.resolve_name(f"{__name__}.{SERVERS[api]}"))

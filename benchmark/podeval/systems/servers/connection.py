@@ -49,7 +49,7 @@ __all__ = [
 
 TRIES = 5
 LONGEST_PAUSE = 60.0
-"""Maximum pause in seconds; if a server requests a longer one, the request is abandoned."""
+"""Maximum pause in seconds; if a server requests a longer pause, the request is abandoned."""
 MOST_BYTES = 512 * 2**20
 """Maximum number of bytes in one response."""
 JSON_VALUES_MOST = 1_000_000
@@ -57,9 +57,9 @@ JSON_VALUES_MOST = 1_000_000
 MOST_PIECES = 1_000_000
 """Maximum number of pieces in one response; each is stored with its time."""
 FACT_BYTES = 2**20
-"""Maximum number of bytes in an answer in which a server describes itself."""
+"""Maximum size, in bytes, of an answer in which a server describes itself."""
 SECONDS = 60.0
-"""Maximum seconds of audio in a response unless the caller specifies another number."""
+"""Maximum seconds of audio in a response unless the caller specifies a different number."""
 SLOWEST = 10.0
 """Maximum time for audio to arrive, as a multiple of its length, in addition to the timeout."""
 
@@ -87,7 +87,7 @@ class ServerResponse:
         headers: headers of the response.
         arrivals: arrival times, in seconds since the request was sent, each with the number of bytes received.
         seconds: seconds from the request to the end of the response.
-        tries: number of requests; the times are those of the last one.
+        tries: number of attempts; the times are those of the last attempt.
     """
 
     body: bytes
@@ -237,7 +237,7 @@ class ServerConnection:
         """Read the answer at an address; empty if the request is refused."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
-                read_refusal(response)  # read to the end, so that the connection can be reused
+                read_refusal(response)  # The body is read to its end, so that the connection can be reused.
                 return b""
             return b"".join(read_body(response, FACT_BYTES))
 
@@ -316,7 +316,7 @@ class ServerConnection:
     @property
     def headers(self) -> dict[str, str]:
         """Headers sent with every request, including the key."""
-        # No compression, so that the arriving bytes are audio and can be timed.
+        # No compression is accepted, so that the arriving bytes are audio and can be timed.
         key = os.environ.get(KEY, "").strip()
         if not key.isascii():
             raise ServerRefused(f"{KEY} contains characters that are not allowed in a key; set it again")

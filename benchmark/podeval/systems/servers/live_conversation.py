@@ -3,7 +3,7 @@
 Audio is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece is sent when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
 answer, or in the middle of the answer (`interrupt_after`). Both channels are stored with their times; see
-`podeval.systems.servers.two_channels`. If a conversation is faster than real time (`pace`), its times are not stored.
+`podeval.systems.servers.two_channels`. If a conversation runs faster than real time (`pace`), its times are not stored.
 """
 
 import asyncio
@@ -65,10 +65,10 @@ class _Response:
     """The part of a response that has arrived so far.
 
     Attributes:
-        name: the id.
+        name: the id that the server gave the response.
         turn: number of the person's turn that it answers.
-        item: id of the message, and number of the part that contains its audio.
-        words: the words.
+        item: id of the message, and number of the part of the message that contains the response's audio.
+        words: the words of the response so far.
         audible: whether any of its audio arrived.
         ended: whether the server ended it.
         dropped: whether its remaining audio is left unplayed.
@@ -218,7 +218,7 @@ class LiveConversation:
             await self._send("input_audio_buffer.commit", final=final)
 
     async def _acknowledge(self, number: int) -> None:
-        """Tell a server that forgets unplayed answers that the answers to a turn were played."""
+        """Report to a server that otherwise forgets its answers that the answers to a turn were played."""
         if not self._dialect.acknowledged or self._now < self._channel.end:
             return
         for response in self._responses.values():

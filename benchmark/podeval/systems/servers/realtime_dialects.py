@@ -35,13 +35,13 @@ class Dialect:
 
     Attributes:
         name: the name, as in the table above.
-        rate: sampling rate in Hz of the sent audio, unless the session states another.
+        rate: sampling rate in Hz of the sent audio, unless the session states a different rate.
         updates: number of `session.updated` events before a conversation begins.
         voices: whether a voice can be chosen.
         numbered: whether pieces of audio have numbers.
         acknowledged: whether the client must report which audio was played, because the server otherwise forgets its
             answers.
-        committed: whether the client marks the ends of turns and is silent between them.
+        committed: whether the client marks the ends of turns and sends nothing between turns.
     """
 
     name: str
@@ -104,7 +104,7 @@ def make_session(
         session["audio"] = {"input": detection, "output": output}
     if dialect == VLLM_OMNI:
         session |= {"model": model, "output_modalities": ["audio", "text"], "extra_body": {"auto_response": True}}
-    # SGLang-Omni's formats and turn detection are set by its deployment; the server refuses others.
+    # SGLang-Omni's formats and turn detection are set by its deployment; the server refuses any others.
     return {"session": add_fields(session, fields)}
 
 

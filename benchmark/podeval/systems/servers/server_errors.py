@@ -35,14 +35,14 @@ _PACE = re.compile(r"rate.?limit|per (minute|second|hour|day)", re.IGNORECASE)
 _TAGS = re.compile(r"(only speaker \d|multi.?speaker|speaker tags?)\b", re.IGNORECASE)
 _NO_CLIP = re.compile(r"ref_audio|reference (audio|voice)|reference (is|transcript is) required", re.IGNORECASE)
 _NO_FORMAT = (406, 415)
-"""Statuses with which a server refuses the form of a request or of the requested answer, whatever the message."""
+"""Statuses with which a server refuses the form of a request or of the requested answer, regardless of the message."""
 
 
 class ServerBusy(PodevalError):
     """The server is missing, too slow or too busy; the request is not at fault, and a later attempt may succeed.
 
     Args:
-        reason: the reason as a sentence.
+        reason: why the server did not answer, as a sentence.
         retry_after: pause in seconds that the server requests.
     """
 
@@ -79,7 +79,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
     """Return the meaning of an error for the run.
 
     Args:
-        error: the error.
+        error: the error as the endpoint describes it.
         reason: the error in words, without the key.
         sent: the request that failed.
     """

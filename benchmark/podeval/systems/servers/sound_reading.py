@@ -1,7 +1,7 @@
 """The audio of a response: a file, samples without a header, or server-sent events that carry either.
 
 The format of the audio is determined by its bytes, not by its label. A response is refused if its label does not denote
-audio (the message names the label) or if it is text, whatever its label; if the label is not informative
+audio (the message names the label) or if it is text, regardless of its label; if the label is not informative
 (`application/octet-stream`, or none), samples without a header must look like audio. The sampling rate comes from the
 file or from a header.
 """
@@ -48,7 +48,7 @@ _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
-"""Kinds of samples that the labels below may stand for, with their full scale; the first kind matches the label."""
+"""Kinds of samples that the labels below may refer to, with their full scale; the first kind matches the label."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
@@ -56,7 +56,7 @@ _OTHER_SAMPLES = re.compile(
 """Names of sample formats other than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64: the first ones always, the others only if the event's type indicates audio."""
+"""Names under which events carry base64; the second group applies only if the event's type indicates audio."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 """Words in the types of text events, whose `delta` is not audio and whose end is not the end of the speech."""
@@ -73,7 +73,7 @@ _STATED = {
 """Names that headers and events use for the rate, the channels and the depth of samples."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
-"""JSON after audio, as sent by a server that fails after it has begun to answer."""
+"""Pattern for JSON that follows audio, as sent by a server that fails after it has begun to answer."""
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
@@ -88,7 +88,7 @@ class ServedSound:
         samples: mono samples, shape (frames,).
         rate: sampling rate in Hz.
         playback: the playback as heard by a listener who plays the audio while it arrives.
-        lies: wrong statements in the headers.
+        lies: false statements in the headers.
         notes: notes for readers of the measurements, such as an unstated rate.
     """
 
@@ -169,7 +169,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     """Read headerless samples: 16 bits, one channel and 24 kHz unless the HTTP headers state otherwise.
 
     In RFC 3551, `L16` is big-endian, but most servers send little-endian samples, and some send floats under the same
-    label; the interpretation that looks like audio is used.
+    label, so the interpretation that looks like audio is used.
     """
     headers = {header: value for name, value in response.headers.items() for header in _match_header(name)}
     label = response.headers.get("content-type", "")

@@ -148,7 +148,7 @@ class SpeechEndpoint(ServerSystem):
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
             # Earlier versions did not request a stream of audio, so their runs may contain events that were read as
-            # audio; such runs count as different ones.
+            # audio; these runs count as different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
             # Runs on servers with OpenAI's API have the same identity as before kinds of servers were introduced.

@@ -35,8 +35,8 @@ class StreamedPlayback:
         cadence: median seconds between chunks; None for a single chunk.
         underrun: the longest stall in seconds, 0 if playback never stalled.
         stalled: total length of all stalls in seconds.
-        seconds: seconds of audio.
-        chunks: number of chunks that arrived.
+        seconds: total length of the audio in seconds.
+        chunks: how many chunks arrived.
     """
 
     time_to_first_audio: float
@@ -101,7 +101,7 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
 
 
 # Limits on the requests to a server: the number per minute, and the number in flight. All threads that query one server
-# share one `RequestPace`. If the server asks one of them to pause, all of them pause.
+# share one `RequestPace`. If the server asks one of these threads to pause, all of them pause.
 
 MOST_AT_ONCE = 64
 """Maximum number of requests in flight."""
@@ -155,14 +155,14 @@ class RequestPace:
             self._next = max(self._next, self._clock() + seconds)
 
     def stop(self) -> None:
-        """Stop sending requests; those in flight finish."""
+        """Stop sending requests; requests in flight finish."""
         self._stopped = True
 
     def ask_each(self, ask: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
         """Ask for each part of an item, and return the answers in order.
 
-        Parts are requested one after the other, or `at_once` at a time together with those of other items. Errors of
-        `ask` are raised; if several parts fail, the first error is raised. Parts of the item that have not been
+        Parts are requested one after the other or, together with the parts of other items, `at_once` at a time. Errors
+        of `ask` are raised; if several parts fail, the first error is raised. Parts of the item that have not been
         requested yet are dropped.
         """
         if self.at_once == 1:

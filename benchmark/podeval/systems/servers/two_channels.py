@@ -18,7 +18,7 @@ from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_u
 from podeval.systems.speech import Samples
 
 QUIET, SHORTEST = 1e-3, 0.02
-"""Magnitude up to which a sample is always silence, and length in seconds up to which a sound is a click, not speech.
+"""Magnitude up to which a sample always counts as silence, and length in seconds up to which a sound counts as a click.
 """
 
 Stretch = tuple[float, float]

@@ -3,7 +3,7 @@
 `$3.50` may be read as "three dollars fifty" or "three fifty". The reference of a text with such stretches is a lattice:
 fixed words and, at each stretch, a choice between the accepted forms, including the stretch as written. Of the texts in
 the lattice, the one with the fewest edits to the transcript over its whole length is used; the search is exact. One
-form is chosen for each stretch, so speaking two of them is an error, as is speaking none.
+form is chosen for each stretch, so speaking two forms is an error, as is speaking none.
 
 A line may have its own tags, which apply to all of its words (for example, because it is a long sentence), and each
 stretch has tags for its difficulty (for example, that it is a date). Errors are counted by tag from the same alignment;
@@ -101,7 +101,7 @@ class ReadText:
         errors: edits between its normalised words and the transcript.
         by_tag: errors and words by tag, including `PLAIN`.
         misread: the stretches with errors, in order.
-        stretches: number of stretches.
+        stretches: how many stretches the text has.
     """
 
     text: str
@@ -261,7 +261,7 @@ def _align(forms: Sequence[Sequence[Sequence[str]]], said: Sequence[str]) -> tup
 
 
 def _extend(row: Row, words: Iterable[int], heard: NDArray[np.int64]) -> list[Row]:
-    """Return the row before the first word, and the row after each word."""
+    """Return the table's row before the first word, and its row after each word."""
     rows = [row]
     steps = np.arange(len(row), dtype=np.int32)
     for word in words:

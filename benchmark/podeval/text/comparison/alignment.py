@@ -2,8 +2,8 @@
 times.
 
 The script's words are known, so they are aligned with the transcribed words (by minimum edit distance over words or, in
-Chinese, characters, with numbers as spoken), and every turn is given the times of its own words. Nothing is inferred
-from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+Chinese, characters, with numbers as spoken), and every turn is given the times of its own words. Unlike in diarisation,
+which groups speech by similarity and so overstates a system's consistency, nothing is inferred from the voices.
 
 Errors in generated speech are handled as follows:
 - A turn counts as recognised if at least 20 % of its words are; other turns are omitted and counted. With a lower
@@ -58,8 +58,8 @@ class AlignedTurn:
     Attributes:
         index: position of the turn in the script, from 0.
         speaker: name in the script.
-        start: start in seconds.
-        end: end in seconds.
+        start: beginning of the turn in the recording, in seconds.
+        end: end of the turn in the recording, in seconds.
         matched: share of the turn's words that were recognised, 0..1.
     """
 
@@ -333,7 +333,7 @@ def _extend_to_unheard_words(
         tail, head = before.tail * pace, after.head * pace
         pause = after.start - before.end
         if pause < 0:
-            # If the transcribed words overlap, the turns meet halfway.
+            # If the transcribed words overlap, the two turns meet in the middle of the overlap.
             ends.append(max(starts[-1], before.end + pause / 2))
             starts.append(ends[-1])
         else:

@@ -14,8 +14,8 @@ from rapidfuzz.distance import Levenshtein
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
 """Minimum number of runs in a recording, and their minimum share of its words."""
 JUMP, ANCHORED = 60, 3
-"""Maximum number of words that are skipped between two runs, and the minimum number of runs after a longer jump for
-them not to count as a coincidence.
+"""Maximum number of words that are skipped between two runs, and minimum number of runs after a longer jump that do not
+count as a coincidence.
 """
 
 

@@ -29,7 +29,7 @@ ALIKE = 0.5
 """Minimum similarity of letters (1 minus edits divided by the longer length) for words to count as misheard."""
 
 MISHEARD = 3
-"""Maximum number of words that may be misheard as the same number of others, however different."""
+"""Maximum number of words that may be misheard as the same number of other words, however different the words are."""
 
 BRIDGE = 2
 """Number of equal words between two long differences that may be a coincidence: some words of babble always match."""
@@ -70,7 +70,7 @@ class ContentDifference:
     """A stretch of words that is omitted, repeated, inserted or replaced.
 
     Attributes:
-        kind: the kind of the difference.
+        kind: whether the words are omitted, repeated, inserted or replaced.
         first: the first of the script's words; for an insertion, the word after it.
         last: the word after the last of the script's words.
         start: the first of the recognised words; for an omission, the word after it.
@@ -96,7 +96,7 @@ class Entity:
     """A name, number, amount or code in the script.
 
     Attributes:
-        kind: the kind of the entity.
+        kind: whether it is a name, a number, an amount or a code.
         text: the entity in the form used for comparison.
         right: whether it is transcribed correctly.
         heard: the words transcribed in its place.

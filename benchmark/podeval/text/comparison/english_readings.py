@@ -3,8 +3,8 @@
 `$3.50` is "three dollars fifty", "three dollars fifty cents" or "three fifty". The module covers numbers, dates, clock
 times, money, units, fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals,
 titles, signs and addresses. A reading never omits a part: "three dollars" is not a reading of `$3.50`, and `2:15 p.m.`
-is not "a quarter past two". Readings are words in lower case; "and" is always optional, "a" may be "one", and "oh" is
-zero.
+is not "a quarter past two". Readings are words in lower case; "and" is always optional, "a" may be replaced by "one",
+and "oh" is zero.
 
 The grammar is podeval's own. The libraries that verbalise figures (NeMo, WeTextProcessing) return only one form, or
 need OpenFST.

@@ -1,4 +1,4 @@
-"""Write the transcript as the script is written if both can be read alike: `3:30 p.m.` for "half past three p.m.".
+"""Write the transcript in the same way as the script if both can be read alike: `3:30 p.m.` for "half past three p.m.".
 
 The script and the transcript are aligned word by word. Where they differ and either has a figure, a sign or an
 abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the stretches are equal if
@@ -296,7 +296,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
 
     Both are lattices: a path through one and a path through the other must have the same words. The other text is read
     word by word, with all places in the figure's readings that these words can reach. If there are more open places
-    than real speech has, as in a text that repeats a figure endlessly, no reading is found.
+    than real speech produces, as in a text that repeats a figure endlessly, no reading is found.
     """
     if others[place].text == "and":
         return None

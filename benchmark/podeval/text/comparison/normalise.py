@@ -87,7 +87,7 @@ _SIGNS = {
     "≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to",
 }  # fmt: skip
 _POWERS = {"²": " squared", "³": " cubed"}
-# Signs that would be dropped, inside words or after numbers, are handled before the text is split into words.
+# Signs inside words or after numbers that would otherwise be dropped are handled before the text is split into words.
 _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     "en": (
         # English has no ı, and OpenAI's normaliser removes other accents.
@@ -142,7 +142,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"(?<=\d)[²³]|(?<=\b[A-Za-z])[²³]|(?<=\b[A-Za-z]{2})[²³]"), lambda m: _POWERS[m[0]]),
     ),
 }
-# A 1 that OpenAI's normaliser has written as "one" although it belongs to a sign or a decimal point.
+# The digit 1, written as "one" by OpenAI's normaliser although it belongs to a sign or a decimal point.
 _ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")
 
 
@@ -287,7 +287,7 @@ def simplify(text: str) -> str:
 
 
 def convert_to_mainland(text: str) -> str:
-    """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
+    """Convert a text to simplified characters and, if it was in traditional characters, to mainland wording.
 
     A text counts as traditional if simplifying changes more of it than the reverse conversion does. Other texts keep
     their wording, because OpenCC treats every 程序 as the Taiwanese word for 进程.

@@ -38,8 +38,8 @@ class _Number:
 
 
 def say_alike(one: str, other: str) -> tuple[str, str]:
-    """Write both texts in simplified characters with numbers in words; the words are the same if they stand for the
-    same number.
+    """Write both texts in simplified characters with numbers in words; two numbers in the same place have the same
+    words if their values are equal.
     """
     first, in_first = _say_numbers(one)
     second, in_second = _say_numbers(other)

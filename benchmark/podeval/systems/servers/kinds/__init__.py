@@ -32,7 +32,7 @@ def find_kind(name: str) -> "type[ServerKind]":
     """Return the class of a kind of server.
 
     Raises:
-        BadInput: there is no such kind; the message lists the existing ones.
+        BadInput: there is no such kind; the message lists the existing kinds.
     """
     require_known("kind of server", KINDS, name)
     return cast("type[ServerKind]", pkgutil.resolve_name(f"{__name__}.{KINDS[name]}"))

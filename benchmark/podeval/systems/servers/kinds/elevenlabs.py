@@ -87,7 +87,7 @@ class ElevenLabs(ServerKind):
         return {str(voice.get("name") or voice["voice_id"]): voice["voice_id"] for voice in listing}
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
-        """See `ServerKind`; samples have the requested rate, whatever their label."""
+        """See `ServerKind`; samples have the requested rate, regardless of their label."""
         form, _, rate = str(request.body["output_format"]).partition("_")
         if form == "pcm":
             response = replace(response, headers={**response.headers, "content-type": f"audio/pcm;rate={rate}"})

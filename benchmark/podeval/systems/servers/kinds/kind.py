@@ -44,7 +44,7 @@ class ServerKind(ABC):
         name: the name of the kind, for `--server-kind`.
         hosts: hosts of this kind's clouds, including all their subdomains.
         owners: words by which servers of this kind identify themselves.
-        base_path: the path of the API, for an address without one.
+        base_path: the path of the API, for an address without a path.
         key_header: the header that carries the key.
         key_prefix: the text before the key in this header.
         query: request fields that are sent in the URL.
@@ -122,7 +122,7 @@ class ServerKind(ABC):
         Args:
             parts: the turns in order.
             voices: the voices by speaker, in the order of the script's speakers.
-            seed: the seed.
+            seed: the seed that is sent, if the server accepts seeds.
             stream: whether the audio is requested as a stream.
 
         Raises:
@@ -144,7 +144,7 @@ class ServerKind(ABC):
         return tuple(voice for voice in names if isinstance(voice, str) and voice)
 
     def list_unknown(self, voices: Sequence[str]) -> list[str]:
-        """Return the voices that the server would silently replace with others."""
+        """Return the voices that the server would silently replace with other voices."""
         return []
 
     def adopt(self, clip: ReferenceClip) -> Voice:
@@ -164,7 +164,7 @@ class ServerKind(ABC):
         """Send a request and read the audio of the response; raises the same errors as `ServerConnection.post`.
 
         Args:
-            request: the request.
+            request: the path and the body to send.
             what: the text to speak.
         """
         parameters = {name: request.body[name] for name in self.query if name in request.body}

@@ -103,9 +103,9 @@ class OpenAi(ServerKind):
 
 
 # OpenRouter, as implemented in its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform
-# dialogues. These are Gemini's models, for two speakers, and Fish Audio's. Audio comes as samples or MP3; there is no
-# seed. A reference voice is a part of `input_references`, and the next part contains the words spoken in it; a request
-# can have only one reference voice.
+# dialogues. The models that perform dialogues are Gemini's, for two speakers, and Fish Audio's. Audio comes as samples
+# or MP3; there is no seed. A reference voice is a part of `input_references`, and the next part contains the words
+# spoken in it; a request can have only one reference voice.
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class OpenRouter(ServerKind):
 
 
 # vLLM-Omni, as implemented in its wheel 0.30.0: OpenAI's route with the reference voice in `ref_audio` and `ref_text`.
-# MOSS-TTSD takes a second voice in `ref_audio_2`, but no words for either. Fish Speech and Audio8 read speaker tags,
-# with at most one reference voice. A reference may last at most 30 seconds.
+# MOSS-TTSD takes a second voice in `ref_audio_2`, but no words for either voice. Fish Speech and Audio8 read speaker
+# tags, with at most one reference voice. A reference may last at most 30 seconds.
 
 
 @dataclass(frozen=True)
