@@ -118,7 +118,7 @@ class Added:
 
 
 def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added:
-    """Add a whole manifest or nothing; only outputs that differ from those that listeners already heard are left out.
+    """Add a whole manifest or nothing; outputs that differ from the version that listeners already heard are left out.
 
     Args:
         database: database of the arena.
@@ -226,7 +226,7 @@ def make_manifest(
         runs: the folder.
         benchmark: include only runs of this benchmark.
         split: include only runs of this split.
-        dimension: dimension that listeners judge; the same item under another dimension is a separate item.
+        dimension: dimension that listeners judge; the same item with a different dimension is a separate item.
         question: the question that listeners answer.
         controls: whether to include recordings of controls, against which every listener should vote.
 
@@ -268,7 +268,7 @@ def make_manifest(
 
 
 def _recordings(runs: Path) -> Iterator[tuple[RunPlan, Item, Output, Path]]:
-    """Yield the single recording of each item; scripts and answers split into turns are left out."""
+    """Yield each item that has a single recording; scripts, and answers split into turns, are left out."""
     for folder in run_folders(runs):
         plan = folder.plan()
         for item in folder.items() or ():

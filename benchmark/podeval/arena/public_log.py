@@ -140,7 +140,9 @@ class PublicLog:
         return added or self._log.files()[0]
 
     def _plan(self, session: Session) -> list[str]:
-        """List the files to send: the planned ones, or else a new one with the records that no file contains."""
+        """List the files to send: the planned files or, if there are none, a new file with the records that no file
+        contains.
+        """
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths

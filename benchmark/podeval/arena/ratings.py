@@ -1,5 +1,5 @@
-"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the votes that would be
-most useful next.
+"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the pairs for which
+further votes would be most useful.
 
 All votes are in one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as reported in the papers,
 and Bradley–Terry with ties and voter-clustered intervals for the ranking.
@@ -36,10 +36,12 @@ _CELLS: dict[str, InstrumentedAttribute[Any]] = {
 
 COLUMNS = tuple(_CELLS)
 """`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN if
-there is none; `preference`: `clear`, `slight` or empty."""
+unknown; `preference`: `clear`, `slight` or empty."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
-"""Columns that are public while people vote; exact lengths are not public, because they identify the output."""
+"""Columns that are public while voting is in progress; exact lengths are not public, because they identify the
+output.
+"""
 
 _ROWS = 100
 """Number of votes to read at a time."""
@@ -55,7 +57,7 @@ _JUDGED = (
 """The query for all judgements; they are rated unless their vote is excluded or their battle repeats another one."""
 
 POOLED = "pooled"
-"""The name of the rating from the votes on all dimensions together."""
+"""The name of the rating that is computed from the votes on all dimensions together."""
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -82,7 +84,7 @@ class Standings:
     """The ranking of one dimension, with its data.
 
     `by_strength` is the same ranking with a slight preference counted as half a preference and half a tie; None if no
-    vote has a strength.
+    vote states how clear the preference is.
     """
 
     ratings: Ratings
@@ -100,12 +102,13 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with everything that a board shows next to it.
+    """Compute the ranking from battles, with everything that a board shows next to a ranking.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
-        position: whether to estimate the effect of being shown first as well.
-        robust: whether to down-weight groups of voters who differ from all others, and a surplus of one system's fans.
+        position: whether to also estimate the effect of being shown first.
+        robust: whether to down-weight groups of voters who differ from all others, and an excess of voters who favour
+            one system.
 
     Raises:
         BadInput: `battles` is empty.
@@ -131,7 +134,7 @@ def compute_standings_by_dimension(
     Args:
         battles: all battles.
         dimensions: the dimension of each battle.
-        position: whether to estimate the effect of being shown first as well.
+        position: whether to also estimate the effect of being shown first.
 
     Raises:
         BadInput: the numbers of battles and dimensions differ, a dimension is named `pooled`, or there are no battles.
@@ -152,7 +155,9 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes for which the heard part lies in [`least`, `most`), in seconds or as a share of a whole recording."""
+    """The votes whose heard part is at least `least` and less than `most`, in seconds or as a share of a whole
+    recording.
+    """
 
     least: float
     most: float
@@ -162,7 +167,9 @@ class HeardGroup:
 
 @dataclass(frozen=True)
 class HeardRatings:
-    """The groups of one protocol; `systems` are sorted by their ratings from all of its votes, best first."""
+    """The groups of one protocol; `systems` are sorted, best first, by their ratings from all votes under the
+    protocol.
+    """
 
     protocol: str
     systems: tuple[str, ...]
@@ -171,9 +178,9 @@ class HeardRatings:
 
 @dataclass(frozen=True)
 class RatedVotes:
-    """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
+    """The rated votes of one protocol, in the order in which they were recorded, and the dimension of each vote.
 
-    `heard` is the amount heard of the side of which less was heard: seconds of an excerpt, or a share of a recording.
+    `heard` is the smaller of the amounts heard of the two sides: seconds of an excerpt, or a share of a recording.
     """
 
     battles: Battles
@@ -209,11 +216,11 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 
 
 class VoteReader:
-    """Reads the rated votes (those in `build_rating_table`) by protocol and as numbers, in one thread at a time.
+    """Reads the rated votes (those in `build_rating_table`), by protocol, as numeric arrays; not thread-safe.
 
-    The content of a vote never changes, so each vote is read once and kept; the list of rated votes is read every time.
-    After an erasure, everything is read again, because a new vote may get the number of an erased one. Nothing is kept
-    on disk, where erasures would not reach it.
+    The content of a vote never changes, so each vote is read once and kept in memory; the list of rated votes is read
+    every time. After an erasure, everything is read again, because a new vote may get the number of an erased one.
+    Nothing is kept on disk, where erasures would not reach it.
     """
 
     def __init__(self) -> None:

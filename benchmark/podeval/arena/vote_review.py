@@ -31,7 +31,9 @@ _OTHER_SIDE = {"a": "b", "b": "a"}
 _EVIDENCE = ("vote", "voter", "origin", "outcome", "a", "b", "dimension", "comment")
 """Columns of the rules' table that are read from the database unchanged."""
 _IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED[0]).exists()
-"""Condition that a vote's battle repeats no other; this is faster than a join, which would start from all battles."""
+"""Condition that a vote's battle does not repeat another; this is faster than a join, which would start from all
+battles.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class VoteReview:
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of battles, and of votes by outcome."""
+    """The number of battles, and the numbers of votes by outcome."""
 
     battles: int
     outcomes: dict[str, int]
@@ -212,7 +214,7 @@ def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str
 
 
 def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
-    """Set the standing of a vote as decided by a person; the rules do not overrule this.
+    """Set the standing of a vote as decided by a person; the rules do not overrule this decision.
 
     Raises:
         BadInput: the vote does not exist, or no reason or name is given.
