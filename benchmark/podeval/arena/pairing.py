@@ -298,7 +298,7 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 def _deal(field: PairingField, deal: Deal) -> int:
     """Return one of the pairs with the fewest votes, chosen by the voter and the number of their votes on new systems.
 
-    For each choice, every pair gets a number that depends on the voter and this count, and the smallest number wins.
+    Every pair gets a number that depends on the voter and this number of votes; the pair with the smallest is chosen.
     Votes by others on other pairs therefore do not affect the choice.
     """
     votes = field.votes[field.with_new]

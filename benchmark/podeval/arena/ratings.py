@@ -216,7 +216,7 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 
 
 class VoteReader:
-    """Reads the rated votes (those in `build_rating_table`), by protocol, as numeric arrays; not thread-safe.
+    """Reads the rated votes (those in `build_rating_table`), by protocol, as numeric arrays; for one thread at a time.
 
     The content of a vote never changes, so each vote is read once and kept in memory; the list of rated votes is read
     every time. After an erasure, everything is read again, because a new vote may get the number of an erased one.

@@ -79,7 +79,8 @@ def _fade_out(excerpt: NDArray[np.float32], frames: int) -> None:
 
 
 def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> NDArray[np.float32]:
-    """Return one clip as mono at 16 kHz, identical to that part of the whole recording when mixed down and resampled.
+    """Return one clip as mono at 16 kHz, identical to the same part of the whole recording after mixing down and
+    resampling.
 
     Args:
         samples: `(frames, channels)` float32.

@@ -1,6 +1,6 @@
-"""List the changes to a board with their times, derived from runs and submissions and never entered by hand.
+"""List the changes to a board with their times, derived from runs and submissions, never entered by hand.
 
-There are three kinds of change. A result is new, or replaces an earlier one of the same system. A submission is
+There are three kinds of change. A result is new, or replaces an earlier result of the same system. A submission is
 withdrawn. A newer version of a metric supersedes the protocols of an older version, which can still be selected.
 """
 
