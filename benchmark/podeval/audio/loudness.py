@@ -566,7 +566,7 @@ class TruePeakMeter:
             self._peak = max(self._peak, float(points.max()), -float(points.min()))
 
     def finish(self) -> float:
-        """Return the linear true peak of all blocks, assuming silence after the last block; not to be followed by `push`."""
+        """Return the linear true peak of all blocks, assuming silence after the last; no `push` may follow."""
         self.push(np.zeros((self._span + _STRETCH, len(self._carry)), dtype=np.float32))
         return self._peak
 

@@ -1,9 +1,9 @@
-"""One task for a system: its script, sources or questions, the voices to speak with, and the accepted readings.
+"""One task for a system: its script, sources or questions, the voices in which to speak, and the accepted readings.
 
 A file of scripts contains JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each
-with its `text`. A turn that begins before the previous turn has ended names the words that it overlaps as its
-`overlap`. `sources` state the origin of a turn's claims, so that readers can check the claims. Systems receive neither
-the overlaps nor the sources. A file of voices lists short recordings with their transcripts and SHA-256.
+with its `text`. If a turn begins before the previous turn has ended, its `overlap` contains the words that it overlaps.
+`sources` state the origin of a turn's claims, so that readers can check the claims. Systems receive neither the
+overlaps nor the sources. A file of voices lists short recordings with their transcripts and SHA-256.
 """
 
 import hashlib
@@ -170,9 +170,9 @@ class Item(FactSheet):
     """One task for a system.
 
     The task is to speak `script`, in the speakers' `reference_voices` if there are any; to write a script on a topic or
-    according to the `instruction`, from its `sources`; or to answer the `user` turn by turn. `properties` are used for
-    breakdowns of scores, in addition to category and language. `lines`, one per turn, list the accepted readings of the
-    script, and `claims` lists the sources of its facts; systems see neither.
+    according to the `instruction`, based on its `sources`; or to answer the `user` turn by turn. `properties` are used
+    for breakdowns of scores, in addition to category and language. `lines`, one per turn, list the accepted readings of
+    the script, and `claims` lists the sources of its facts; systems see neither.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")

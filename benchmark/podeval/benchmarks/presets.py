@@ -1,8 +1,8 @@
 """The papers' protocols as presets: the parameters of metrics, and the models used for measuring.
 
 A preset sets everything that its paper specifies and podeval can set. It also lists the remaining differences by
-metric; with any settings, the values of these metrics differ from the paper's. `podeval.validation.paper_runs` compares
-only the other metrics with printed figures.
+metric; whatever the settings, the values of these metrics differ from the paper's. `podeval.validation.paper_runs`
+compares only the other metrics with printed figures.
 """
 
 from collections.abc import Mapping

@@ -4,9 +4,10 @@ The topics, categories, titles and links are the paper's. The scripts are podeva
 voice track, all systems speak these scripts in the same reference voices. A judge compares written scripts on a scale
 whose zero point is podeval's script. The split `spontaneous` contains shows on the same topics in spontaneous speech,
 for listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and
-`long_zh`. The track `podcast` is for finished podcasts, which the paper compares: one recording for each topic, with
-its own words. This track has neither a script nor an error ceiling; it ranks only systems that pass `podcast_checks`.
-Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all systems.
+`long_zh`. The track `podcast` is for finished podcasts, which the paper compares: for each topic, one recording with
+the system's own words. This track has neither a script nor an error ceiling; it ranks only systems that pass
+`podcast_checks`. Differences from the paper: writing scripts and voicing scripts are two additional tasks, each with
+equal conditions for all systems.
 """
 
 from podeval.benchmarks.benchmark import (

@@ -25,7 +25,7 @@ TAGS = (
     "laughter",
     "interruption",
 )
-"""Difficulties in a line, or in a stretch of it; `plain` for a line without difficulties."""
+"""Difficulties in a line, or in part of a line; `plain` for a line without difficulties."""
 
 UNMEASURED = ("name", "homograph")
 """Tags that no breakdown uses, because a transcript does not show how a name or a homograph is pronounced."""

@@ -367,7 +367,7 @@ def order(settled: ResolvedView) -> list[Key]:
     pins = {system: number for number, system in enumerate(settled.view.pins)}
 
     def rank_key(key: Key) -> tuple[Any, ...]:
-        """Return the sort key: pinned rows first, then our runs; controls last; complete before incomplete; best first."""
+        """Return the sort key: pinned first, then our runs, controls last; complete before incomplete; best first."""
         row = cells.get(key)
         value = to_number(row["value"]) if row else None
         behind = by is not None and (row is None or format_standing(row) in ("incomplete", "unscored"))

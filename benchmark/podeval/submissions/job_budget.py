@@ -91,11 +91,13 @@ class Ledger:
         return self.database.write(take)
 
     def keep_job(self, row: HubJob, job: str) -> None:
-        """Store the job that was started for a round."""
+        """Store the id of the job that was started for a round."""
         self._change(row, job=job, stage="RUNNING")
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
-        """Settle the cost of a round by the running time that the Hub reports; `info` is None if no job was started."""
+        """Settle the cost of a round, based on the running time that the Hub reports; `info` is None if no job was
+        started.
+        """
         spent, stage, message = 0.0, "NEVER STARTED", ""
         if info is not None:
             spent, stage, message = compute_cost(row, info), get_stage(info), info.status.message or ""
@@ -145,10 +147,10 @@ class Ledger:
 def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
     """Estimate the maximum cost in US dollars of each run of a submission, at the Hub's current prices.
 
-    A run costs at most this much if no job crashes. There are no jobs if the source is not a model.
+    A run costs at most this much if no job crashes. If the source is not a model, there are no jobs and no costs.
 
     Raises:
-        BadInput: there is no machine of this name.
+        BadInput: no machine has this name.
         HubUnavailable: the Hub does not answer.
     """
     if not isinstance(document.source, Model):
@@ -157,7 +159,7 @@ def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
 
 
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
-    """Compute the cost of a finished job from its running time; if that is unknown, return the reserved sum."""
+    """Compute the cost of a finished job from its running time; if that is unknown, return the reserved amount."""
     ran = info.durations.running_secs if info.durations else None
     return row.reserved if ran is None else min(row.reserved, row.per_minute * ran / 60)
 

@@ -1,6 +1,7 @@
 """The service that accepts submissions: it stores them, runs the gate's checks, and queues or refuses them.
 
-The service also puts finished runs on the board and takes them off, completely or not at all; a replaced run is kept.
+The service also puts finished runs on the board and takes runs off it, completely or not at all; a replaced run is
+kept.
 """
 
 import logging
@@ -40,7 +41,7 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Submitter:
-    """The submitter: a name on the Hub, and the organisations to which this person provably belongs."""
+    """The submitter: a name on the Hub, and the organisations to which this person has been proven to belong."""
 
     name: str
     organisations: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ class Submitter:
 
 
 OPERATOR = Submitter("operator")
-"""The submitter who runs this installation."""
+"""The person who runs this installation, as a submitter."""
 
 
 def ask_hub_submitter(api: HfApi | None = None) -> Submitter:
@@ -75,7 +76,7 @@ class SubmissionService:
     Attributes:
         queue: queue of accepted submissions.
         gate: the gate that checks them.
-        closed: reason why submissions are not accepted at the moment; empty if they are.
+        closed: reason why submissions are not accepted at the moment; empty if they are accepted.
         board: folder of runs; systems in it that did not come from a submission keep their ids.
     """
 
@@ -158,7 +159,8 @@ class SubmissionService:
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
         """Check a received submission at the gate, and queue it.
 
-        A worker may be checking it at the same time: the first to finish decides, and the other returns that decision.
+        A worker may be checking it at the same time: whichever finishes first decides, and the other returns that
+        decision.
 
         Raises:
             SubmissionRefused: the submission is refused, and stored as refused.
@@ -194,7 +196,9 @@ class SubmissionService:
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
-        """Refuse submissions while none are accepted, and ids of board systems that did not come from a submission."""
+        """Refuse submissions while none are accepted, and ids that belong to systems on the board that did not come
+        from a submission.
+        """
         if reason := self.closed or self.why_frozen():
             raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:
@@ -228,8 +232,8 @@ class SubmissionService:
             except HubUnavailable:
                 break
             except Exception:
-                # An error of any kind does not delay other submissions; the failed submission is checked again next
-                # time.
+                # An error of any kind must not delay other submissions; the submission that failed is checked again
+                # next time.
                 _LOG.exception("%s could not be checked", row.id)
                 continue
             done.append(self.queue.get(row.id))
@@ -258,7 +262,9 @@ def settle(queue: Queue, board: Path) -> list[RunFolder]:
 
 
 def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) -> list[RunFolder]:
-    """Move the runs of submissions off the board, and retire their outputs in the arena; votes on these stay."""
+    """Move the runs of submissions off the board, and retire their outputs in the arena; votes on these outputs
+    stay.
+    """
     moved = [run for row in rows for _, run in find_runs(row, board) if take_down(run)]
     places = {run.path for row in rows for _, run in list_run_folders(row, board)}
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
