@@ -1,4 +1,4 @@
-"""The command line, which contains no logic of its own.
+"""The command line, which only calls the engine.
 
 The exit codes are 0 (done), 1 (some items are unscored or failed), 2 (wrong usage or refused input, explained in a
 sentence) and 3 (a comparison failed).
@@ -66,7 +66,9 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
-"""Location of each command: a module of this package and a name in it, or the function that builds the command."""
+"""Location of each command: a module of this package and a name in that module, or the function that builds the
+command.
+"""
 
 _GROUPS = {
     "Score": ("score", "measure", "proof", "metrics", "models"),

@@ -227,8 +227,8 @@ def gather_sources(
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: a required file is missing, an unused one is given, the numbers of files do not match, or a reference
-            voice cannot be read.
+        BadInput: a required file is missing, a file is given that the metric does not use, the numbers of files do not
+            match, or a reference voice cannot be read.
     """
     if requests and metric.reference != "request":
         raise BadInput(f"{metric.name} does not use requests; leave out --request")

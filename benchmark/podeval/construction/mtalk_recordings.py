@@ -1,10 +1,11 @@
 """Have people check the recordings of an MTalk-Bench dataset in three rounds, and mix in the sounds that the tags name.
 
-In each round, a person listens to every due recording and accepts it or refuses it because of the words, the expression
-or the sound. A refused recording is made again for the next round; after three refusals, the turn and its dialogue are
-removed. A verdict applies only to the recording that was played (paper, section 4.2). For each tag, `sounds.csv` states
-a file, the way to mix it, and the ratio of speech to sound (appendix B.3). The file plays throughout the turn
-(`background`), plays once at the position of the tag (`event`), or is not mixed (`none`, for tags about words or tone).
+In each round, a person listens to every recording that is due, and either accepts it or refuses it because of the
+words, the expression or the sound. A refused turn is recorded again for the next round; after three refusals, the turn
+and its dialogue are removed. A verdict applies only to the recording that was played (paper, section 4.2). For each
+tag, `sounds.csv` states a file, the way to mix it, and the ratio of speech to sound (appendix B.3). The file plays
+throughout the turn (`background`), plays once at the position of the tag (`event`), or is not mixed (`none`, for tags
+about words or tone).
 """
 
 from collections import Counter
@@ -137,7 +138,7 @@ def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """Describe the numbers of recordings that each round checked and refused, with the reasons, as the paper does."""
+    """Describe how many recordings were checked and refused in each round, with the reasons, as the paper does."""
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
@@ -314,8 +315,8 @@ def measure_active_power(speech: Samples, rate: int) -> float:
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to speech once, starting at `at` seconds and cut where the speech ends; the result has the shape
-    (frames,).
+    """Add a sound to speech once, starting at `at` seconds and cut off at the end of the speech; the result has the
+    shape (frames,).
 
     Raises:
         CannotScore: the speech or the sound is silent.

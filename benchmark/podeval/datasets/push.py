@@ -1,4 +1,5 @@
-"""Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it belongs to a benchmark.
+"""Push a built dataset to the Hub: the Parquet files and the card and then, if the dataset belongs to a benchmark, the
+tasks.
 
 The tasks (`eval.yaml`) are pushed in a separate, later commit, because the Hub validates them on arrival and refuses
 those whose framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js).
@@ -126,8 +127,8 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if the repo contains no part of
-    one.
+    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if the repo does not contain any of
+    the benchmark's splits.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.

@@ -171,7 +171,7 @@ class AppendOnly:
         return head, {path: data for path, data in files.items() if path not in paths}
 
 
-# Push a folder to a Hub repo in one commit, and report errors as sentences.
+# Push a folder to a Hub repo in a single commit, and report errors as sentences.
 
 
 def push_folder(
