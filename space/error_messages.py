@@ -1,4 +1,6 @@
-"""Refusals in the reader's language. The engine's sentences are English, as in JSON; pages translate them by code."""
+"""Refusals in the reader's language. The engine's sentences, also in JSON, are in English; pages translate them by
+code.
+"""
 
 from __future__ import annotations
 

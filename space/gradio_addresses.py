@@ -25,7 +25,7 @@ from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
 PREFIXES = {"en": "", "zh": "/zh"}
-"""Address prefix of each language's app."""
+"""The address prefix of the app in each language."""
 TABS = ("leaderboard", "arena", "score", "submit")
 """Tabs in order; each is also an address, and the first is also at the root."""
 TABS_ID = "tabs"
@@ -35,24 +35,26 @@ LARGEST_ARCHIVE = 2**30
 """Maximum bytes of a zip of recordings, which may be sent only by people whose submissions are accepted."""
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
-"""Maximum seconds from the head of an upload to its last byte."""
+"""Maximum number of seconds from the head of an upload to its last byte."""
 ARCHIVE_SECONDS = 3600.0
 BROKEN_OFF_SECONDS = 600.0
-"""Seconds without another byte after which an upload counts as interrupted."""
+"""An upload counts as interrupted if no byte arrives for this number of seconds."""
 UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
 LEAST_FREE = 2**30
-"""Bytes of the disk that uploads must leave free."""
+"""Number of bytes on the disk that uploads must leave free."""
 MOST_HELD = 2 * 2**30
 """Maximum bytes of stored uploads, which are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The share of this maximum for visitors; the rest is reserved for people who submit."""
+"""The share of this maximum that visitors may use; the rest is reserved for people who submit systems."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
-"""Maximum bytes of one visitor's uploads, and their maximum number."""
+"""Maximum total size in bytes of one visitor's uploads, and their maximum number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
-"""Seconds for which a file is kept: one that waits to be measured, or an archive, and one that is not used."""
+"""Number of seconds for which a file is kept: a file that waits to be measured or an archive, and a file that is not
+used.
+"""
 COOKIE = "podeval_files"
 MOST_ISSUED = 10_000
-"""Maximum number of remembered paths, for all visitors; the oldest is forgotten first."""
+"""Maximum number of paths that are remembered for all visitors together; the oldest path is forgotten first."""
 API = "/gradio_api"
 UPLOADS = tuple(f"{prefix}{API}/upload" for prefix in PREFIXES.values())
 EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
@@ -230,7 +232,7 @@ def _measure_size(path: str) -> int:
 
 
 def make_holder() -> str:
-    """Return an unguessable name for a visitor."""
+    """Return a name for a visitor that cannot be guessed."""
     return secrets.token_urlsafe(24)
 
 

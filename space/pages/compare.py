@@ -42,7 +42,7 @@ from podeval.plots.svg import Frame
 from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
-"""Number of threads that prepare copies and mostly wait for one; pages, votes and `/health` have other threads."""
+"""Number of threads that prepare copies and mostly wait for them; pages, votes and `/health` have other threads."""
 
 MOST, MOST_EACH = 36, 6
 """Maximum number of requested recordings and peaks, in total and per address; a page requests four at once."""
@@ -82,7 +82,8 @@ def page(
     systems = list_sides(board) if len(board) else []
     if comparison is None:
         return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-    # Use the first item for which both systems have an output, otherwise an item for which one of them has an output.
+    # Use the first item for which both systems have an output, otherwise an item for which one of the systems has an
+    # output.
     first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
     shared = comparison.item(item) if item else first
     if item and shared is None:
@@ -126,7 +127,9 @@ def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]
 
 @dataclass
 class SoundWish:
-    """The recording at an address, at the same loudness as the recording of the system `beside`, if one is given."""
+    """The recording at an address, at the same loudness as the recording of the system `beside`, if such a system is
+    given.
+    """
 
     system: str
     where: str
@@ -233,7 +236,7 @@ def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[st
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every score of one item, side by side; unscored ones have their reason and cause."""
+    """Return every score of one item, side by side; an unscored item has its reason and cause instead."""
     columns = [pair.column for pair in comparison.pairs if pair.column.metric in item.readings]
     cells = [(column, _cells(item, column, texts, reasons=True)) for column in columns]
     return [

@@ -52,7 +52,7 @@ def page(
     slice: str = "",
     part: int = 0,
 ) -> HTMLResponse:
-    """Show a system among the others, and one item to play and read."""
+    """Show a system among the other systems, and one item to play and read."""
     board = site.results.board()
     all_texts = site.texts[site.language(request)]
     texts = all_texts["report"]
@@ -125,7 +125,7 @@ def _item(
     """Return every score of an item, its defects, and its windowed values over time."""
     results, _ = item_results.find_item_results(items, system, where, item)
     defects = item_results.list_defects(results)
-    # Times refer to a single recording; an output of several recordings has no such times.
+    # Times refer to a single recording; an output with several recordings has no such times.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else _list_defects(defects, audio, texts),
