@@ -166,7 +166,7 @@ class GradioGate:
         else:
             self._places.check_reading(part, address)
             if part.startswith(f"{API}/info"):
-                # Without this parameter, Gradio would keep the address that the first request names and send it to everyone.
+                # Without this, Gradio would keep the address that the first request names and send it to everyone.
                 scope["query_string"] += b"&page="
             await app(scope, receive, send)
 
