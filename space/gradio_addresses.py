@@ -61,7 +61,9 @@ EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether visitors may measure: as PODEVAL_TRY says, otherwise only if the operator is the only visitor."""
+    """Return whether visitors may measure: as set by PODEVAL_TRY or, if it is not set, only if the operator is the only
+    visitor.
+    """
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
@@ -164,7 +166,7 @@ class IssuedFiles:
                     upload.ends = self._clock() + min(seconds, self._seconds)
 
     def release(self, path: str) -> None:
-        """Delete a measured file, unless others sent the same file."""
+        """Delete a measured file unless other visitors sent the same file."""
         with self._lock:
             keys = [key for key in self._issued if key[1] == path]
             if len({self._issued[key].sender for key in keys}) == 1:

@@ -52,8 +52,8 @@ STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
 """An event ends if nobody has listened for its result for this number of seconds."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Maximum number of an app's sessions for which Gradio keeps the components (0.4 MB each), and of those for which it
-keeps messages.
+"""Maximum number of an app's sessions for which Gradio keeps the components (0.4 MB each), and maximum number of
+sessions for which it keeps messages.
 """
 MOST_UPLOADS = 1_000
 """Maximum number of uploads for which Gradio keeps the progress, in all apps together."""

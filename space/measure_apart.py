@@ -90,7 +90,7 @@ class MeasuringTurn:
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
             first, self._seen = self._line[0], time.monotonic()
             if self._seen - first._seen > self._most:
-                # Otherwise, nothing would remove such a place, for example after its server was stopped.
+                # Nothing else would remove such a place, for example if the server that created it was stopped.
                 self._line.remove(first)
             return self._line.index(self)
 

@@ -148,8 +148,8 @@ def health(site: CurrentSite) -> Response:
             "version": __version__,
             "database": "sqlite" if services.database.is_sqlite else "postgresql",
             "taking": closed is None,
-            # The reason why nothing is accepted, such as a full disk, and the operators' reason for stopping votes or
-            # submissions.
+            # State the reason why nothing is accepted, such as a full disk, and the operators' reason for stopping
+            # votes or submissions.
             "closed": closed,
             "frozen": frozen,
             "queue": queue,

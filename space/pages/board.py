@@ -36,7 +36,7 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Number of rows that are written at once, and minimum number of rows for compression."""
+"""Number of rows that are written at a time, and minimum number of rows for compression."""
 GZIP_BITS = 31
 """The gzip format, as numbered by zlib."""
 

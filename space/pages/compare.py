@@ -45,7 +45,9 @@ AT_ONCE = 12
 """Number of threads that prepare copies and mostly wait for them; pages, votes and `/health` have other threads."""
 
 MOST, MOST_EACH = 36, 6
-"""Maximum number of requested recordings and peaks, in total and per address; a page requests four at once."""
+"""Maximum number of requested recordings and peaks, in total and per address; a page sends four requests at the same
+time.
+"""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
 _WAITING = WaitingRoom(MOST, MOST_EACH)

@@ -311,7 +311,9 @@ class SubmitTab(TabPart):
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:
-        """Return the messages about broken rules: one next to each field concerned, and a summary of the others."""
+        """Return the messages about broken rules: one next to each field concerned, and a summary of the messages that
+        do not concern a field.
+        """
         fields_of_kind = {field.path: field for field in self._declared if field.group in (SYSTEM, kind)}
         names = {path: field.name for path, field in fields_of_kind.items()} | {"benchmarks": self._texts["benchmarks"]}
         wrong: dict[str, str] = {}

@@ -101,8 +101,8 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
     """Choose as many whole turns as fit on both sides, starting at the same turn; if needed, add part of the next turn.
 
-    The latest possible start is the one from which the longer side still fills an excerpt, so the end is played as
-    often as any other part, and never as a short fragment.
+    The start is never so late that the longer side no longer fills an excerpt, so the end is played as often as any
+    other part, and never as a short fragment.
     """
     count = len(a.turns)
     latest = max(

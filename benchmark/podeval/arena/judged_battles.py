@@ -37,7 +37,7 @@ Fought = tuple[SpokenDialogue, SpokenDialogue, Outcome]
 """The two sides of a battle, and its outcome or the reason why there is none."""
 Sides = tuple[SpokenDialogue, SpokenDialogue]
 Hold = Callable[[list[Conversation[JudgedBattle]]], Sequence[Outcome]]
-"""A function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
+"""The type of a function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
 
 
 def hold_battles(

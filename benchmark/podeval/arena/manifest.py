@@ -1,9 +1,9 @@
 """Add the systems, items and outputs in a manifest to an arena.
 
-A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
-item, audio, turns}]}`. Audio paths are relative to the manifest. Adding a manifest again updates changed entries and
-adds new ones; an output that a battle has shown keeps its id and therefore its votes, and a retired output stays
-retired unless the manifest says `active: true`. Length and loudness are measured once, when an output is added.
+A manifest is a YAML or JSON document: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs:
+[{system, item, audio, turns}]}`. Audio paths are relative to the manifest. Adding a manifest again updates changed
+entries and adds new ones; an output that a battle has shown keeps its id and therefore its votes, and a retired output
+stays retired unless the manifest says `active: true`. Length and loudness are measured once, when an output is added.
 """
 
 from collections import Counter
@@ -89,7 +89,7 @@ def read_manifest(file: Path) -> Manifest:
     """Read a manifest and make the paths of its audio absolute.
 
     Raises:
-        BadInput: the manifest cannot be read, or a field is missing or invalid; the message says where.
+        BadInput: the manifest cannot be read, or a field is missing or invalid; the message names the field.
     """
     content = read_yaml_file(file, trusted=True)
     # Check the fields, and name the first invalid one.

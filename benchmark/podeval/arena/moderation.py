@@ -182,7 +182,7 @@ class ArenaModeration:
         self._arena.decide(vote, "counted" if counted else "excluded", operator_settings.validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
-        """Exclude all votes of a voter from the public rating, or include them again; return the number of changed
+        """Exclude all votes of a voter from the public ranking, or include them again; return the number of changed
         votes.
 
         Raises:

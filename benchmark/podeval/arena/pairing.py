@@ -1,10 +1,10 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
-`closest`: among the pairs with the closest ratings, the one that has been compared least often comes first. New systems
-take part in at most half of the battles: often enough to have ratings soon, while listeners still hear the other
-systems. A new system first meets the opponents that it shares the fewest votes with. The voter and the number of their
-votes determine whether they hear a new system next, and against which opponent. A voter who skips or leaves such a
-battle gets the same pair again.
+`closest`: among the pairs with the closest ratings, the pair that has been compared least often comes first. New
+systems take part in at most half of the battles: often enough to have ratings soon, while listeners still hear the
+other systems. A new system first meets the opponents that it shares the fewest votes with. The voter and the number of
+their votes determine whether they hear a new system next, and against which opponent. A voter who skips or leaves such
+a battle gets the same pair again.
 `mtalk`: one of the three closest pairs is chosen, as in MTalk-Bench. Sides are random. All other choices follow from
 one seed, which is recorded with the battle.
 
@@ -239,7 +239,7 @@ def choose_next_meeting(
 
     Args:
         field: the systems and items that can be compared, with ratings and votes.
-        before: this voter's earlier meetings; none of them is shown again.
+        before: this voter's earlier meetings; no earlier meeting is shown again.
         count_items: function that returns the number of battles that a pair has had on each item, over all voters.
         seed: seed for all random choices.
         rule: the rule that pairs systems.

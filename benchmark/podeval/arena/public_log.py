@@ -171,7 +171,7 @@ class PublicLog:
         return names
 
     def _records_of(self, session: Session, path: str) -> list[Record]:
-        """Return the records of a file, except those erased since the file was planned."""
+        """Return the records of a file, except records erased since the file was planned."""
         query = select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.path == path)
         ids: dict[str, list[str]] = {"vote": [], "flag": [], "erasure": []}
         for name in session.scalars(query):

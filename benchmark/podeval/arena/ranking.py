@@ -166,7 +166,7 @@ class RevealedBattle:
 
     `between` counts the votes on this pair for `a`, for `b` and for neither, including this vote; None if this vote
     does not count. `apart` says whether the votes separate the two systems; `votes_needed` is the number of additional
-    votes that would separate them, or None if unknown.
+    votes that would separate the systems, or None if unknown.
     """
 
     a: Revealed

@@ -241,7 +241,7 @@ class VoteReader:
         (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
         missing = rated[np.isin(rated, columns[0], assume_unique=True, invert=True)]
         if len(missing):
-            # Of two simultaneous votes, the one with the lower number may become visible later.
+            # Of two simultaneous votes, the vote with the lower number may become visible later.
             first = min(int(missing[0]), int(columns[0].max(initial=0)) + 1)
             later = read_later_votes(session, kinds, first)
             columns = [np.append(old[columns[0] < first], new) for old, new in zip(columns, later, strict=True)]
@@ -373,7 +373,7 @@ def list_public_votes(
         limit: maximum number of votes.
         dimension: the only dimension to include; all by default.
         after: exclusive lower limit on the votes' numbers; the database finds the first vote immediately.
-        offset: number of votes to skip at the beginning; the database counts them in an index.
+        offset: number of votes to skip at the beginning; the database counts the skipped votes in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

@@ -306,7 +306,7 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
     """Record a battle; return False if the voter has been served the same battle in the meantime.
 
-    The number of battles per hour is limited; if too many are open, the oldest ones expire.
+    The number of battles per hour is limited; if too many battles are open, the oldest battles expire.
 
     Raises:
         ArenaRefused: the voter was erased, or was served too many battles in the last hour.

@@ -84,7 +84,7 @@ class Arena:
         self._objects = objects
         self._matchmaker = Matchmaker(database, self.settings)
         self.sounds = AudioTokens(database, self._secret, clock)
-        """Gives sounds opaque names, and resolves these names."""
+        """The object that gives sounds opaque names and resolves these names."""
         self._lock = threading.Lock()
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
         """Cached pseudonyms, by identity and name."""
@@ -320,7 +320,9 @@ class Arena:
         return True
 
     def decide(self, vote: str, standing: str, reason: str, by: str) -> None:
-        """Set a vote's standing to `excluded` or `counted` as decided by a person; the rules do not overrule this."""
+        """Set a vote's standing to `excluded` or `counted` as decided by a person; the rules do not overrule this
+        decision.
+        """
         now = self._clock()
         self.database.write(lambda s: vote_review.decide_by_hand(s, vote, standing, reason, by, now))
         self.publish_decisions([vote])

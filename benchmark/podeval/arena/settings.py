@@ -34,8 +34,8 @@ class IntegrityLimits:
     comment_votes: int = 4
     """Number of votes with the same comment at which the comment is considered copied."""
     comment_letters: int = 12
-    """Minimum number of letters in a copied comment, because short ones ("A is better") are common; a Chinese character
-    counts as three letters, and comments shared by voters must be three times as long."""
+    """Minimum number of letters in a copied comment, because short comments ("A is better") are common; a Chinese
+    character counts as three letters, and comments shared by voters must be three times as long."""
     origin_voters: int = 4
     """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8

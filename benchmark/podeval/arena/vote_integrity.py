@@ -282,7 +282,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
 
 def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
     """Describe the alarms that follow from the numbers of excluded votes and of votes that could count, for all votes
-    and for those of the last day.
+    and for the votes of the last day.
     """
     return [
         f"{excluded} of {votes} votes ({100 * excluded / votes:.0f} %){period} are excluded, more than "

@@ -21,7 +21,7 @@ from podeval.store import operator_settings, vote_counts
 from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
-"""Author of a decision that was not made by a person."""
+"""Author of decisions that are made by the rules, not by a person."""
 
 _NOT_SEEN = "no rule applies to it any longer"
 AT_ONCE = 20
@@ -230,7 +230,9 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 
 def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-    """Return the latest signals and decisions, newest first; if a vote is given, only those on that vote."""
+    """Return the latest signals and decisions, newest first; if a vote is given, return only the signals and decisions
+    on that vote.
+    """
     which = Flag.vote.is_not(None) if vote is None else Flag.vote == vote
     return list(session.scalars(select(Flag).where(which).order_by(Flag.number.desc()).limit(newest)))
 
@@ -247,7 +249,7 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts and the current alarms."""
     counted = count_votes(session)
     newest = select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip")
-    # Read only the excluded votes and those of the last day; all others are already counted.
+    # Read only the excluded votes and the votes of the last day; all other votes are already counted.
     last_day = (session.scalar(newest) or datetime.now(UTC)) - timedelta(days=1)
     is_out, is_recent = Vote.standing == "excluded", Vote.recorded_at > last_day
     about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)

@@ -30,7 +30,8 @@ _CONTEXT = CLIP_RATE // 4
 
 
 def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
-    """Return the index of the first frame of the first, middle and last minutes, or None if these would overlap.
+    """Return the index of the first frame of the first, the middle and the last minute, or None if these minutes would
+    overlap.
 
     These minutes overlap in recordings shorter than three minutes. The middle minute is centred to within a
     millisecond, because PodEval's code rounds to milliseconds.

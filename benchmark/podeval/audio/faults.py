@@ -61,7 +61,7 @@ peaks also look held after rounding."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 """Limits for flat peaks. At least `FLAT_RUN` samples are above half the peak's height, and at least `FLAT_TIMES` such
-peaks follow each other. Their heights differ by at most `FLAT_SPREAD`. On average, a share of at least `FLAT` of those
+peaks follow each other. Their heights differ by at most `FLAT_SPREAD`. On average, at least a share `FLAT` of these
 samples is above 0.85 of the height; for sines, the share is 0.53. At least `FLAT_VALUES` different values occur.
 Clipped sound stays flat after resampling or coding."""
 

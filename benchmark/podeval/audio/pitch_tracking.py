@@ -2,7 +2,7 @@
 time.
 
 librosa processes each frame in Python, and its Viterbi search considers every transition between states, although 90 %
-of these are practically impossible; no other Python thread can run in the meantime. This module does the same
+of the transitions are practically impossible; no other Python thread can run in the meantime. This module does the same
 arithmetic in the same order, but considers practically impossible transitions only from the likeliest state. It is
 imported only when pitch is measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014;
 de Cheveigné and Kawahara, "YIN", JASA 111 (4), 2002.

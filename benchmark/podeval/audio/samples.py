@@ -21,7 +21,7 @@ from podeval.errors import CannotScore, PodevalError
 Samples = NDArray[np.float32]
 
 MEMORY_BYTES = 256 * 2**20
-"""Arrays up to this size are kept in memory, and larger ones in a temporary file (in `TMPDIR`)."""
+"""Arrays up to this size in bytes are kept in memory, and larger arrays in a temporary file (in `TMPDIR`)."""
 
 FREE_BYTES = 256 * 2**20
 """Number of bytes that a temporary file leaves free on its disk, because a database on that disk may need the space."""

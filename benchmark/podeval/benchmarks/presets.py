@@ -87,7 +87,9 @@ LIKENESS = Dimension(
     main="human_likeness.human_likeness",
     needs_accurate_speech=False,
 )
-"""Dimension for metrics that are computed over all recordings of a run together, and only if `--metrics` names them."""
+"""Dimension for metrics that are computed over all recordings of a run together, and only if `--metrics` names these
+metrics.
+"""
 
 
 PRESETS = {

@@ -356,7 +356,7 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            # Hard lines have their own accepted readings, which WER supports but these metrics do not.
+            # Hard lines have their own accepted readings, which WER supports but the metrics below do not.
             splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
         *PODCAST_DIMENSIONS,

@@ -205,7 +205,7 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
     """Describe a system's stated facts, who ran the system, and the verdict of a spot check."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
-        # A spot check regenerates some of the supplied outputs with the model that is said to have made them.
+        # A spot check regenerates some of the supplied outputs with the model that is said to have produced them.
         run += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
     openness = words.fact("openness", facts.openness) if facts.openness != NOT_STATED else ""
     size = format_value(facts.size) if facts.size else ""

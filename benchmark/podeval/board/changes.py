@@ -69,7 +69,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         plan = run.plan
         measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
-    # Results with the same time are put in a fixed order that does not depend on the order of the set.
+    # Results with the same time are put in a fixed order that does not depend on the iteration order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
         yield Change(

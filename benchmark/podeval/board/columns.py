@@ -151,7 +151,9 @@ def choose_headlines(columns: Iterable[Column]) -> list[Column]:
 
 
 def rank_dimension(dimension: str) -> tuple[int, str]:
-    """Return the sort key of a dimension: known groups come first, in their fixed order, then others by name."""
+    """Return the sort key of a dimension: known groups come first, in their fixed order, then all other dimensions by
+    name.
+    """
     group = dimension.partition(".")[0]
     groups = list(DIMENSION_GROUPS)
     return (groups.index(group) if group in groups else len(groups), group)

@@ -33,8 +33,8 @@ class Chapter(SystemFigures):
         where: `benchmark/split/profile`.
         benchmark: the benchmark's record; None if this version lacks the benchmark.
         people: the display name of the recordings of people; "" if there are none.
-        scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
-        drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
+        scores: the system's scores by item; `people_scores` are the scores of people, or None if there are none.
+        drifts: the drift of every windowed key; `people_drifts` are the drifts of recordings of people, by column id.
         items: every item, by category and title.
         readings: the result of each metric on each item, by metric and item id.
         missing: the unscored items by metric, reason and cause, most items first.

@@ -76,7 +76,7 @@ class Run:
         return values[0].mean if values and values[0] is not None else None
 
     def comparison_key(self, protocol: str, slice_: str) -> Place:
-        """Return the place within which the run's numbers can be compared with those of other runs."""
+        """Return the place within which the run's numbers can be compared with the numbers of other runs."""
         return (self.summary.plan.benchmark, self.summary.plan.split, self.summary.profile, protocol, slice_)
 
     def select_scores(self, protocol: str, slice_: str) -> dict[str, Score]:
@@ -294,7 +294,7 @@ def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
 
 
 def read_runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
-    """Read the runs of a folder: all of them, or those of one `benchmark/split` under one profile."""
+    """Read the runs of a folder: all runs, or only the runs of one `benchmark/split` under one profile."""
     for folder in run_folders(runs):
         for summary in folder.summaries():
             where = f"{summary.plan.benchmark}/{summary.plan.split}"

@@ -175,7 +175,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     profiles = index.profiles(name)
     profile = _pick(wish.profile, profiles)
     here = index.board(name, profile)
-    # Choose the columns: those of one dimension, with one protocol for each metric.
+    # Choose the columns: the columns of one dimension, with one protocol for each metric.
     judges = tuple(sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""}))
     judge = wish.judge if wish.judge in judges else ""
     protocols = choose(here.offers, wished := list_wished(here.offers, wish.protocols), judge)

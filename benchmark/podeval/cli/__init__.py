@@ -98,7 +98,9 @@ _LONGEST = 300
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name; each is imported and built when it is first used, so it does not slow down the others."""
+    """Commands by name; each command is imported and built when it is first used, so it does not slow down other
+    commands.
+    """
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}

@@ -111,7 +111,9 @@ def _attempt(title: str, run: Callable[[], bool]) -> bool:
 
 
 def _install_more() -> tuple[str, ...]:
-    """Download the weights of the demo's better systems; return the available systems, and list the others."""
+    """Download the weights of the demo's better systems; return the systems that are available, and report the systems
+    that are not.
+    """
     from podeval.models import weights
 
     missing = weights.install(filter(None, MORE_SYSTEMS.values()), say)

@@ -204,7 +204,7 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
             print(f"  {proposal.form} proposed to the model's repo: {came}")
         for step in history:
             what = f"{step.after} by {step.made_by}"
-            # The reason for a withdrawal repeats this, because the reason is shown alone elsewhere.
+            # The reason for a withdrawal repeats this, because other pages show only the reason.
             reason = step.reason.removeprefix(what).removeprefix(": ")
             print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_append(reason)}")
 

@@ -1,9 +1,9 @@
 """Make the semantic dialogues of an MTalk-Bench dataset from scenarios and capabilities: write, label, infer and
 select.
 
-A language model that sees only the user's last turn decides whether that turn can be answered without the others. A
-language model then reads the whole dialogue and names every capability of the taxonomy that it requires, and a smaller
-model names the main capability (appendix B.1, scripts 2 and 3). If the main capability differs from the ordered
+A language model that sees only the user's last turn decides whether that turn can be answered without the earlier
+turns. A language model then reads the whole dialogue and names every capability of the taxonomy that it requires, and a
+smaller model names the main capability (appendix B.1, scripts 2 and 3). If the main capability differs from the ordered
 capability, people decide between the two. The folder contains `orders.jsonl`, `raw.jsonl`, `labelled.jsonl`,
 `candidates.jsonl` with the table `candidates.csv` for people's decisions, and then `dialogues.jsonl` for the later
 steps.
@@ -230,7 +230,7 @@ STEPS: Mapping[str, Step] = {"write": write, "label": label, "infer": infer, "se
 
 
 def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
-    """Keep the dialogues whose last turn cannot be answered well without the others."""
+    """Keep the dialogues whose last turn cannot be answered well without the earlier turns."""
     return ask_each(
         judging,
         rows,

@@ -77,7 +77,7 @@ class State:
 
 
 def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
-    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list the missing ones."""
+    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list the missing recordings."""
     files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
     takes, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:

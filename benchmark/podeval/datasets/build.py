@@ -209,7 +209,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
     for config, splits in lock["configs"].items():
         table = kind.TABLES[config]
         for split, facts in splits.items():
-            # Compare the columns as `datasets` reads them.
+            # Compare the columns in the form in which `datasets` reads them.
             loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(table.features):
                 yield f"{config}/{split}: the columns differ from those of the builder"

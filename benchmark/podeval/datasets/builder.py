@@ -33,7 +33,7 @@ class DatasetTable:
         features: the columns, including `id`.
         rules: function that makes the rules for the rows; it is called again each time the rows are read.
         rows: function that makes the rows of a split, in order, from a folder with a source's files; it raises
-            `BadInput` if the files are not those of the source.
+            `BadInput` if the folder does not contain the files of the source.
     """
 
     features: datasets.Features

@@ -51,7 +51,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
         raise BadInput(f"{build_folder} has {what}, not the split {split} of {benchmark.name}; choose another folder")
-    # Read the rows, with the user's turns if the dataset has them in a separate config.
+    # Read the rows, with the user's turns if the dataset has the turns in a separate config.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":

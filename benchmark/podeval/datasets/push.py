@@ -2,7 +2,7 @@
 tasks.
 
 The tasks (`eval.yaml`) are pushed in a separate, later commit, because the Hub validates them on arrival and refuses
-those whose framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js).
+tasks whose framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js).
 """
 
 from collections.abc import Mapping, Sequence

@@ -56,7 +56,7 @@ def find_user_id(name: str) -> str | None:
 
 # The header of an untrusted safetensors file must not exceed limits on its size, on its number of values, and on the
 # values. Parsed JSON takes up to fifty times its size in memory, so its values are counted before it is parsed. The
-# limits leave room for real models: the headers of 97 % of the thousand most popular ones are below 100 kB
+# limits leave room for real models: the headers of 97 % of the thousand most popular models are smaller than 100 kB
 # (huggingface_hub, 2023). For a four-bit mixture of experts with 80 billion parameters, the header of one of ten shards
 # describes 22,000 tensors in 2.8 MB; with 30 billion, the header of a single file describes 74,000 tensors in 9.1 MB.
 

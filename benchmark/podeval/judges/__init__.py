@@ -1,4 +1,5 @@
-"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records of both.
+"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records of prompts and
+answers.
 
 Metrics that ask a judge use the names that are imported here.
 """

@@ -3,7 +3,7 @@
 A call starts only if its maximum cost, together with that of the calls in progress, still fits under the cap. The
 maximum is estimated from the length of the request, the backend's counts so far, and the longest answer so far (before
 the first answer, the longest allowed answer); after the call, the backend's count replaces the estimate. The cap can
-therefore be exceeded only by a call that is unlike the earlier ones.
+therefore be exceeded only by a call that is unlike the earlier calls.
 """
 
 import math
@@ -208,7 +208,7 @@ def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, in
 
 
 def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> tuple[int, int]:
-    """Estimate the number of tokens in a request, erring on the high side, and the number of those that are audio."""
+    """Estimate the number of tokens in a request, erring on the high side, and the number of tokens that are audio."""
     size = 0
     for message in messages:
         content = message["content"]

@@ -131,7 +131,7 @@ class Records:
         return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
     def all_exchanges(self) -> Iterator[JudgeExchange]:
-        """Yield all exchanges in recorded order, including those that a newer series replaced."""
+        """Yield all exchanges in recorded order, including exchanges that a newer series replaced."""
         for _, line in self._read():
             if line["kind"] == "exchange":
                 yield JudgeExchange.from_json(line)

@@ -8,7 +8,7 @@ On a command line, a judge is written as
 - the path of a YAML file with all fields.
 
 The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, or `HF_TOKEN` for Hugging Face's router
-if the former is not set. The key is never part of a judge, a record or a message.
+if `PODEVAL_JUDGE_KEY` is not set. The key is never part of a judge, a record or a message.
 """
 
 import functools
@@ -76,8 +76,8 @@ class Judge:
         sampling: settings for sampling answers.
         trial: whether this is a trial model, whose scores must not be published regardless of its audit.
         hears: whether the model accepts audio; assumed to be true for an endpoint that is given without a YAML file.
-        audio: limits on the audio that the model accepts. extra: additional fields of the request body, such as
-            `reasoning_effort`.
+        audio: limits on the audio that the model accepts.
+        extra: additional fields of the request body, such as `reasoning_effort`.
         timeout: maximum duration of a call in seconds.
         tries: maximum number of times that an answer is requested, each time stating the faults of the previous answer,
             before a request counts as unanswered.

@@ -194,7 +194,7 @@ def _find_power(count: int, effect: float) -> float:
 
 KINDS = ("mos", "mushra", "abx")
 ANCHORS = ("reference", "high", "low")
-"""Folders that a MUSHRA test uses in addition to those of the systems."""
+"""Folders that a MUSHRA test uses in addition to the folders of the systems."""
 
 
 def draft_design(

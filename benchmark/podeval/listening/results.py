@@ -272,8 +272,8 @@ def _find_bounds(design: Design, scale: str) -> tuple[float, float]:
 
 
 def _describe_headphones(database: Database, design: Design) -> list[str]:
-    """Return sentences about the headphone check: the number of listeners who passed, and the names of those who
-    failed.
+    """Return sentences about the headphone check: the number of listeners who passed, and the names of the listeners
+    who failed.
     """
     if design.headphone_check is None:
         return []

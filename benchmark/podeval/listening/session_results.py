@@ -272,8 +272,8 @@ def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]
 
     Excluded sessions are included and marked in `counted`; unfinished sessions are not included.
 
-    The mark of a preference compares `stimulus` with `compared_with`, and is positive if the latter is better. The mark
-    of an ABX page is 1 for a correct answer; `stimulus` is X, and `compared_with` is the other stimulus.
+    The mark of a preference compares `stimulus` with `compared_with`, and is positive if `compared_with` is better. The
+    mark of an ABX page is 1 for a correct answer; `stimulus` is X, and `compared_with` is the other stimulus.
 
     Raises:
         BadInput: the test does not exist.

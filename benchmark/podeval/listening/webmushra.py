@@ -195,7 +195,7 @@ def _unmask(value: Any) -> Any:
 
 
 def _flat(pages: Sequence[Any]) -> Iterable[Mapping[str, Any]]:
-    """Yield the pages in order, including those of random blocks."""
+    """Yield the pages in order, including the pages in random blocks."""
     for page in pages:
         if isinstance(page, Mapping):
             yield page

@@ -46,8 +46,8 @@ class RunEntry:
 
 
 def list_entries(document: Submission) -> tuple[RunEntry, ...]:
-    """List the runs that a submission asks for: every split of its tracks except trial splits, or trial splits if there
-    are no others.
+    """List the runs that a submission asks for: every split of its tracks except trial splits, or its trial splits if
+    there are only trial splits.
 
     Splits for listening tests are not entered, because they are generated only on request; nor are superseded splits.
     """

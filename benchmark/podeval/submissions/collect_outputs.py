@@ -81,7 +81,8 @@ class Intake:
         # Split before parsing; the last piece is a line that is still being written or that the limit cut off.
         if any(len(piece) > _LINE_MOST for piece in pieces):
             raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
-        # There should be one line for each item; if a program writes millions of lines, they are not all read at once.
+        # There should be one line for each item; if a program writes millions of lines, they are not read all at the
+        # same time.
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
         return list(_parse_lines(whole)), start + len(whole)
 
@@ -262,7 +263,7 @@ def measure_disk_use(folder: Path) -> int:
 
 
 def _parse_lines(content: bytes) -> Iterator[Generated]:
-    """Yield the well-formed lines; others are ignored."""
+    """Yield the well-formed lines; all other lines are ignored."""
     for line in content.splitlines():
         with contextlib.suppress(ValueError, ValidationError, RecursionError):
             yield Generated.model_validate(json.loads(line))

@@ -302,8 +302,8 @@ class ChapterPage:
     # Pictures.
 
     def draw_radar(self) -> list[page.Part]:
-        """Draw the system's radar, together with those of people and of the other systems' median; empty if there are
-        too few axes.
+        """Draw the system's radar, together with the radar of people and that of the other systems' median; empty if
+        there are too few axes.
         """
         words, chapter = self.texts["report"], self.chapter
         axes = [(figure, axis) for figure in chapter.headlines if (axis := find_axis(figure.column))]
