@@ -34,7 +34,7 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
 
     Args:
         runs: the folder of runs.
-        host: the address at which the site is served; it determines whether people must sign in.
+        host: the address at which the site is served; the address determines whether people must sign in.
         database: an SQLite file or an address; by default `DATABASE_URL`, otherwise `podeval.db` in the folder of runs.
     """
     how = sign_in(host)

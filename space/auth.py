@@ -102,7 +102,9 @@ class SignIn:
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Return the name, identity and organisations in a session; None if no sign-in has stored a person in it."""
+    """Return the name, identity and organisations in a session; None if no sign-in has stored a person in the
+    session.
+    """
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None

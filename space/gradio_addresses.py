@@ -92,7 +92,7 @@ def is_full(coming: int, most: int) -> bool:
 
     Args:
         coming: bytes of the new upload.
-        most: the bytes that may already be stored before it.
+        most: the number of bytes that may already be stored before the upload.
     """
     import gradio.utils
 
@@ -153,7 +153,7 @@ class IssuedFiles:
             self._issued[holder, path] = IssuedFile(sender, self._clock() + min(seconds, self._seconds))
 
     def may_name(self, holders: Iterable[str], path: str) -> bool:
-        """Return whether a path was issued to one of these holders, and not too long ago."""
+        """Return whether a path was issued to one of these holders, and that this was not too long ago."""
         with self._lock:
             entries = [self._issued.get((holder, path)) for holder in holders]
             return any(upload is not None and upload.ends > self._clock() for upload in entries)

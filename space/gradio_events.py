@@ -223,7 +223,7 @@ class VisitorPlaces:
             yield
 
     def check_event(self, blocks: gr.Blocks, part: str, event: EventSent, address: str) -> None:
-        """Check an event before Gradio creates a session for it.
+        """Check an event before Gradio creates a session for the event.
 
         Args:
             blocks: the app.

@@ -139,7 +139,7 @@ class GradioGate:
         names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
         check_names(*names)
         if part.startswith(_FILE):
-            # A visitor without a cookie may have the file measured, but nobody else at the address can read it.
+            # A visitor without a cookie may have the file measured, but nobody else at the address can read that file.
             if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):
                 raise Refused(403, "this file is not public")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
@@ -293,7 +293,7 @@ def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
 
 
 def _cookie(scope: Scope) -> str:
-    """Return the visitor's name from the cookie; empty without one."""
+    """Return the visitor's name from the cookie; empty without a cookie."""
     name = HTTPConnection(scope).cookies.get(COOKIE, "")
     return name if len(name) == len(make_holder()) else ""
 
@@ -341,7 +341,9 @@ def _render_early(site: Site, request: Request) -> str:
 
 
 def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
-    """Return the page with its own settings, a tab in front and, in the Score tab, a metric if it is offered."""
+    """Return the page with its own settings, a tab in front and, in the Score tab, a metric if the metric is
+    offered.
+    """
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])

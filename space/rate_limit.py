@@ -82,7 +82,7 @@ class ThreadPool:
         self._limiter = CapacityLimiter(threads)
 
     def __call__(self, work: Callable[Given, Answer]) -> Callable[Given, Awaitable[Answer]]:
-        """Return the same work, to be run in one of the threads."""
+        """Return a function that does the same work in one of the threads."""
 
         @functools.wraps(work)
         async def run_in_thread(*args: Given.args, **kwargs: Given.kwargs) -> Answer:

@@ -210,7 +210,7 @@ class Guard:
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Return the refusal of a request; None if it is not refused. The first failing check decides."""
+        """Return the refusal of a request; None if the request is allowed. The first failing check decides."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -224,7 +224,7 @@ class Guard:
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Return the refusal of input: the page accepts none, another site sent it, or its body is not limited."""
+        """Return the refusal of input: the page accepts no input, another site sent it, or its body is not limited."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)

@@ -51,7 +51,7 @@ class ScoreReports:
         self._lock = threading.Lock()
 
     def keep(self, report: bytes) -> str:
-        """Keep a report, and return its name; empty if it is too large to keep."""
+        """Keep a report, and return its name; empty if the report is too large to keep."""
         if not report or len(report) > MOST_BYTES:
             return ""
         name = secrets.token_urlsafe(24)

@@ -47,7 +47,7 @@ KINDS = {"model": "Model", "outputs": "Outputs", "human": "Human"}
 
 
 def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> list[FormField]:
-    """List the fields of a schema block, followed by those of the blocks in it.
+    """List the fields of a schema block, followed by the fields of the blocks that it contains.
 
     Args:
         block: name in the schema's `$defs`.
@@ -121,7 +121,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
 
 
 def get_value(document: dict[str, Any], field: FormField) -> Any:
-    """Return the value of a field from a document; None if the document does not have it."""
+    """Return the value of a field from a document; None if the document does not contain the field."""
     value: Any = document
     for name in field.path.split("."):
         value = value.get(name) if isinstance(value, dict) else None

@@ -225,7 +225,7 @@ class Site:
             answer.set_cookie("lang", self.language(request), max_age=31_536_000, samesite="lax", httponly=True)
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
-        """Return the page for a refusal, translated if possible; it does not use the database, which may be missing."""
+        """Return the page for a refusal, translated if possible, without using the database, which may be missing."""
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         return self.render(
             request,

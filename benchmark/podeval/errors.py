@@ -53,7 +53,7 @@ class PodevalError(Exception):
         parameters: the values in the sentence, by name.
 
     Attributes:
-        code: code of the sentence; empty if it has none yet.
+        code: code of the sentence; empty if the sentence has no code yet.
         parameters: the values in the sentence; empty if the sentence is the same in every case.
     """
 
@@ -94,7 +94,7 @@ class NoWords(CannotScore):
 def find_address(path: object) -> str | None:
     """Return the URL that was given instead of a path, or None if the value is a path.
 
-    A URL whose double slash `pathlib` has collapsed to one is recognised and restored.
+    If `pathlib` has collapsed the double slash of a URL to a single slash, the URL is still recognised and restored.
     """
     match = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
     return f"{match[1]}://{str(path)[match.end() :]}" if match else None

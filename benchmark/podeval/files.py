@@ -180,7 +180,8 @@ def write_shard(address: str, paths: Iterable[Path]) -> None:
 
 
 def read_shard(address: str, folder: Path) -> None:
-    """Extract the files of an archive that `write_shard` wrote, if it exists, but never outside the folder.
+    """Extract the files of an archive that `write_shard` wrote, if the archive exists; no file is written outside the
+    folder.
 
     Raises:
         PodevalError: the archive cannot be read.
@@ -192,7 +193,7 @@ def read_shard(address: str, folder: Path) -> None:
 
 
 def delete_shard(address: str) -> None:
-    """Delete an archive that `write_shard` wrote, if it exists.
+    """Delete an archive that `write_shard` wrote, if the archive exists.
 
     Raises:
         PodevalError: the archive cannot be deleted.
@@ -217,7 +218,7 @@ def read_lines(path: Path) -> list[Any]:
     """Read the complete JSON lines of a file; a half-written last line is ignored.
 
     Raises:
-        BadInput: an earlier line is not JSON; the message names it.
+        BadInput: an earlier line is not JSON; the message names the line.
     """
     try:
         content = path.read_bytes()

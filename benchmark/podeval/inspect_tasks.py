@@ -45,7 +45,7 @@ def podbench(
     Args:
         split: `test`, built by `podeval data build podbench`, or `sample`, for trials.
         data: folder of the built dataset; ./podbench by default.
-        judge: the judge, in the form of podeval's `--judge`; without one, every value is unscored.
+        judge: the judge, in the form of podeval's `--judge`; without a judge, every value is unscored.
         records: folder of the judge's raw answers, from which an interrupted evaluation resumes.
         seed: the seed for the model's answers.
     """

@@ -1,4 +1,4 @@
-"""Progress of long-running work, passed from the code that does it to the code that displays it.
+"""Progress of long-running work, passed from the code that does the work to the code that displays its progress.
 
 The engine calls `report` in its long loops; a user interface registers a listener with `listen`. Without a
 listener, a report has no effect.

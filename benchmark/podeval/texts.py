@@ -427,8 +427,9 @@ def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
 
 
 def parse_sentence(text: str) -> CodedSentence | None:
-    """Return the sentence for a text that was stored without its code; None if it is not one of `SENTENCES`. The
-    running time is linear in the length of the text.
+    """Return the sentence for a text that was stored without its code; None if it is not one of `SENTENCES`.
+
+    The running time is linear in the length of the text.
     """
     if len(text) > LONGEST:
         return None

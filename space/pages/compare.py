@@ -166,7 +166,7 @@ Wish = Annotated[SoundWish, Depends()]
 @routes.api_route("/compare/audio", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
-    """Send a recording, at the loudness of the recording next to it if the request names one."""
+    """Send a recording, at the loudness of another recording if the request names one to be played next to it."""
     copy = wish.read(site, Recordings.file)
     return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 

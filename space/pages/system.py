@@ -34,7 +34,7 @@ MOST = 60
 """Maximum number of defects that a page lists; if there are more, it lists the worst."""
 
 AROUND = 1.0
-"""Seconds before and after a defect that are played with it."""
+"""Number of seconds before and after a defect that are played with the defect."""
 
 LONGEST = 15.0
 """Maximum length of a snippet in seconds."""
@@ -96,7 +96,7 @@ def page(
 def _read_chapter(
     site: Site, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
 ) -> tuple[SystemReport, list[str], Chapter]:
-    """Return a system's description, the places of its results, and the chapter on one of them."""
+    """Return a system's description, the places where it has results, and the chapter on one of these places."""
     try:
         description = describe_system(board, site.results.systems(), system)
     except BadInput as error:

@@ -74,7 +74,7 @@ def check_names(names: Sequence[str], part: str) -> list[str]:
     """Return each of the named metrics once, after checking that a part of the tab offers them.
 
     Raises:
-        BadInput: one of them is not measured here, or there are more names than metrics.
+        BadInput: a named metric is not measured here, or there are more names than metrics.
     """
     offered = [metric.name for metric in list_offered(part)]
     if wrong := [name for name in [*names[: len(offered)], *names[-1:]] if name not in offered]:

@@ -6,9 +6,9 @@ which at least 90 % must be heard) are never rated together. A benchmark whose o
 
 Nobody judges two hours of audio in one sitting, and two excerpts chosen independently might compare a greeting with a
 farewell. Short outputs are played in full. Outputs with the same number of turns (because they share a script or a
-dialogue) are compared over the same turns and, if a turn must be cut, over the same part of it; other outputs are
-compared at the same relative position. Anyone who wants to judge recordings from beginning to end gets whole recordings
-(`choose_whole`).
+dialogue) are compared over the same turns and, if a turn must be cut, over the same part of that turn; other outputs
+are compared at the same relative position. Anyone who wants to judge recordings from beginning to end gets whole
+recordings (`choose_whole`).
 """
 
 import math
@@ -94,7 +94,7 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
 
 
 def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
-    """Choose both recordings from beginning to end."""
+    """Choose both recordings in full."""
     return Excerpts((0.0, a.seconds), (0.0, b.seconds), "whole")
 
 

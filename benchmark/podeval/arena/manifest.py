@@ -92,7 +92,7 @@ def read_manifest(file: Path) -> Manifest:
         BadInput: the manifest cannot be read, or a field is missing or invalid; the message names the field.
     """
     content = read_yaml_file(file, trusted=True)
-    # Check the fields, and name the first invalid one.
+    # Check the fields, and name the first invalid field.
     try:
         manifest = Manifest.model_validate(content or {})
     except ValidationError as error:
@@ -129,7 +129,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
         BadInput: an output names a system or item that does not exist, or its audio is unusable.
     """
     now = datetime.now(UTC)
-    # Measure the audio before the transaction, so that no vote waits for it.
+    # Measure the audio before the transaction, so that no vote waits for this.
     unusable, measured = [], []
     for entry in manifest.outputs:
         try:

@@ -150,7 +150,7 @@ class Matchmaker:
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Read the pool and the counts again before the next battle; to be called after one of them has changed."""
+        """Read the pool and the counts again before the next battle; to be called after either has changed."""
         with self._lock:
             self._snapshot = _Snapshot()
 
@@ -258,7 +258,7 @@ class Matchmaker:
         return snapshot
 
     def _renew(self, old: _Snapshot) -> None:
-        """Make a new snapshot while other requests use the old one."""
+        """Make a new snapshot while other requests use the old snapshot."""
         try:
             with self._database.reading() as session:
                 snapshot = _take_snapshot(session)

@@ -177,7 +177,7 @@ class PairingField:
         for (low, high), count in votes.items():
             by_system[low] += count
             by_system[high] += count
-        # Find the new systems, and the pairs that include at least one of them.
+        # Find the new systems, and the pairs that include at least one new system.
         self.new = {
             system
             for system in pool.systems

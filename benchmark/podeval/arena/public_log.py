@@ -89,7 +89,7 @@ class PublicLog:
         """Import every file of the log that this database lacks.
 
         Raises:
-            BadInput: a file contains an invalid record, or a vote that differs from the local one.
+            BadInput: a file contains an invalid record, or a vote that differs from the local vote.
             HubUnavailable: the Hub does not respond.
         """
         return self._read_back(*self._log.files())

@@ -148,7 +148,8 @@ class Revealed:
     """The system on one side of a judged battle: its title, and its rating on the battle's dimension, if the system has
     been rated.
 
-    `audio` is the opaque name of the played sound; `whole` is that of the whole recording, or empty if it is the same.
+    `audio` is the opaque name of the played sound; `whole` is the opaque name of the whole recording, or empty if both
+    names are the same.
     """
 
     system: str
@@ -182,8 +183,8 @@ class RevealedBattle:
 class Rankings:
     """Provides the ranking of an arena, and recomputes it when the counted votes change; thread-safe.
 
-    The ranking is computed in the background, and readers get the previous one in the meantime; after a restart, the
-    previous ranking is read from disk. If rating is quick, the first reader waits for the new ranking instead.
+    The ranking is computed in the background, and readers get the previous ranking in the meantime; after a restart,
+    the previous ranking is read from disk. If rating is quick, the first reader waits for the new ranking instead.
 
     Args:
         arena: the arena whose votes are ranked.
@@ -289,7 +290,7 @@ class Rankings:
             _LOG.warning("the ranking was not computed or not saved: %s", error)
             self._error = error
         finally:
-            # The first measured time includes loading libraries, so it does not predict the next one.
+            # The first measured time includes loading libraries, so it does not predict later times.
             self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
             self._renewing = None
 

@@ -54,7 +54,9 @@ _JUDGED = (
     .where(Vote.outcome != "skip")
     .order_by(Vote.number)
 )
-"""The query for all judgements; they are rated unless their vote is excluded or their battle repeats another one."""
+"""The query for all judgements; judgements are rated unless their vote is excluded or their battle repeats another
+battle.
+"""
 
 POOLED = "pooled"
 """The name of the rating that is computed from the votes on all dimensions together."""
@@ -219,8 +221,8 @@ class VoteReader:
     """Reads the rated votes (those in `build_rating_table`), by protocol, as numeric arrays; for one thread at a time.
 
     The content of a vote never changes, so each vote is read once and kept in memory; the list of rated votes is read
-    every time. After an erasure, everything is read again, because a new vote may get the number of an erased one.
-    Nothing is kept on disk, where erasures would not reach it.
+    every time. After an erasure, everything is read again, because a new vote may get the number of an erased vote.
+    Nothing is kept on disk, because erasures would not reach the disk.
     """
 
     def __init__(self) -> None:
@@ -266,7 +268,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
         battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
     _, *of_battles = _read_columns(session, battles, [ids, *kinds[-4:]])
     battle, *of_votes = _read_columns(session, votes, [ids, *kinds[:-4]])
-    # A battle that was not read repeats another one.
+    # A battle that was not read repeats another battle.
     read = battle < len(of_battles[0])
     return [*(column[read] for column in of_votes), *(column[battle[read]] for column in of_battles)]
 
@@ -355,7 +357,7 @@ def _select_votes(columns: Iterable[str]) -> Select[Any]:
     )
 
 
-# Statements are built once, because building one takes longer than executing it.
+# Statements are built once, because building a statement takes longer than executing it.
 _NUMBERS = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > bindparam("after")).order_by(RATED_VOTES.c.number)
 _PAGE, _PAGE_OF_DIMENSION = (
     _select_votes(PUBLIC_COLUMNS).where(Vote.number.in_(numbers.offset(bindparam("offset")).limit(bindparam("limit"))))

@@ -84,7 +84,7 @@ class AudioTokens:
         """Shares of both sides, by battle, that were sent but are not saved yet."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
-        """Make the opaque name of a sound for a person who is allowed to hear it.
+        """Make the opaque name of a sound, for a person who is allowed to hear the sound.
 
         Args:
             battle: id of the battle.
@@ -188,8 +188,10 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 @dataclass(frozen=True)
 class BattleSide:
     """One side as a listener sees it: the opaque name of its audio, and its length and the length of the part that must
-    be heard, in seconds. The length stated here and the length of the sound itself are rounded to whole seconds,
-    because an exact length would identify the recording.
+    be heard, in seconds.
+
+    The length stated here and the length of the sound itself are rounded to whole seconds, because an exact length
+    would identify the recording.
     """
 
     audio: str
@@ -199,7 +201,7 @@ class BattleSide:
 
 @dataclass(frozen=True)
 class BattleView:
-    """Everything that the service publishes about a battle; it does not reveal the systems."""
+    """Everything that the service publishes about a battle; the view does not reveal the systems."""
 
     token: str
     protocol: str
@@ -344,7 +346,7 @@ def find_unjudged(
 
 
 def reopen_battle(session: Session, id: str, now: datetime, settings: ArenaSettings) -> Battle:
-    """Return a battle; reopen it if it has expired."""
+    """Return a battle, reopening it if it has expired."""
     battle = session.get_one(Battle, id)
     if battle.expires_at < now:
         battle.served_at, battle.expires_at = now, now + time_open(battle, settings)

@@ -126,11 +126,11 @@ class Arena:
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
-        """Return a person's pseudonym; it is created on the first visit.
+        """Return a person's pseudonym, which is created on the person's first visit.
 
         Args:
-            identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
-                stored.
+            identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; the identity is
+                not stored.
             name: name of the account used to sign in; only its keyed hash is stored, for erasure requests.
         """
         issuer, now = identity.rpartition(":")[0], self._clock()

@@ -8,7 +8,7 @@ really listened could have cast them.
 Voters who promote a system cast votes that differ from what all votes together predict. The expected result of each
 battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
 a system is the sum of result minus expectation over their battles, in standard deviations; taste explains a surplus of
-one or two standard deviations, but colluding voters cause a larger one.
+one or two standard deviations, but colluding voters cause a larger surplus.
 
 An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
 because its bot check did not respond), so a share above `IntegrityLimits.alarm_share` always raises an alarm.
@@ -181,7 +181,9 @@ def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes that voters without a history cast on a system in a period in which all such voters favour it."""
+    """Find votes that voters without a history cast on a system in a period in which all voters without a history
+    favour that system.
+    """
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]

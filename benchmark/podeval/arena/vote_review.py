@@ -119,8 +119,8 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
     """Return 1 if the outcome is the known answer, 0 if it is the opposite answer, and NaN if no answer is known.
 
-    If the battle repeats an earlier one with its sides swapped, the known answer is the voter's own earlier choice. If
-    the battle includes a control, the known answer is that the control is worse.
+    If the battle repeats an earlier battle with the sides swapped, the known answer is the voter's own earlier choice.
+    If the battle includes a control, the known answer is that the control is worse.
     """
     if outcome not in _OTHER_SIDE:
         return float("nan")

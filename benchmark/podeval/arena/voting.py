@@ -81,10 +81,10 @@ class Acknowledgement:
 
 
 def validate_ballot(ballot: Ballot) -> Ballot:
-    """Check that every value of a ballot is possible, and return it.
+    """Check that every value of a ballot is possible, and return the ballot.
 
     Raises:
-        ArenaRefused: a value is impossible; the message names it.
+        ArenaRefused: a value is impossible; the message names the value.
     """
     outcome, preference, comment = ballot.outcome, ballot.preference, ballot.comment
     no_preference = preference not in ("", *PREFERENCES) or (preference and outcome not in ("a", "b"))

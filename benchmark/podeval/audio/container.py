@@ -32,7 +32,7 @@ NOTED_SHORTFALL = 0.05
 
 # Patterns that identify the beginning of an audio file within other bytes; each begins with fixed bytes.
 MARKS = {
-    # FLAC may keep the header of the original file; the pattern excludes that header.
+    # A FLAC file may contain the header of the original file; the pattern excludes that header.
     "wav": (rb"RIFF(?<!riffRIFF).{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
     "aiff": (rb"FORM(?<!aiffFORM).{4}AIF[FC]",),
     "flac": (rb"fLaC[\x00\x80]\x00\x00\x22",),
@@ -80,7 +80,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Container:
-    """The format of a file: the way to open it, and the facts that the file states about itself.
+    """The format of a file: the way to open it, and what the file states about its own content.
 
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
@@ -198,7 +198,7 @@ def skip_tags(file: BinaryIO, start: int, end: int) -> int:
         if head[:3] == b"TAG":
             at += 128
         elif head[:8] == b"APETAGEX" and len(head) == 32:
-            # The length excludes the header; a footer without a header belongs to a tag that was skipped.
+            # The length excludes the header; a footer without a header belongs to a tag that has already been skipped.
             at += 32 + (int.from_bytes(head[12:16], "little") if head[23] & 0x20 else 0)
         elif head[:11] == b"LYRICSBEGIN":
             text = read_at(file, at, _MOST_PADDING)
@@ -207,7 +207,9 @@ def skip_tags(file: BinaryIO, start: int, end: int) -> int:
 
 
 def is_adts(file: BinaryIO, at: int, size: int) -> bool:
-    """Return whether `at` is the start of two consecutive ADTS frames (raw AAC), or of one that ends the file."""
+    """Return whether `at` is the start of two consecutive ADTS frames (raw AAC), or of a single frame that ends the
+    file.
+    """
     length = _parse_adts_length(read_at(file, at, 7))
     if length is None:
         return False
@@ -385,7 +387,7 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
     """Find all the audio data of a WAV or AIFF file.
 
     Args:
-        file: an open, seekable file that begins with such a header.
+        file: an open, seekable file that begins with a WAV or AIFF header.
         size: the size of the file in bytes.
         name: `wav` or `aiff`.
         path: the file's path, used only in messages.
@@ -530,7 +532,7 @@ class _Walker:
         return end
 
     def read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
-        """Add the bytes after the last chunk to the audio data if they may be part of it."""
+        """Add the bytes after the last chunk to the audio data if these bytes may be audio data."""
         rest = measure_rest(self._file, at, limit, self._name, self._path)
         head = read_at(self._file, at, min(_TAIL_BYTES, rest))
         if not rest or _METADATA.match(head):

@@ -1,4 +1,4 @@
-"""The duration of an audio file, read without decoding it."""
+"""Read the duration of an audio file without decoding the file."""
 
 import os
 from pathlib import Path

@@ -273,7 +273,7 @@ def _find_peaks_together(
     for number in np.flatnonzero(together & likely):
         if not held and _are_alike(rows[number]):
             continue
-        # Sound that was rounded to a few values has held and flat peaks even if it was not clipped.
+        # If sound was rounded to a few values, its peaks are held and flat even if the sound was not clipped.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height
@@ -336,9 +336,9 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
     """Find repeated passages, nearly identical sample by sample, each with the time since its first occurrence.
 
-    The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If the spectra
-    agree for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
-    within 20 ms; deterministic systems do so if the sentence occurs twice in the text.
+    The log spectrum of every 20 ms is compared with an earlier spectrum, for every lag up to `LONGEST_LAG`. If the
+    spectra agree for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same
+    timing to within 20 ms; deterministic systems do so if the sentence occurs twice in the text.
     """
     from scipy.ndimage import uniform_filter1d
 

@@ -84,7 +84,7 @@ class Loudness:
     Attributes:
         integrated: loudness of the whole recording in LUFS.
         true_peak: highest level, including levels between samples, in dBTP (0 is full scale).
-        range: loudness range in LU; None if it cannot be computed (see `reasons`).
+        range: loudness range in LU; None if the range cannot be computed (see `reasons`).
         momentary: loudness of 0.4 s windows every 0.1 s, in LUFS; minus infinity where silent.
         momentary_times: end of each of these windows in seconds.
         short_term: loudness of 3 s windows every 0.1 s (podeval: every 1.5 s), in LUFS.
@@ -461,8 +461,8 @@ def design_k_weighting(rate: int) -> Floats:
 
     The poles tabulated for 48 kHz keep their decay times; the zeros are chosen so that the response equals that of the
     table at 0 Hz, at the poles' frequency and at the highest frequency that both rates have. At 48 kHz the filter is
-    exactly the tabulated one. At other rates, it deviates by less than 0.01 dB for rates of 11 kHz and above (0.04 dB
-    at 8 kHz), whereas the usual bilinear redesign is off by 0.2 dB at 8 kHz.
+    exactly the tabulated filter. At other rates, it deviates by less than 0.01 dB for rates of 11 kHz and above (0.04
+    dB at 8 kHz), whereas the usual bilinear redesign is off by 0.2 dB at 8 kHz.
     """
     sections = []
     for b, a in _K_WEIGHTING_48K:
@@ -556,7 +556,7 @@ class TruePeakMeter:
         loud = np.zeros((len(signal), stretches + 1), dtype=bool)
         for channel, samples in zip(loud, (signal > least) | (signal < -least), strict=True):
             channel[np.minimum(np.flatnonzero(samples) // _STRETCH, stretches)] = True
-        # The interpolation of a stretch uses its own samples and those of the next one.
+        # The interpolation of a stretch uses the samples of the stretch and those of the next stretch.
         every = sliding_window_view(signal, self._span, axis=1)[:, ::_STRETCH]
         windows = every[loud[:, :-1] | loud[:, 1:]]
         if len(windows):

@@ -69,8 +69,7 @@ def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 
 
 class _Index:
-    """Adds up the counts in all of a movie's boxes, because FFmpeg reads these boxes wherever they are in the file.
-    """
+    """Adds up the counts in all boxes of a movie, because FFmpeg reads these boxes wherever they are in the file."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file, self._size = file, size

@@ -98,8 +98,9 @@ def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples
 
 
 def let_go(samples: NDArray[np.float32]) -> None:
-    """Release the memory of samples that were read from a buffer on disk; leave other arrays unchanged. Call this in
-    code that reads the array through its memory address and therefore bypasses the array's own release.
+    """Release the memory of samples that were read from a buffer on disk; leave other arrays unchanged.
+
+    Call this in code that reads the array through its memory address and therefore bypasses the array's own release.
     """
     owner: Any = samples
     # Release only the file of a buffer, because other kinds of memmap could lose written data.
@@ -327,7 +328,7 @@ def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def remove_offset(samples: Samples, rate: int) -> Samples:
-    """Return the samples without their constant offset, or unchanged if it is negligible.
+    """Return the samples without their constant offset, or unchanged if the offset is negligible.
 
     Parts with different offsets, for example in two joined recordings, are corrected separately.
     """
@@ -345,7 +346,7 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     """Measure the constant offset in every 20 ms frame: the same value for all frames unless the offset changes, and 0
-    if it is slight.
+    if the offset is slight.
     """
     from scipy.ndimage import median_filter
 
@@ -392,7 +393,7 @@ def describe_silent_ends(samples: Samples, rate: int) -> str:
 def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False) -> list[tuple[int, int]]:
     """Find the first index and the end index (exclusive) of every run of at least `shortest` true values.
 
-    With `at_ends`, shorter runs at the ends of the array also count, because they may continue beyond it.
+    With `at_ends`, shorter runs at the ends of the array also count, because these runs may continue beyond the array.
     """
     edges = np.flatnonzero(np.diff(holds, prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]

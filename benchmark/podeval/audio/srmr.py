@@ -126,7 +126,7 @@ def _gammatonegrams(
         channels = sliding_window_view(gram[first : first + together], columns, axis=1)[:, ::step]
         windows = channels.swapaxes(0, 1) * scale[:, np.newaxis]
         if (length - size) % hop == 0:
-            # SRMRpy's gammatonegram leaves the last column empty if there are only just enough samples for it.
+            # SRMRpy's gammatonegram leaves the last column empty if there are only just enough samples for that column.
             windows[..., -1] = 0
         yield windows
 
@@ -174,7 +174,7 @@ def _clip_energies(energies: Floats) -> Floats:
 
 
 def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bool) -> tuple[NDArray[np.intp], Floats]:
-    """Return the indices of the windows with any energy, and their SRMR.
+    """Return the indices of the windows that contain energy, and the SRMR of these windows.
 
     `energies` has shape (windows, channels, bands, frames).
     """

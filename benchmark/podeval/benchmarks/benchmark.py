@@ -86,9 +86,9 @@ class Split(FactSheet):
 
     Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which podeval builds from
     its source. A `sample`, which is for trials, is built from the few rows that ship with podeval. A `trial` split is
-    for trying out a system, or is used on request; a board accepts entries with it only if there are no other splits.
-    `revision` pins the content; it is None for rows that could not be checked here, and every protocol then names their
-    content instead.
+    for trying out a system, or is used on request; a board accepts entries with a trial split only if there are no
+    other splits. `revision` pins the content; it is None for rows that could not be checked here, and every protocol
+    then names their content instead.
 
     The items in a file may have `scripts` to be spoken and `voices` in which to speak them, each from a pinned file.
     Scripts in spontaneous speech, which may have fewer speakers, are for listening tests, and systems cannot be entered

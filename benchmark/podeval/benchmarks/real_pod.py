@@ -361,8 +361,9 @@ BENCHMARK = Benchmark(
         ),
         *PODCAST_DIMENSIONS,
     ),
-    # PodEval 7.2: every system but one has a WER below 20 %. A ceiling one third higher allows for the embedded
-    # transcriber's own errors on difficult voices; controls that do not speak the right words have a WER near 1.
+    # PodEval 7.2: every system except one has a WER below 20 %. A ceiling that is one third higher allows for the
+    # embedded transcriber's own errors on difficult voices; controls that do not speak the right words have a WER near
+    # 1.
     wer_ceiling=0.30,
     controls=(
         "silence",

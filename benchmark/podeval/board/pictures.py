@@ -290,7 +290,7 @@ def draw_distribution(scene: Scene) -> Drawn:
 def draw_density(scene: Scene) -> Drawn:
     """Draw the density of item values, with a curve for each of the first systems, as in PodEval's Figure 5.
 
-    If the metric has an ideal range, it is shaded behind the curves.
+    If the metric has an ideal range, this range is shaded behind the curves.
     """
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     items = {system: of for system, of in _read_items(scene, points, len(SERIES)).items() if len(of) >= FEWEST_ITEMS}

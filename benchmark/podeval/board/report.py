@@ -38,7 +38,8 @@ class Chapter(SystemFigures):
         items: every item, by category and title.
         readings: the result of each metric on each item, by metric and item id.
         missing: the unscored items by metric, reason and cause, most items first.
-        latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
+        latencies: speed of the system's server under each load, smallest load first; empty if the speed was not
+            measured.
         contents: the content of every protocol, by metric.
     """
 

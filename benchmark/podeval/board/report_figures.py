@@ -38,7 +38,7 @@ class ReferenceFigure:
 class Paired:
     """The means of two systems a and b over the items on which both were scored, and the difference a minus b.
 
-    `to_b` compares a with b; if the key has an ideal range, it compares the distances from that range.
+    `to_b` compares a with b; if the key has an ideal range, the comparison is between the distances from that range.
     """
 
     a: float

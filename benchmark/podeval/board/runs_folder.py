@@ -95,7 +95,7 @@ def choose_protocols(board: pd.DataFrame, wishes: Sequence[str] = ()) -> dict[st
 
 
 class MadeOnce:
-    """A cache of values derived from read-only numbers; if bounded, it keeps only the most recently used values.
+    """A cache of values derived from read-only numbers; a bounded cache keeps only the most recently used values.
 
     Args:
         most: maximum number of cached values.

@@ -169,7 +169,7 @@ def find_axis(column: Column) -> RadarAxis | None:
 
 
 def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
-    """Return the axes of those columns that have one; at most twelve axes are returned."""
+    """Return the axes of the columns that have an axis; at most twelve axes are returned."""
     return [axis for axis in map(find_axis, columns) if axis is not None][:MOST_AXES]
 
 

@@ -2,7 +2,7 @@
 
 A column is one key over all items or one slice of them, in one benchmark, split, profile and protocol. Each pair of
 systems is compared on its common items, with a correction for the number of pairs in the column. A system is ranked
-only if it is complete in the column (an item counts as unscored if it lacks a value of a key that it could have), is
+only if it is complete in the column (an item counts as unscored if it lacks a value that it could have for the key), is
 not a control, ran a split that is large enough for ranks, and can be compared with at least one other system. For the
 error rates themselves, and in dimensions that need accurate speech, the system's WER and CER must also stay below the
 benchmark's ceiling in each language; in dimensions with a guard, nearly all of the system's items must pass the guard.
@@ -277,7 +277,9 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
-    """Return the reason why a key ranks no system, for example because no item has it; empty if there is none."""
+    """Return the reason why a key ranks no system, for example because no item has the key; empty if there is no such
+    reason.
+    """
     checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
     return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 

@@ -233,7 +233,7 @@ def _write_markdown(comparison: "RunComparison", path: Path) -> None:
 
 
 def _escape(text: str) -> str:
-    """Escape characters with a special meaning in Markdown, or in HTML inside it."""
+    """Escape characters with a special meaning in Markdown, or in HTML inside Markdown."""
     return re.sub(r"([\\|*_`<\[\]])", r"\\\1", " ".join(text.split()))
 
 

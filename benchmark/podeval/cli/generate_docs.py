@@ -1,6 +1,6 @@
 """Write the files that are generated from declarations into a checkout: metric Spaces, dataset cards and docs pages.
 
-`python -m podeval.cli.generate_docs` in the checkout writes them; a test fails if they are not current.
+`python -m podeval.cli.generate_docs` in the checkout writes these files; a test fails if a file is not current.
 """
 
 import ast
@@ -317,7 +317,7 @@ is missing.
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables in docs/validity.md; each row has its number, and its interval if one is printed."""
+    """Render the tables in docs/validity.md; each row has its number, and the interval of that number if it is printed."""
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
     turned = {"higher": "", "lower": ", reversed", "in range": ", distance from the range, reversed"}

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LOG = "PODEVAL_LOG"
-"""Environment variable; if it is `json`, each line of the log is a JSON object."""
+"""Environment variable for the format of the log; if its value is `json`, each line is a JSON object."""
 
 _LONGEST_LINE = 8_000
-"""Number of characters of an event that are logged; it is limited because parts of an event come from untrusted
+"""Number of characters of an event that are logged; the number is limited because parts of an event come from untrusted
 sources.
 """
 
@@ -109,7 +109,7 @@ _PAUSE = 5.0
 _AGAIN = 30.0
 """Number of seconds between two lines about the same step."""
 _COUNTED = 10_000
-"""Maximum number of pieces that are shown one by one."""
+"""Maximum number of pieces whose progress is shown individually."""
 
 
 def _describe(title: str, done: float, total: float) -> str:
@@ -122,7 +122,7 @@ def _describe(title: str, done: float, total: float) -> str:
 class Steps(AbstractContextManager["Steps"]):
     """On a terminal, a bar for each step with the remaining time; elsewhere, an occasional line.
 
-    Nested instances add their bars to the outer one, because a terminal can show only one set of bars.
+    Nested instances add their bars to the outermost instance, because a terminal can show only one set of bars.
 
     Args:
         label: name of the work; it is shown before each step.

@@ -191,7 +191,7 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> None:
 def select(workshop: Workshop, accept_all: bool) -> None:
     """Read the review of the candidates; later steps use only the accepted dialogues.
 
-    If a candidate's inferred capability differs from the ordered one, the candidate waits until a person decides
+    If a candidate's inferred capability differs from the ordered capability, the candidate waits until a person decides
     between the two.
     """
     candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")

@@ -217,7 +217,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
     """Read the sounds by tag; tags without a kind are left out.
 
     Raises:
-        BadInput: a line is invalid; the message names it.
+        BadInput: a line is invalid; the message names the line.
     """
     sounds = {}
     for number, line in enumerate(read_table(path, set(_COLUMNS)) if path.is_file() else [], 2):
@@ -271,7 +271,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
 
 
 def locate_tags(text: str) -> list[tuple[str, float]]:
-    """Locate the tags of a turn; return each with the share of words before it, 0 to 1."""
+    """Locate the tags of a turn; return each tag with the share of words that precede it, 0 to 1."""
     whole = len(split_tags(text)[0])
     positions, rest, before = list[tuple[str, float]](), text, ""
     for tag in split_tags(text)[1]:
@@ -288,7 +288,7 @@ def _read_mono(path: Path) -> NDArray[np.float32]:
 
 
 # Mixing sounds into speech at a given signal-to-noise ratio. The ratio is in decibels of power: the power of the speech
-# while someone speaks (20 ms frames within 40 dB of the loudest one), divided by the power of the sound while it is
+# while someone speaks (20 ms frames within 40 dB of the loudest frame), divided by the power of the sound while it is
 # audible. Pauses between words therefore do not lower the speech level.
 
 Samples = NDArray[np.float32]
@@ -332,7 +332,7 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
 
 
 def _fade_ends(sound: Samples, rate: int) -> NDArray[np.float64]:
-    """Apply a short fade-in and fade-out to the sound so that it does not click."""
+    """Apply a short fade-in and fade-out to a sound, so that the sound does not click."""
     faded = sound.astype(np.float64)
     size = min(round(FADE * rate), len(faded) // 2)
     if size:

@@ -115,7 +115,8 @@ STEPS: Mapping[str, Step] = {"take": take, "cluster": cluster, "write": write, "
 
 
 def make_token_counter(path: Path) -> Count:
-    """Return a function that counts the tokens of a text, excluding the special tokens that a tokenizer adds around it.
+    """Return a function that counts the tokens of a text, excluding the special tokens that a tokenizer adds before and
+    after a text.
 
     Raises:
         BadInput: the file is not a tokenizer.

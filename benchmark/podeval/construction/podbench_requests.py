@@ -320,7 +320,7 @@ def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
 
 
 def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
-    """Join the documents of a cluster into one text; if it is too long, cut each document to the same length."""
+    """Join the documents of a cluster into one text; if the text is too long, cut each document to the same length."""
     share = _SHOWN // len(cluster.documents)
     return "\n\n".join(f"[{n}] {documents[name].text[:share]}" for n, name in enumerate(cluster.documents, 1))
 

@@ -1,8 +1,8 @@
 """Construct your own Real-Pod dataset: categories, topics, candidate episodes and items (PodEval, section 3).
 
 For each category, a language model names five topics, and people keep three; a search in Apple's directory finds
-episodes on each topic, and people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`,
-`candidates.csv`, and `finished/`, a source of the dataset.
+episodes on each topic, and people choose an episode. The folder contains `topics.jsonl`, `topics.csv`,
+`candidates.jsonl`, `candidates.csv`, and `finished/`, a source of the dataset.
 """
 
 from collections import Counter

@@ -124,7 +124,8 @@ def apply_review(
         path: the path of the table.
         rows: the original rows.
         make_entry: function that makes the row of the table.
-        revise: function that applies the corrections by column; it raises `BadInput` if they cannot be used.
+        revise: function that applies the corrections by column; the function raises `BadInput` if the corrections
+            cannot be used.
         step: the name of the step that removes refused rows.
         accept_all: whether to keep rows without a decision.
 

@@ -95,7 +95,7 @@ class Workshop:
         """Read the rows of a step's file; empty if the file does not exist.
 
         Raises:
-            BadInput: the file is damaged, or does not exist although `made_by` names the step that makes it.
+            BadInput: the file is damaged, or it does not exist although `made_by` names the step that makes it.
         """
         path = self.folder / name
         if made_by and not path.is_file():

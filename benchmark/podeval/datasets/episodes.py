@@ -110,7 +110,9 @@ def is_recording(path: Path) -> bool:
 
 
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """Make the row of a recording; the row of an unusable recording states the reason, and the rules refuse it."""
+    """Make the row of a recording; the row of an unusable recording states the reason, and the rules refuse that
+    row.
+    """
     from podeval.models import registry
     from podeval.recording import Recording
     from podeval.recording.speaker_turns import transcribe_and_diarise

@@ -191,7 +191,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
         last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
         status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
         result = replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
-    # Keep an unfinished download only if the next call can resume it.
+    # Keep an unfinished download only if the next call can resume the download.
     if result.status != "unreachable":
         for leftover in scratch.iterdir():
             leftover.unlink()

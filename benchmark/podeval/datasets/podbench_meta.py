@@ -39,7 +39,7 @@ def find_bucket(kind: str, number: int | None) -> str | None:
 
 
 def parse_object(meta: Any) -> dict[str, Any] | None:
-    """Parse `meta`, removing the nulls that Parquet adds for keys of other rows; None if it is not an object."""
+    """Parse `meta`, removing the nulls that Parquet adds for keys of other rows; None if `meta` is not an object."""
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)
@@ -110,7 +110,7 @@ def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]
 
 
 def _read_sources(value: Any, notes: list[str]) -> list[Any]:
-    """Read the passages; a value that is not text is left unchanged, and the rules refuse it."""
+    """Read the passages; a value that is not text is left unchanged and refused by the rules."""
     if value is None:
         notes.append("sources: meta has no content")
         return []

@@ -44,7 +44,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         progress: function that receives the progress, line by line.
 
     Raises:
-        BadInput: the build is damaged, its licence forbids pushing it, or the Hub refuses it; the message gives the
+        BadInput: the build is damaged, its licence forbids pushing, or the Hub refuses the build; the message gives the
             remedy.
     """
     from huggingface_hub import HfApi

@@ -226,7 +226,9 @@ def read_topic_id(item: Mapping[str, Any]) -> int | None:
 
 
 def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], more: Mapping[str, Any]) -> Row:
-    """Make the row of a script's claims: its turns, each with the claims and sources that refer to it by number."""
+    """Make the row of a script's claims: its turns, each with the claims and sources that refer to the turn by its
+    number.
+    """
     added = list(more.get("sources", ()))
     claims = [*(script.get("sources") or ()), *(script.get("claims") or ()), *added]
     sources = read_parts(claims, "turn", "claim", "source")

@@ -182,7 +182,7 @@ def push_folder(
     Args:
         folder: the folder.
         repo: `owner/name`.
-        kind: the kind of repo; a Space is created as a static one.
+        kind: the kind of repo; a Space is created as a static Space.
         message: the message of the commit.
         private: whether a newly created repo is private.
         options: further options of `HfApi.upload_folder`, such as patterns.

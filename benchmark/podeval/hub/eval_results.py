@@ -36,7 +36,7 @@ class HubFigure:
 
     Attributes:
         task: name of the task in the `eval.yaml` of the dataset (`name_task`).
-        revision: revision of the dataset, if it is a commit.
+        revision: revision of the dataset, if the revision is a commit.
         date: date of the measurement, ISO 8601.
         note: one line about the method of measurement.
     """
@@ -99,12 +99,12 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None) -> str | None:
     """Open a pull request with a model's results; return its address, or None if the repo already has these results.
 
-    A second pull request with the same results is never opened, even if the owners closed or merged the first. Use this
-    only for submitters who requested it.
+    A second pull request with the same results is never opened, even if the owners closed or merged the first. Call
+    this function only for submitters who requested a pull request.
 
     Raises:
         BadInput: there are no results, or the Hub refuses the request.
-        HubUnavailable: the Hub does not respond; calling again does not open a second one.
+        HubUnavailable: the Hub does not respond; calling again does not open a second pull request.
     """
     content = write_eval_results_yaml(_require_figures(repo, figures), board).encode()
     title = f"podeval results ({_short_hash(content)})"
@@ -136,7 +136,7 @@ def propose_model_index(
 
     Raises:
         BadInput: there are no results, the repo has no card, or the Hub refuses the request.
-        HubUnavailable: the Hub does not respond; calling again does not open a second one.
+        HubUnavailable: the Hub does not respond; calling again does not open a second pull request.
     """
     added = build_model_index(name, _require_figures(repo, figures), board)
     title = f"podeval results in the card ({_short_hash(yaml.safe_dump(added).encode())})"

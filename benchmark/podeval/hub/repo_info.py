@@ -138,8 +138,8 @@ class RepoFacts:
         files: size in bytes by path.
         on_main: whether the commit is in the history of the main branch, not only in a pull request.
         card: the metadata at the top of README.md.
-        card_text: the text below it.
-        configs: parsed JSON of small files whose name contains `config`, by path; None if it is not JSON.
+        card_text: the text below the metadata.
+        configs: parsed JSON of small files whose name contains `config`, by path; None if a file is not JSON.
         weights: headers of safetensors files by path; None if a header cannot be read.
     """
 

@@ -21,7 +21,7 @@ def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict
 
     Args:
         scores: the result of `podeval.score`.
-        prefix: prefix of each name, which groups the values; no prefix if it is empty.
+        prefix: prefix of each name, which groups the values; if it is empty, names have no prefix.
     """
     if isinstance(scores, ScoreTable):
         values = {name: interval.mean for name, interval in scores.intervals.items()}

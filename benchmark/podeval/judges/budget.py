@@ -138,7 +138,7 @@ class Budget:
                 self._changed.wait()
 
     def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> Account:
-        """Release a reservation, record the usage and return it; `answer` is None if the call got no answer."""
+        """Release a reservation, record the usage and return the usage; `answer` is None if the call got no answer."""
         with self._changed:
             self._open.remove(reservation)
             used = Account(busy=1)
@@ -232,7 +232,7 @@ class Patience:
 
     Args:
         tries: maximum number of calls for one answer.
-        first_wait: seconds before the second call; doubled each time, with half of it random.
+        first_wait: seconds before the second call; the wait doubles each time, and half of each wait is random.
         longest_wait: maximum wait in seconds; if the backend asks for a longer wait, the retries end.
     """
 
@@ -247,7 +247,7 @@ class Patience:
 
 
 class AdaptiveConcurrency:
-    """A limit on concurrent calls between 1 and `most`; it starts at `most`."""
+    """A limit on concurrent calls, from 1 to `most`; the limit starts at `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most

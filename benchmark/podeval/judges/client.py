@@ -51,7 +51,7 @@ class JudgeRequest:
     Args:
         prompt: the prompt.
         inputs: a text or a clip for every placeholder of the prompt.
-        seed: number that distinguishes repetitions; it is added to the judge's own seed.
+        seed: number that distinguishes repetitions; this number is added to the judge's own seed.
         check: function that raises `ValueError` with a sentence if an answer is well-formed but wrong.
     """
 
@@ -360,7 +360,7 @@ class _NoAnswer(Exception):
 
 
 def _value(answer: ChatAnswer, request: JudgeRequest) -> pydantic.BaseModel:
-    """Parse an answer into its type and check it.
+    """Parse an answer into its type, and check the answer.
 
     Raises:
         UnreadableAnswer: the answer cannot be used.

@@ -48,7 +48,7 @@ class JudgeExchange:
         answer: the answer of the judge.
         asked: time of the request, UTC, ISO 8601.
         seconds: duration of the call.
-        problem: the reason why the answer was unusable on arrival; None if it was usable.
+        problem: the reason why the answer was unusable on arrival; None if the answer was usable.
     """
 
     key: str
@@ -86,7 +86,7 @@ class Records:
     """The records in a folder or, without a folder, in this process only; several threads and processes may use them.
 
     Raises:
-        BadInput: a line is damaged; the message names it.
+        BadInput: a line is damaged; the message names the line.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -149,7 +149,7 @@ class Records:
             self._append({"kind": "judge", "version": VERSION, **described})
 
     def add(self, exchange: JudgeExchange) -> None:
-        """Record an exchange; it is synced to disk before this method returns."""
+        """Record an exchange; the exchange is synced to disk before this method returns."""
         self._append(exchange.to_json())
 
     def add_failure(self, key: str, prompt: str, judge: str, reason: str, started: str, seconds: float) -> None:

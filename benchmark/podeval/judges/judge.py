@@ -51,8 +51,8 @@ class Price:
     Args:
         prompt: price of requests.
         answer: price of answers.
-        audio: price of audio in requests, if it differs.
-        thinking: price of thinking tokens before an answer, if it differs.
+        audio: price of audio in requests, if different.
+        thinking: price of thinking tokens before an answer, if different.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -70,7 +70,7 @@ class Judge:
     Args:
         backend: `endpoint`, `gguf`, `transformers` or `records`.
         model: name of the model at the endpoint, its file or its repo; for `records`, the model of the recorded judge.
-        revision: commit or content hash; None if an endpoint does not state one.
+        revision: commit or content hash; None if an endpoint does not state its revision.
         endpoint: base URL, or the folder for `records`.
         provider: name of the provider whose format the endpoint uses; None to recognise the provider by the address.
         sampling: settings for sampling answers.

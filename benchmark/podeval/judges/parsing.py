@@ -4,7 +4,7 @@ Tolerated: reasoning before the answer, code fences, surrounding prose, trailing
 commas, keys in another case or spelling, keys that are (Chinese) aliases of the answer's fields, `36/45` where a number
 is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated answer,
 several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot be parsed
-is an `UnreadableAnswer` with a sentence; podeval never invents a value for it.
+is an `UnreadableAnswer` with a sentence; podeval never invents a value for such an answer.
 """
 
 import functools
@@ -162,7 +162,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the part of a JSON schema that describes a location; empty if it cannot be determined."""
+    """Return the part of a JSON schema that describes a location; empty if that part cannot be determined."""
     node: Any = schema
     for step in (*path, None):
         while isinstance(node, dict) and "$ref" in node:

@@ -29,7 +29,7 @@ class Asked(Protocol):
 
 
 class NoAnswer(PodevalError):
-    """The judge did not give a usable answer; raised in the conversation that waits for it."""
+    """The judge did not give a usable answer; raised in the conversation that waits for the answer."""
 
 
 def select_values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:

@@ -13,7 +13,7 @@ the same size, regardless of which interval is correct.
 At the end, a listener receives a completion code and the address for returning to their panel.
 
     completion:
-      code: C1A2B3C4            # of the study; without it, every listener gets an individual code
+      code: C1A2B3C4            # of the study; without a code, every listener gets an individual one
       screened_out: C9Z8Y7X6    # for listeners whom the headphone check turns away
       panel: prolific           # or an address of another panel, on a host that the design names:
       # address: https://panel.example/end?token={code}
@@ -117,7 +117,7 @@ def synthesise(kind: str, seed: int, trial: int) -> bytes:
 
 
 def _draw_roles(seed: int) -> list[list[int]]:
-    """Return, for each trial, the roles of its intervals in order; role 0 is the correct one."""
+    """Return, for each trial, the roles of its intervals in order; role 0 is the correct answer."""
     chance = random.Random(f"headphones:{seed}")  # noqa: S311 - reproducible by its recorded seed
     return [chance.sample(range(INTERVALS), INTERVALS) for _ in range(TRIALS)]
 

@@ -139,7 +139,7 @@ class Listening:
             name: name of the account that the person signed in with, if any; only its keyed hash is stored.
 
         Raises:
-            BadInput: the test does not exist, or it is closed and this person has not started it.
+            BadInput: the test does not exist, or the test is closed and this person has not started it.
         """
         now = self._clock()
 

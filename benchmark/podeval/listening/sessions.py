@@ -235,8 +235,8 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and apply the consequence if it is failed; only the first answers
-    count.
+    """Record the answers to the headphone check, and apply the consequence if the listener failed the check; only the
+    first answers count.
 
     Raises:
         BadInput: the data is not a valid answer to the check.

@@ -32,7 +32,7 @@ from podeval.texts import write_sentence
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
 )
-"""Pattern for the address of a model's page on the Hub, or of a page below it."""
+"""Pattern for the address of a model's page on the Hub, or of a page below that page."""
 
 _DESCRIPTION = 600
 """Number of characters of the card that are used as the description if the submitter does not write one."""
@@ -46,7 +46,7 @@ def draft_document(
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
         benchmark: name of the benchmark.
-        track: a track of the benchmark; by default, the first one.
+        track: a track of the benchmark; by default, the first track.
         task: task of the model; by default the task on its card, otherwise text-to-speech.
         api: client of the Hub.
 

@@ -77,7 +77,7 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def find_trial(document: Submission, folder: Path) -> tuple[RunEntry, ...]:
-    """Find the runs for which a folder has outputs, if it has no outputs for the document's own entries."""
+    """Find the runs for which a folder has outputs, if the folder has no outputs for the document's own entries."""
     supplied = [run for run in list_possible_runs(document) if (folder / run.folder).is_dir()]
     return () if set(supplied) & set(list_entries(document)) else tuple(supplied)
 

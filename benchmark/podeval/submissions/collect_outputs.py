@@ -117,7 +117,7 @@ class Intake:
         if refused:
             self.fail(item, refused[0])
             return
-        # Read the script, or keep the requested one.
+        # Read the script, or keep the script that was requested.
         script: tuple[dict[str, str], ...] = _script_asked_for(item)
         details = keep_proportionate_details(line)
         if line.script is not None:

@@ -63,7 +63,7 @@ class Gate:
         api: the Hub's client; by default, a client with the token of the logged-in user.
         local: whether outputs may come from folders on this machine.
         data: folder of built datasets.
-        uploads: folder of uploads; outputs may always come from it.
+        uploads: folder of uploads; outputs may always come from this folder.
         trial: runs whose outputs are checked in place of the document's entries.
     """
 
@@ -354,7 +354,7 @@ def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, .
     code.
 
     Returns:
-        The title of its model class (empty if it cannot be run), and the reasons why it cannot.
+        The title of its model class (empty if the model cannot be run), and the reasons why the model cannot be run.
 
     Raises:
         BadInput: the source is not a model.

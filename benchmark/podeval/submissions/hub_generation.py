@@ -92,7 +92,7 @@ class FetchedResults:
         return new
 
     def _fetch_small(self, name: str, sizes: Mapping[str, int]) -> bytes | None:
-        """Fetch a small file; return None if it is missing, exceeds the limit for a line, or has changed."""
+        """Fetch a small file; return None if the file is missing, exceeds the limit for a line, or has changed."""
         size, file = sizes.get(name, 0), self.out.parent / "small.json"
         if 0 < size <= _LINE_MOST:
             with contextlib.suppress(BadInput):
@@ -311,7 +311,7 @@ class HubRounds:
             self.check()
 
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> JobInfo:
-        """Find the job of a round, or start it, and return it."""
+        """Return the job of a round; start the job if it does not exist."""
         jobs = self.hub.jobs
         job = self.hub.find_job(row)
         if job is None:
@@ -339,7 +339,7 @@ class HubRounds:
         return job
 
     def _push_asks(self, missing: Sequence[Item]) -> tuple[str, str]:
-        """Push the items to the dataset of requests; return the commit and the folder in it."""
+        """Push the items to the dataset of requests; return the commit, and the folder in that commit."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
         write_task(

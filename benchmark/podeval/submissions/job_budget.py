@@ -1,6 +1,6 @@
 """The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
-The amounts are in the database, so a restarted worker, or another one, knows how much has been spent and finds the
+The amounts are in the database, so a restarted worker, or another worker, knows how much has been spent and finds the
 running job.
 """
 
@@ -43,7 +43,7 @@ class Ledger:
     budget: float
 
     def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
-        """Reserve the maximum cost of a run's next round; return the open round if there already is one.
+        """Reserve the maximum cost of a run's next round; return the open round if there already is an open one.
 
         Raises:
             TooExpensive: the round could cost more than the whole budget.
@@ -165,7 +165,7 @@ def compute_cost(row: HubJob, info: "JobInfo") -> float:
 
 
 def get_stage(job: "JobInfo") -> str:
-    """Return the stage of a job as the Hub names it."""
+    """Return the stage of a job, under the Hub's name for the stage."""
     return str(getattr(job.status.stage, "value", job.status.stage))
 
 

@@ -231,7 +231,7 @@ class Queue:
         self.database.write(renew)
 
     def advance(self, claim: Claim, before: str, after: str, *, reason: str = "", rule: str = "") -> None:
-        """Change the state of a claimed submission; the lease ends if the new state does not need one.
+        """Change the state of a claimed submission; the lease ends if the new state does not need a lease.
 
         Raises:
             LeaseLost: the claim is no longer valid; nothing was changed.

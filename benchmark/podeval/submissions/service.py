@@ -47,7 +47,7 @@ class Submitter:
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Return whether a repo belongs to the submitter or to one of their organisations."""
+        """Return whether a repo belongs to the submitter or to one of the submitter's organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
@@ -93,7 +93,7 @@ class SubmissionService:
         document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
-        """Check a submission as `submit` does, but do not queue it.
+        """Check a submission as `submit` does, but do not queue the submission.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all broken rules.
@@ -157,7 +157,7 @@ class SubmissionService:
             return self._read_row(row.id)
 
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
-        """Check a received submission at the gate, and queue it.
+        """Check a received submission at the gate, and queue it if it passes.
 
         A worker may be checking it at the same time: whichever finishes first decides, and the other returns that
         decision.
@@ -177,7 +177,7 @@ class SubmissionService:
         return self._read_row(row.id)
 
     def _try_to_move(self, id: str, before: str, after: str, **changes: Any) -> bool:
-        """Change a state on behalf of the gate; return False if it had already changed."""
+        """Change a state on behalf of the gate; return False if the state had already changed."""
         try:
             self.queue.move(id, before, after, by=GATE, **changes)
         except BadInput:
@@ -245,7 +245,8 @@ def withdraw(
 ) -> list[RunFolder]:
     """Withdraw a published submission from the board; its runs are kept as superseded, and its history stays.
 
-    If the process is killed in between, the board still shows the submission until `settle` is called.
+    If the process is killed before the runs have been moved, the board still shows the submission until `settle` is
+    called.
 
     Raises:
         BadInput: the submission is not published.
@@ -257,7 +258,7 @@ def withdraw(
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
-    """Move every run of withdrawn submissions off the board; return those that were still on it."""
+    """Move every run of withdrawn submissions off the board; return the runs that were still on the board."""
     return _take_off_board(queue, queue.all(states=("withdrawn",)), board)
 
 
@@ -274,7 +275,7 @@ def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) ->
 def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> None:
     """Retire the outputs in these folders of runs if their files are missing or have changed; their votes stay.
 
-    The arena can no longer play them: the recording that listeners heard is gone, or was replaced.
+    The arena can no longer play these outputs, because the recordings that listeners heard are gone or were replaced.
     """
     folders = tuple(f"{folder.resolve()}/" for folder in places)
     with database.reading(one_state=False) as session:
@@ -313,7 +314,7 @@ def publish(run: RunFolder, board: Path) -> Path:
 
 
 def take_down(run: RunFolder) -> bool:
-    """Move a run off the board and keep it; return whether it was on the board."""
+    """Move a run off the board, but keep the run; return whether it was on the board."""
     with lock_folder(run.runs, wait=True):
         if not run.path.exists():
             return False

@@ -201,7 +201,7 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
     """Compute the SHA-256 of the content that would be run and measured, regardless of submitter and name.
 
     A supplied folder is identified by its content: the same recordings under another folder or system name are the same
-    submission, and changed recordings are a different one.
+    submission, and changed recordings are a different submission.
 
     Args:
         document: a valid document, as plain data.

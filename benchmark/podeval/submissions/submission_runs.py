@@ -206,7 +206,7 @@ class SubmissionRuns:
         """Choose the isolation for a submission.
 
         Models run in a sandbox, and all untrusted data is also read in a sandbox. The operator's own folder, which only
-        the command line accepts, is trusted; it is read without a sandbox, by a process with its own limits.
+        the command line accepts, is trusted; that folder is read without a sandbox, by a process with its own limits.
 
         Raises:
             MachineFault: a sandbox is needed, but not available here.

@@ -1,9 +1,9 @@
 """The content that a takedown deletes, its deletion, and the digests by which the content is recognised afterwards.
 
 A recording's digest covers its decoded samples, so a different name, system, folder, repo or lossless container does
-not change it, but a single different sample does. The digest of a script or an answer covers its words, ignoring case
-and punctuation; silence has no digest, and neither do texts with fewer than `LEAST_WORDS` words, which anyone might
-say.
+not change the digest, but a single different sample does. The digest of a script or an answer covers its words,
+ignoring case and punctuation; silence has no digest, and neither do texts with fewer than `LEAST_WORDS` words, which
+anyone might say.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
 
 Each upload is a folder next to the runs, with a name that cannot be guessed; a file next to the folder describes the
-upload. A person can have one upload that is not submitted yet; the next upload replaces it. Files that no submission
+upload. A person can have one upload that has not been submitted; the next upload replaces it. Files that no submission
 needs are removed.
 """
 
@@ -176,7 +176,7 @@ class Uploads:
                 unreadable={str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
                 ignored=[str(name)[:200] for name in report["ignored"]],
             )
-            # Move the folder into place first, because the file next to it marks it as complete.
+            # Move the folder into place first, because the file next to the folder marks the folder as complete.
             if recordings:
                 with explain_write_errors(self.folder):
                     unpacked.rename(self.folder / token)

@@ -42,7 +42,7 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
-"""Number of seconds after which a submission is tried again if the budget was too small for it."""
+"""Number of seconds after which a submission is tried again if the budget was too small for the submission."""
 
 REST_SECONDS = 600.0
 """Number of seconds for which a worker does not retry a submission that its machine could not run; other workers may
@@ -75,8 +75,8 @@ class Worker(Workplace):
     Attributes:
         name: name of the worker in the queue.
         log: function that receives the events.
-        look_over: function that is called when there is nothing to do; it checks submissions that arrived while the Hub
-            was down.
+        look_over: function that is called when there is nothing to do; the function checks submissions that arrived
+            while the Hub was down.
         proposals: object that proposes results to models' own repos, for submitters who requested it; if None, no
             results are proposed.
         alone: whether this worker claims nothing while another worker is working.
@@ -312,7 +312,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 
 def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
-    """Return whether a folder belongs to a submission that no longer needs it."""
+    """Return whether a folder belongs to a submission that no longer needs the folder."""
     row = queue.database.read(lambda session: session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK)))
     if row is None:
         return False

@@ -41,7 +41,7 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
         index: the board.
         system: id of the system.
         wish: the board, the profile and the dimension; `sort` is the column whose rank the badge shows, by default the
-            system's first column, preferably one in the overview.
+            system's first column, preferably a column in the overview.
 
     Raises:
         BadInput: the system is not on this board.
