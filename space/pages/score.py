@@ -26,7 +26,7 @@ EXAMPLES = ("reader", "readers", "faults")
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)
-"""For the example with faults: the gain before clipping at full scale, and the part that is missing."""
+"""Gain of the example with faults before clipping at full scale, and the part that is missing from this example."""
 
 
 @cache

@@ -91,7 +91,7 @@ class Loudness:
         short_term_times: end of each of these windows in seconds.
         max_momentary: highest momentary loudness, searched every 10 ms, in LUFS; None if not measured.
         max_short_term: highest short-term loudness, searched every 10 ms, in LUFS; None below 3 s.
-        reasons: for each reading that is None, a sentence that explains why.
+        reasons: a sentence for each reading that is None, explaining why it is None.
     """
 
     integrated: float
