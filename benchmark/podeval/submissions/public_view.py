@@ -212,7 +212,7 @@ def delete_log(session: Session, id: str) -> None:
 
 
 SILENT_SECONDS = 300.0
-"""If no worker has given a sign of life for this time, no worker is considered alive."""
+"""Number of seconds without a sign of life from any worker after which no worker is considered alive."""
 
 
 @dataclass(frozen=True)
