@@ -388,7 +388,8 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Return whether one of our pages was opened under a name other than this machine's, through a silent proxy.
+    """Return whether one of our pages was opened under a name other than this machine's, through a proxy that adds no
+    header.
 
     A link on another site also leads here; a browser reports that case, because this machine's pages count as secure.
     """

@@ -101,7 +101,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """Return the data for the text above each human measure's table of agreements."""
+    """Return the data for the text above the table of agreements of each human measure."""
     return [
         {
             "human": row.human,

@@ -34,7 +34,7 @@ added.
 """
 
 _TIMES_HEARD = 3
-"""Number of times that both sides can be played in full before a battle expires, at the least."""
+"""Minimum number of times that both sides can be played in full before a battle expires."""
 
 Span = tuple[float, float]
 """The start and the end of an excerpt, in seconds."""
@@ -70,7 +70,7 @@ def list_protocols(benchmark: str) -> tuple[str, ...]:
     """List the protocols under which a benchmark's outputs are compared.
 
     Args:
-        benchmark: name of the benchmark; for recordings from elsewhere, the name is empty or unknown.
+        benchmark: name of the benchmark; the name is empty or unknown for recordings that do not belong to a benchmark.
     """
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 

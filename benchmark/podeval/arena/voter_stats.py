@@ -79,7 +79,7 @@ _MINE = (
 
 
 class Personals:
-    """Computes a voter's statistics by comparing their votes with the running counts of all pairs; thread-safe.
+    """Computes a voter's statistics by comparing the voter's votes with the running counts for all pairs; thread-safe.
 
     Args:
         database: the database of the arena.

@@ -209,8 +209,8 @@ class ShownValue:
     Attributes:
         metric: name of the metric, with the protocol if there are results under several protocols.
         name: name of the key, with direction and unit, as in a header.
-        value: the value as the board formats it; empty if there is none.
-        notes: name and text of each note of the metric, shown with its first key.
+        value: the value as the board formats it; empty if there is none. notes: name and text of each note of the
+            metric, shown with its first key.
         reason, cause: the reason for a missing score, and its cause.
     """
 

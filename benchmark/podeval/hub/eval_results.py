@@ -99,8 +99,8 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None) -> str | None:
     """Open a pull request with a model's results; return its address, or None if the repo already has these results.
 
-    A second pull request with the same results is never opened, even if the owners closed or merged the first. Call
-    this function only for submitters who requested a pull request.
+    A second pull request with the same results is never opened, even if the owners closed or merged the first pull
+    request. Call this function only for submitters who requested a pull request.
 
     Raises:
         BadInput: there are no results, or the Hub refuses the request.
