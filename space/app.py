@@ -34,7 +34,7 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
 
     Args:
         runs: the folder of runs.
-        host: the address at which the site is served; it decides whether people must sign in.
+        host: the address at which the site is served; the address determines whether people must sign in.
         database: an SQLite file or an address; by default `DATABASE_URL`, otherwise `podeval.db` in the folder of runs.
     """
     how = sign_in(host)
@@ -45,7 +45,7 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
 
 
 def _run_beside(app: FastAPI, services: Services) -> None:
-    """Run the site's worker, if it has one, and the site's chores for as long as the site is served."""
+    """Run the site's periodic tasks and, if the site has one, its worker for as long as the site is served."""
     chores, evaluation = services.list_chores(), services.evaluation
 
     @asynccontextmanager

@@ -25,21 +25,24 @@ from podeval.recording.playback import find_sound
 routes = APIRouter(include_in_schema=False)
 
 AT_ONCE = 8
-"""Number of threads that prepare copies, separate from those for votes and pages, because making a copy takes a while.
+"""Number of threads that prepare copies; they are separate from the threads for votes and pages, because making a copy
+takes long.
 """
 in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23
-"""Number of bytes of a long recording after which the sent share is recorded, so that another process can accept the
-vote.
+"""While a long recording is sent, the sent share is recorded each time this number of bytes has been sent, so that
+another process can accept the vote.
 """
 
 _KEEP = {"Cache-Control": "private, max-age=86400"}
-"""A name always stands for the same audio, and belongs to a single listener."""
+"""A name always refers to the same audio, and belongs to a single listener."""
 
 
 class _Sound(FileResponse):
-    """A file response with larger chunks than Starlette's, because each chunk needs a thread; most files fit in one."""
+    """A file response with larger chunks than Starlette's, because each chunk needs a thread; most files fit into one
+    chunk.
+    """
 
     chunk_size = 2**20
 
@@ -49,8 +52,8 @@ class _Counted(Response):
 
     Args:
         answer: the response with the audio.
-        begins: the byte at which the audio begins, after padding that may be most of the file.
-        count: function that receives the sent share of the rest.
+        begins: the byte at which the audio begins, after padding, which may be most of the file.
+        count: function that receives the share of the audio after this byte that was sent.
         keep: function that saves the count.
     """
 
@@ -72,7 +75,7 @@ class _Counted(Response):
             body = len(message.get("body", b""))
             sent = max(0, at + body - max(at, self._begins))
             at += body
-            # The server silently drops data that nobody receives any longer.
+            # If the client has left, the server silently drops the data.
             arrives = sent and not await request.is_disconnected()
             await send(message)
             if arrives:
@@ -96,8 +99,8 @@ def _find_start(headers: Headers, size: int) -> int:
 def answer_sound(copy: Path) -> _Sound:
     """Respond with a playable copy, whole or in ranges; this reads the file, so keep it out of the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
-    # The time of creation would reveal which of two recordings was played first; a name always stands for the same
-    # audio.
+    # Omit the time of creation, which would reveal which of two recordings was played first; a name always refers to
+    # the same audio.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 

@@ -1,4 +1,4 @@
-"""A person's identity: proven by signing in with the Hub, or the single user of a board on this machine.
+"""A person's identity: proven by signing in with the Hub, or that of the only user of a board on this machine.
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
 elsewhere, an operator sets them, for the Hub or another OpenID provider. Signing in uses authlib's code flow with PKCE,
@@ -30,7 +30,7 @@ from podeval.errors import BadInput, PodevalError
 
 HUB = "https://huggingface.co"
 HUB_ISSUER = "hf"
-"""Prefix of Hub identities."""
+"""Prefix of the identities of Hub accounts."""
 SESSION = "person"
 RATE = "60/minute"
 SIGNED_IN = "signed-in"
@@ -49,7 +49,7 @@ class Person:
 
 
 LOCAL = Person("local", "you", admin=True)
-"""The single user of a board on a loopback address."""
+"""The only user of a board on a loopback address."""
 
 
 class CannotSignIn(Exception):
@@ -75,7 +75,7 @@ class SignIn:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
         client: client of the provider, if there is one.
         issuer: prefix of identities: `hf` for the Hub, otherwise the provider's address.
-        admins: identities with operator rights; for the Hub, which assigns a name only once, also names.
+        admins: identities with operator rights; for the Hub, which assigns a name only once, names are also accepted.
     """
 
     mode: str
@@ -97,12 +97,14 @@ class SignIn:
 
     @property
     def host(self) -> str:
-        """The provider's name, to show to people who do not sign in with the Hub; empty for the Hub."""
+        """The name of the provider, to be shown to people who do not sign in with the Hub; empty for the Hub."""
         return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Return the name, identity and organisations in a session; None if no sign-in has stored a person in it."""
+    """Return the name, identity and organisations in a session; None if no sign-in has stored a person in the
+    session.
+    """
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None
@@ -137,7 +139,7 @@ def sign_in(host: str) -> SignIn:
             server_metadata_url=f"{provider}/.well-known/openid-configuration",
             client_kwargs={"scope": "openid profile", "code_challenge_method": "S256"},
         )
-        # An account with the provider cannot be taken by anyone else.
+        # The name of an account with this provider cannot be taken by anyone else.
         names = sorted(name for name in admins if not name.startswith(f"{provider}:") or name == f"{provider}:")
         if provider != HUB and names:
             raise BadInput(
@@ -169,7 +171,7 @@ class _SessionSigner(TimestampSigner):
 
 
 def read_cookie_secret() -> str:
-    """Read the key that signs the session cookie; if none is set, people must sign in again after a restart."""
+    """Read the key that signs the session cookie; if no key is set, people must sign in again after a restart."""
     return os.environ.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
 
 
@@ -197,7 +199,9 @@ def read_contact() -> str:
 
 
 def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRouter:
-    """Build the routes for signing in and out; `limit` limits an address's requests that contact the provider."""
+    """Build the routes for signing in and out; `limit` limits the requests from one address for which the provider is
+    contacted.
+    """
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/sign-in")
@@ -206,7 +210,7 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
         if how.mode != "oidc":
             return RedirectResponse(_own_path(next), status_code=303)
         request.session["next"] = _own_path(next)
-        # Behind a proxy, a request does not show the site's name or that it came over HTTPS.
+        # Behind a proxy, a request states neither the site's name nor that it was sent over HTTPS.
         address = read_public_address()
         back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
         try:
@@ -239,8 +243,8 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
         if userinfo.get("sub"):
             request.session[SESSION] = {
                 "identity": f"{how.issuer}:{userinfo['sub']}",
-                # Anyone can choose any display name, so only the account name counts, which a provider issues only
-                # once.
+                # Anyone can choose any display name, so only the account name counts, because a provider assigns it
+                # only once.
                 "name": str(userinfo.get("preferred_username") or f"user-{userinfo['sub']}")[:80],
                 "orgs": [
                     str(org["preferred_username"]) for org in userinfo.get("orgs") or [] if "preferred_username" in org

@@ -109,7 +109,7 @@ async def answer_invalid_request(request: Request, error: RequestValidationError
 
 
 async def answer_not_found(request: Request, error: HTTPException) -> Response:
-    """Show a person a page; a program gets the framework's own message."""
+    """Show a page to a person; a program gets the framework's own message."""
     if _is_of_person(request):
         return _answer(request, 404, "unknown", NOTHING_HERE)
     return JSONResponse({"detail": error.detail}, 404)

@@ -1,4 +1,6 @@
-"""Refusals in the reader's language. The engine's sentences are English, as in JSON; pages translate them by code."""
+"""Refusals in the reader's language. The engine's sentences, also in JSON, are in English; pages translate them by
+code.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
     """Return the translation of a refusal for a page, and whether it is complete.
 
     Args:
-        sentence: sentence of the engine; it is looked up by its code, or by its wording if it has no code.
+        sentence: sentence of the engine; the sentence is looked up by its code or, if it has no code, by its wording.
         texts: the texts of the language: `sentences` by code, with `{name}` for each parameter, and `reasons` by
             reason, which are used if no sentence has the code. Without `sentences`, the engine's own are used.
         reason: the reason as a single word.

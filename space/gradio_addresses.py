@@ -25,7 +25,7 @@ from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
 PREFIXES = {"en": "", "zh": "/zh"}
-"""Address prefix of each language's app."""
+"""The address prefix of the app in each language."""
 TABS = ("leaderboard", "arena", "score", "submit")
 """Tabs in order; each is also an address, and the first is also at the root."""
 TABS_ID = "tabs"
@@ -35,31 +35,35 @@ LARGEST_ARCHIVE = 2**30
 """Maximum bytes of a zip of recordings, which may be sent only by people whose submissions are accepted."""
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
-"""Maximum seconds from the head of an upload to its last byte."""
+"""Maximum number of seconds from the head of an upload to its last byte."""
 ARCHIVE_SECONDS = 3600.0
 BROKEN_OFF_SECONDS = 600.0
-"""Seconds without another byte after which an upload counts as interrupted."""
+"""An upload counts as interrupted if no byte arrives for this number of seconds."""
 UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
 LEAST_FREE = 2**30
-"""Bytes of the disk that uploads must leave free."""
+"""Number of bytes on the disk that uploads must leave free."""
 MOST_HELD = 2 * 2**30
 """Maximum bytes of stored uploads, which are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The share of this maximum for visitors; the rest is reserved for people who submit."""
+"""The share of this maximum that visitors may use; the rest is reserved for people who submit systems."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
-"""Maximum bytes of one visitor's uploads, and their maximum number."""
+"""Maximum total size in bytes of one visitor's uploads, and their maximum number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
-"""Seconds for which a file is kept: one that waits to be measured, or an archive, and one that is not used."""
+"""Number of seconds for which a file is kept: a file that waits to be measured or an archive, and a file that is not
+used.
+"""
 COOKIE = "podeval_files"
 MOST_ISSUED = 10_000
-"""Maximum number of remembered paths, for all visitors; the oldest is forgotten first."""
+"""Maximum number of paths that are remembered for all visitors together; the oldest path is forgotten first."""
 API = "/gradio_api"
 UPLOADS = tuple(f"{prefix}{API}/upload" for prefix in PREFIXES.values())
 EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether visitors may measure: as PODEVAL_TRY says, otherwise only if the operator is the only visitor."""
+    """Return whether visitors may measure: as set by PODEVAL_TRY or, if it is not set, only if the operator is the only
+    visitor.
+    """
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
@@ -88,7 +92,7 @@ def is_full(coming: int, most: int) -> bool:
 
     Args:
         coming: bytes of the new upload.
-        most: the bytes that may already be stored before it.
+        most: the number of bytes that may already be stored before the upload.
     """
     import gradio.utils
 
@@ -149,7 +153,7 @@ class IssuedFiles:
             self._issued[holder, path] = IssuedFile(sender, self._clock() + min(seconds, self._seconds))
 
     def may_name(self, holders: Iterable[str], path: str) -> bool:
-        """Return whether a path was issued to one of these holders, and not too long ago."""
+        """Return whether a path was issued to one of these holders, and that this was not too long ago."""
         with self._lock:
             entries = [self._issued.get((holder, path)) for holder in holders]
             return any(upload is not None and upload.ends > self._clock() for upload in entries)
@@ -162,7 +166,7 @@ class IssuedFiles:
                     upload.ends = self._clock() + min(seconds, self._seconds)
 
     def release(self, path: str) -> None:
-        """Delete a measured file, unless others sent the same file."""
+        """Delete a measured file unless other visitors sent the same file."""
         with self._lock:
             keys = [key for key in self._issued if key[1] == path]
             if len({self._issued[key].sender for key in keys}) == 1:
@@ -230,7 +234,7 @@ def _measure_size(path: str) -> int:
 
 
 def make_holder() -> str:
-    """Return an unguessable name for a visitor."""
+    """Return a name for a visitor that cannot be guessed."""
     return secrets.token_urlsafe(24)
 
 

@@ -1,7 +1,7 @@
 """The Gradio app of the Space: one `gr.Blocks` for each language, mounted at the root, with a tab for each activity.
 
-The mounted app is behind a gate (`gradio_routes`) and is shown below the header that all pages have. Measuring for
-visitors shares the machine that serves the board and takes votes, so it is limited: one measurement at a time, a
+The mounted app is behind a gate (`gradio_routes`) and is shown below the header that all pages have. Measurements for
+visitors run on the machine that serves the board and accepts votes, so they are limited: one measurement at a time, a
 short queue, short recordings, and uploads that are deleted within the hour.
 """
 
@@ -42,7 +42,7 @@ _ONE_FOR_BOTH = (
 
 
 def build(site: Site, language: str = "en") -> gr.Blocks:
-    """Build the app of a language; the app of the first language also has the interface for programs.
+    """Build the app of a language; the app of the first language also contains the interface for programs.
 
     Args:
         site: the site that its tabs show.
@@ -69,11 +69,11 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
 
 
 class LanguageApps:
-    """The apps of a site by language, each made on first use, because making one takes half a second and few sites need
-    all of them.
+    """The apps of a site by language; each app is made on first use, because making an app takes half a second and few
+    sites need all of the apps.
 
     Args:
-        app: the site that contains them, whose lifespan they share.
+        app: the application that contains the apps, whose lifespan they share.
         site: the site that their tabs show.
     """
 
@@ -153,8 +153,8 @@ def mount(app: FastAPI, site: Site) -> FastAPI:
 def warm_up(app: FastAPI) -> None:
     """Render the front page of each language before the site listens, so that no reader waits for it.
 
-    Gradio's components, its templates and ours, and the board's first view are then cached. An error does not prevent
-    the site from starting; the first reader gets the same error as a sentence.
+    After this, Gradio's components, Gradio's and our templates, and the board's first view are cached. An error does
+    not prevent the site from starting; the first reader gets the same error as a sentence.
 
     Args:
         app: the site.
@@ -162,7 +162,7 @@ def warm_up(app: FastAPI) -> None:
 
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
-        # A reader whose requests are not counted.
+        # Act as a reader whose requests are not counted.
         where = read_public_address() or "http://localhost"
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=where) as client:
             for language in PREFIXES:

@@ -1,4 +1,4 @@
-"""Limits on visitors' events and streams before Gradio sees them: their form, their rate, their number.
+"""Limits on visitors' events and streams before Gradio sees them: limits on their form, their rate and their number.
 
 Gradio creates a session before it checks an event, keeps sessions for thousands of names indefinitely, and keeps
 streams open forever. All of this is therefore checked before it reaches Gradio, and the data that Gradio keeps is
@@ -44,13 +44,16 @@ _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
 EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
-"""Maximum number of active requests, in total (of 40 threads) and per address; the same for arriving requests."""
+"""Maximum number of active requests, in total (out of 40 threads) and per address, and the same two limits for requests
+that are still arriving.
+"""
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
-"""Seconds after which an event ends if nobody has listened for its result."""
+"""An event ends if nobody has listened for its result for this number of seconds."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Maximum number of an app's sessions for which Gradio keeps the components (0.4 MB each), and the same for messages.
+"""Maximum number of an app's sessions for which Gradio keeps the components (0.4 MB each), and maximum number of
+sessions for which it keeps messages.
 """
 MOST_UPLOADS = 1_000
 """Maximum number of uploads for which Gradio keeps the progress, in all apps together."""
@@ -69,11 +72,11 @@ class EventSent(BaseModel):
 
 
 def parse_event(body: bytes) -> Any:
-    """Parse an event after counting its values, because a million would block the server's thread for seconds.
+    """Parse an event after counting its values, because a million values would block the server's thread for seconds.
 
     Raises:
         Refused: the event has more values than any page sends.
-        ValueError: it is not JSON.
+        ValueError: the body is not JSON.
     """
     text = body.decode(json.detect_encoding(body), "surrogatepass")
     structure = _STRING.sub("", text)
@@ -192,7 +195,7 @@ class VisitorPlaces:
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
-        """Reserve a slot for a request that sends data, from the arrival of its head.
+        """Reserve a slot for a request that sends data, starting when its head arrives.
 
         Raises:
             Refused: the address has exceeded its rate limit, or there is no free slot.
@@ -220,7 +223,7 @@ class VisitorPlaces:
             yield
 
     def check_event(self, blocks: gr.Blocks, part: str, event: EventSent, address: str) -> None:
-        """Check an event before Gradio creates a session for it.
+        """Check an event before Gradio creates a session for the event.
 
         Args:
             blocks: the app.
@@ -335,7 +338,7 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass on a direct call; mistakes in its content are the sender's fault and not the site's.
+    """Pass on a direct call; errors in its content are reported as the sender's fault, not the site's.
 
     Args:
         app: the Gradio app.

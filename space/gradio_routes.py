@@ -1,8 +1,8 @@
 """The parts of Gradio that the site exposes: only its page at the address of each tab, its events, and uploads.
 
-Three protections are in front of Gradio, which checks only apps that it launches, not mounted ones: its routes are an
-allow-list, a request can name only files received from the same visitor, and a file is sent only to the visitor who
-uploaded it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
+Three protections are in front of Gradio, because Gradio checks only apps that it launches itself, not mounted apps: its
+routes are an allow-list, a request can name only files received from the same visitor, and a file is sent only to the
+visitor who uploaded it. The fourth protection is Gradio's own check, which `gradio_app.mount` turns on.
 
 There is an app for each language. The first language's app is at the root, with the interface for programs; the others
 handle the events of their own pages below their prefix.
@@ -85,7 +85,9 @@ _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}, "/queue": "submit
 
 MOST_NAMED = 10
 _NOWHERE = "http://podeval.invalid"
-"""Placeholder for the site's address in Gradio's page if none is configured, until it is filled in."""
+"""Placeholder for the site's address in Gradio's page; if no address is configured, it stays until a browser fills it
+in.
+"""
 PAGE_RATE = "300/minute"
 _CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
 _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origin).href.replace(/\\/$/, '')</script>"
@@ -137,7 +139,7 @@ class GradioGate:
         names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
         check_names(*names)
         if part.startswith(_FILE):
-            # A visitor without a cookie may have the file measured, but nobody else at the address can read it.
+            # A visitor without a cookie may have the file measured, but nobody else at the address can read that file.
             if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):
                 raise Refused(403, "this file is not public")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
@@ -149,7 +151,7 @@ class GradioGate:
             def issue(path: str) -> None:
                 for holder in (cookie,) if cookie else (cookie_set, *holders):
                     self._issued.issue(holder, path, sender, seconds)
-                # Unused files are removed, even without another visit.
+                # Unused files are removed even if the visitor does not return.
                 asyncio.get_running_loop().call_later(seconds + 1, self._issued.sweep)
 
             cookie_set = make_holder()
@@ -164,7 +166,7 @@ class GradioGate:
         else:
             self._places.check_reading(part, address)
             if part.startswith(f"{API}/info"):
-                # Without a page, Gradio would keep the address that the first request names and give it to everyone.
+                # Without this, Gradio would keep the address that the first request names and send it to everyone.
                 scope["query_string"] += b"&page="
             await app(scope, receive, send)
 
@@ -174,7 +176,7 @@ class GradioGate:
         language = self._site.language(request)
         prefix, app = PREFIXES[language], await self.apps.start(language)
         transport, where = httpx.ASGITransport(app, root_path=prefix), read_public_address() or _NOWHERE
-        # None of the parameters are Gradio's; for `?page=`, Gradio would show one of its own pages, or fail.
+        # No parameter of the address is meant for Gradio; for `?page=`, Gradio would show one of its own pages or fail.
         async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
             front = await client.get(f"{prefix}/")
         if front.status_code != 200:
@@ -220,7 +222,7 @@ class GradioGate:
         with self._places.work(address):
             if part.startswith(("run/", "call/", "queue/")):
                 self._places.check_event(app.get_blocks(), part, event, address)
-                # Files that wait to be measured are kept until then.
+                # Files that wait to be measured are kept until they are measured.
                 for path in [] if part.startswith("run/") else paths[:MOST_NAMED]:
                     self._issued.keep(path)
             await answer_call(app, {**scope, "headers": headers}, replay_body(written, receive), send)
@@ -239,7 +241,7 @@ class GradioGate:
 
 
 def place(scope: Scope, prefix: str, address: str) -> Scope:
-    """Return a request as Gradio may see it: at our public address, without forwarding headers from strangers.
+    """Return a request as Gradio may see it: at our public address, and without forwarding headers that strangers sent.
 
     Args:
         scope: the request.
@@ -261,7 +263,7 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
 
 
 def _without_cors(send: Send) -> Send:
-    """Pass on Gradio's response, but not its permission for pages of other hosts to read it."""
+    """Pass on Gradio's response, but without the headers that permit pages of other hosts to read it."""
 
     async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -291,7 +293,7 @@ def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
 
 
 def _cookie(scope: Scope) -> str:
-    """Return the visitor's name from the cookie; empty without one."""
+    """Return the visitor's name from the cookie; empty without a cookie."""
     name = HTTPConnection(scope).cookies.get(COOKIE, "")
     return name if len(name) == len(make_holder()) else ""
 
@@ -339,7 +341,9 @@ def _render_early(site: Site, request: Request) -> str:
 
 
 def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
-    """Return the page with its own settings, a tab in front and, in the Score tab, a metric if it is offered."""
+    """Return the page with its own settings, a tab in front and, in the Score tab, a metric if the metric is
+    offered.
+    """
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])

@@ -45,7 +45,7 @@ JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "
 
 
 class Evaluation:
-    """The worker for a site's submissions, which the site runs itself if the settings request it.
+    """The worker for a site's submissions, which runs within the site if the settings request this.
 
     Args:
         desk: the desk that accepts submissions, with their queue.
@@ -61,13 +61,13 @@ class Evaluation:
         self.worker: Worker | None = None
         self.problem = ""
         if self._setting == HERE and not desk.closed:
-            # Where models run, according to the same settings as `podeval worker --executor hf-jobs`.
+            # Read where models run, from the same settings as for `podeval worker --executor hf-jobs`.
             jobs = {name: environment.get(f"PODEVAL_JOBS_{name}") or default for name, default in JOBS.items()}
             try:
                 ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
                 machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
                 self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
-                # Where state changes and results are mirrored, if repos are named.
+                # If repos are named, mirror state changes and results to these repos.
                 repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
                 self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
                 # Models run in their own containers; podeval's own code reads the data that is decoded here.

@@ -1,9 +1,9 @@
 """Decode and measure a stranger's recording in separate processes with limits; a failure is reported in a sentence.
 
 The first process reads the file and writes a copy in podeval's own format; the second scores this copy. Both run in a
-sandbox if one is available, as for submissions, and both are stopped if they exceed their limits; the sentence names
-the party at fault. A script is measured in the same way. Each measurement takes a `MeasuringTurn`, so one recording and
-one script are measured at a time.
+sandbox if one is available, as for submissions, and both are stopped if they exceed their limits; the sentence states
+who is at fault. A script is measured in the same way. Each measurement takes a `MeasuringTurn`, so at most one
+recording and one script are measured at the same time.
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ CHANNELS, RATES = 8, (1_000, 192_000)
 DECODING = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=2**30, output_files=20
 )
-"""Limits of the decoding process: five minutes of stereo at 192 kHz are 0.46 GB, and 1 GB with the copy is allowed."""
+"""Limits of the decoding process: five minutes of stereo at 192 kHz take 0.46 GB; including the copy, 1 GB is
+allowed.
+"""
 SCORING = sandbox.SandboxLimits(
     wall_seconds=900.0, memory_bytes=10 * 2**30, processes=256, output_bytes=2 * 2**30, output_files=5_000
 )
-"""Limits of the scoring process; they apply to address space, of which models reserve more than they use."""
+"""Limits of the scoring process; these limits apply to address space, of which models reserve more than they use."""
 GPU_SECONDS = 120
 """Seconds of a shared GPU for one recording."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
@@ -54,7 +56,8 @@ _UNHEARD = "nobody is waiting for it any longer"
 
 
 class MeasuringTurn:
-    """A place in the queue of visitors who measure a recording or a script; the machine measures one of each at a time.
+    """A place in the queue of visitors who measure a recording or a script; the machine measures one recording and one
+    script at a time.
 
     Args:
         kind: `recording` or `script`.
@@ -63,7 +66,7 @@ class MeasuringTurn:
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
     _changed = threading.Condition()  # The turn is not bound to a thread, because Gradio's threads change.
     _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
-    """Seconds after which the first in the queue no longer delays others."""
+    """Number of seconds without a sign of life after which the first place in the queue no longer delays the others."""
 
     def __init__(self, kind: str) -> None:
         self._line, self._seen = self._lines[kind], time.monotonic()
@@ -81,13 +84,13 @@ class MeasuringTurn:
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = HEARTBEAT) -> int:
-        """Wait until this place is first, for at most this many seconds; return the number of places ahead of it."""
+        """Wait until this place is first, but no longer than `seconds`; return the number of places ahead of it."""
         with self._changed:
             self._seen = time.monotonic()
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
             first, self._seen = self._line[0], time.monotonic()
             if self._seen - first._seen > self._most:
-                # Nothing else would remove this place, for example if its server was stopped.
+                # Nothing else would remove such a place, for example if the server that created it was stopped.
                 self._line.remove(first)
             return self._line.index(self)
 
@@ -100,7 +103,7 @@ class MeasuringTurn:
 
 @contextlib.contextmanager
 def open_decoded(path: Path) -> Iterator[Path]:
-    """Open a copy of a stranger's file for the duration of the block; messages about it name only the file.
+    """Open a copy of a stranger's file for the duration of the block; messages about the file contain only its name.
 
     Raises:
         BadInput: the file is not audio, is too long, or took too much time or memory.
@@ -188,7 +191,8 @@ def score_apart(
     language: str = "en",
     upsample: bool = False,
 ) -> Iterator[ScoreSession]:
-    """Score a decoded copy in a separate process; yield its reports as they become available, and the final one.
+    """Score a decoded copy in a separate process; yield its reports as they become available, ending with the final
+    report.
 
     Args:
         copy: decoded copy from `open_decoded`.

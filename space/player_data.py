@@ -34,7 +34,7 @@ def build_deck(
     part: int = 0,
     level: bool = False,
 ) -> dict[str, Any]:
-    """Build the player for an item of one or two systems.
+    """Build the player for one item, as spoken by one or two systems.
 
     Args:
         folder: the folder of runs.
@@ -42,8 +42,8 @@ def build_deck(
         where: `benchmark/split/profile`.
         item: the item's id.
         texts: the texts of the page `compare`.
-        part: the number of the recording in an output; the nearest one is used.
-        level: whether two recordings are brought to the same loudness.
+        part: the number of the recording in an output; if it does not exist, the nearest existing number is used.
+        level: whether two recordings are played at the same loudness.
     """
     sounds = [list_parts(folder.path, side.output) for side in sides]
     count = max(map(len, sounds))

@@ -212,7 +212,7 @@ def _say_refusals() -> Iterator[None]:
 
 
 def _choices(settled: Any, name: str) -> list[str]:
-    """Return the possible values of one of the view's fields."""
+    """Return the possible values of a field of the view."""
     boards = [value for _, value in settled.choices.boards]
     values = {"board": boards, "profile": settled.choices.profiles, "slice": settled.board.slices}[name]
     return [value or "all items" for value in values][:20]

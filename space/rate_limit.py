@@ -1,8 +1,8 @@
-"""Limit the rate of a sender's requests, using the monotonic times of the latest ones, and the number of requests that
-run at once.
+"""Limit the rate of a sender's requests, using the monotonic times of the latest requests, and the number of requests
+that run at the same time.
 
 `limits` parses rates. Its in-memory storage scans everyone's requests up to a hundred times per second, never forgets a
-name, and uses the time of day, so a clock set back by an hour would lock people out for an hour.
+name, and uses the time of day, so setting the clock back by an hour would lock people out for an hour.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 _SWEEP = 60.0
-"""Seconds between two clean-ups that forget names without recent requests."""
+"""Number of seconds between two clean-ups, which remove names without recent requests."""
 MOST_NAMES = 20_000
 """Maximum number of names whose requests are remembered; all of an attacker's networks would not fit into memory."""
 
@@ -43,7 +43,8 @@ class RateLimit:
         self._swept = clock()
 
     def wait(self, rate: RateLimitItem, *who: Hashable) -> float:
-        """Count a request and return 0, or return the seconds to wait before one is accepted, without counting it.
+        """Count a request and return 0, or return the number of seconds to wait until a request will be accepted,
+        without counting this request.
 
         Args:
             rate: maximum number of requests per period.
@@ -67,21 +68,21 @@ class RateLimit:
 
 
 class ThreadPool:
-    """A few threads for frequent, quick requests; additional work waits.
+    """A few threads for frequent, quick requests; further requests wait for a free thread.
 
     Python threads take turns. With forty threads, the default for pages, the thread that receives requests and sends
     responses waits for its turn as often as each of the others, so a busy second causes a minute of late responses.
     Slow pages have their own threads, and requests here do not wait for them.
 
     Args:
-        threads: number of threads at once.
+        threads: number of threads.
     """
 
     def __init__(self, threads: int) -> None:
         self._limiter = CapacityLimiter(threads)
 
     def __call__(self, work: Callable[Given, Answer]) -> Callable[Given, Awaitable[Answer]]:
-        """Return the same work, to be run in one of the threads."""
+        """Return a function that does the same work in one of the threads."""
 
         @functools.wraps(work)
         async def run_in_thread(*args: Given.args, **kwargs: Given.kwargs) -> Answer:

@@ -1,7 +1,7 @@
 """Check every request before a page sees it, and give every response its security headers.
 
 Every change is a POST of JSON, to a page that accepts input, with the header `X-Podeval`. Pages of other sites cannot
-send this header: it would need a preflight, which is refused. For the reasons and the threats, see docs/security.md.
+send this header, which requires a preflight request that is refused. For reasons and threats, see docs/security.md.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SecurityHeaders:
             for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
                 headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
-                # A page is for one session only, regardless of caches in between.
+                # A page is meant for a single session and must not be stored by caches in between.
                 headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
 
@@ -86,7 +86,7 @@ class RequestCounts:
 
     Attributes:
         answers: number of responses by the first digit of the status.
-        within: number of responses whose head took no longer than a given number of seconds, by that number.
+        within: number of responses whose head was sent within a given number of seconds, by that number of seconds.
         seconds: total seconds of all responses.
     """
 
@@ -119,7 +119,7 @@ LONGEST_PATH = 200
 
 LARGEST_BODY = 256 * 1024
 BODY_SECONDS = 20.0
-"""Maximum seconds from the head of a request to the last byte of its body."""
+"""Maximum number of seconds from the head of a request to the last byte of its body."""
 
 _PROGRAMS = "/mcp"
 """Read-only addresses, for programs that are not browsers, including everything below them."""
@@ -205,12 +205,12 @@ class Guard:
             try:
                 await self._app(scope, body, dressed)
             except Exception:
-                # The component that sends the response is in front of this one.
+                # The component in front of this one sends the response.
                 self._counts.add(500, 0.0)
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Return the refusal of a request; None if it is not refused. The first failing check decides."""
+        """Return the refusal of a request; None if the request is allowed. The first failing check decides."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -224,7 +224,7 @@ class Guard:
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Return the refusal of input: the page accepts none, another site sent it, or its body is not limited."""
+        """Return the refusal of input: the page accepts no input, another site sent it, or its body is not limited."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
@@ -236,7 +236,7 @@ class Guard:
             return None if is_ours else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return refuse(403, "this request did not come from a page of podeval")
-        # The length of a body must be stated in advance.
+        # The request must state the length of its body in advance.
         is_bounded = "transfer-encoding" not in headers and 0 <= _length(headers) <= most
         return None if is_bounded else refuse(413, f"send at most {most // 1024} kB, with their length")
 
@@ -255,7 +255,7 @@ class Guard:
         if host in self._hosts:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
-        # Programs state their origin too; the refusal about pages from elsewhere would not fit them.
+        # Programs may also state an origin; the refusal about pages of other sites would not apply to programs.
         page = not _is_program(scope["path"])
         if forwarded or (page and _from_a_page_elsewhere(headers)):
             return f"this board is behind a proxy and would treat everybody as its operator; {_SIGN_IN}"
@@ -309,7 +309,7 @@ def read_trusted_proxies() -> str:
 
 
 def find_origin(request: HTTPConnection) -> str:
-    """Return the network address of the sender of a request; a proxy's statement counts if the proxy is trusted."""
+    """Return the network address of the sender of a request; a trusted proxy's statement is used."""
     proxies = read_trusted_proxies()
     forwarded = read_forwarded_for(request.headers, proxies) if proxies else ""
     return find_address_block(forwarded or (request.client.host if request.client else ""))
@@ -329,11 +329,12 @@ def find_address_block(address: str) -> str:
 
 
 def read_forwarded_for(headers: Any, hops: str) -> str:
-    """Return the address that the proxy saw, from a chain whose beginning senders may invent.
+    """Return the address that the proxy saw, from a chain of addresses, the beginning of which may be invented by the
+    sender.
 
     Args:
         headers: the headers of the request; every line with this name counts, in order.
-        hops: number of our own proxies in front of the site; any text that is not a number means one.
+        hops: number of our own proxies in front of the site; any text that is not a number counts as one.
     """
     chain = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
     number = int(hops) if hops.isascii() and hops.isdigit() and 0 < int(hops) < 10 else 1
@@ -387,7 +388,8 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Return whether one of our pages was opened under a name other than this machine's, through a silent proxy.
+    """Return whether one of our pages was opened under a name other than this machine's, through a proxy that adds no
+    header.
 
     A link on another site also leads here; a browser reports that case, because this machine's pages count as secure.
     """

@@ -15,19 +15,21 @@ from request_guard import find_address_block, read_trusted_proxies
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""Maximum seconds from the first byte of a request to the end of its head, and from connecting to the first byte."""
+"""Maximum number of seconds from the first byte of a request to the end of its head, and from connecting to the first
+byte.
+"""
 
 MOST_CONNECTIONS, EACH_CONNECTS = 1_000, 100
 """Maximum number of connections in total, and from one address; behind a proxy, there is only one address."""
 SPARE, SPARE_EACH = 200, 20
-"""Number of additional connections, which are told that the site is full, but can request `/health`."""
+"""Number of additional connections, which receive the message that the site is full but can request `/health`."""
 OPEN_FILES = 4_096
 LARGEST_HEAD = 32 * 1024
 
 
 class ImpatientProtocol(H11Protocol):
-    """An HTTP/1.1 protocol that closes connections whose head arrives too slowly, and connections of clients that have
-    too many.
+    """An HTTP/1.1 protocol that closes connections on which the head of a request arrives too slowly, and connections
+    of clients that have too many connections.
     """
 
     _of_address: ClassVar[Counter[str]] = Counter()
@@ -94,7 +96,7 @@ class SiteServer(uvicorn.Server):
 
     Args:
         config: see `build_configuration`.
-        announce: text to print when it is ready; nothing is printed if it is empty.
+        announce: text to print when the server is ready; nothing is printed if the text is empty.
     """
 
     def __init__(self, config: uvicorn.Config, announce: str = "") -> None:
@@ -111,7 +113,9 @@ class SiteServer(uvicorn.Server):
 
 
 def build_configuration(app: Any, host: str, port: int) -> uvicorn.Config:
-    """Return the server's settings: limited heads, limited waiting, no trust in claims about a proxy."""
+    """Return the server's settings: limits on heads and on waiting, and no trust in what a request states about
+    proxies.
+    """
     return uvicorn.Config(
         app,
         host=host,

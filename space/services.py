@@ -39,7 +39,8 @@ MOST_BYTES, MOST_REPORTS = 8 * 2**20, 20
 
 
 class ScoreReports:
-    """Visitors' measurements, kept only in memory, for an hour, under unguessable names; the oldest is removed first.
+    """Visitors' measurements, kept only in memory, for an hour, under names that cannot be guessed; the oldest report
+    is removed first.
 
     Args:
         clock: function that returns seconds; time.monotonic outside tests.
@@ -50,7 +51,7 @@ class ScoreReports:
         self._lock = threading.Lock()
 
     def keep(self, report: bytes) -> str:
-        """Keep a report, and return its name; empty if it is too large to keep."""
+        """Keep a report, and return its name; empty if the report is too large to keep."""
         if not report or len(report) > MOST_BYTES:
             return ""
         name = secrets.token_urlsafe(24)
@@ -67,9 +68,9 @@ class ScoreReports:
 _LOG = logging.getLogger("podeval.site")
 
 EVERY = 10.0
-"""Seconds for which a result is valid, so more frequent requests cost nothing."""
+"""Number of seconds for which a result is reused, so more frequent requests cause no further writes."""
 PATIENCE = 3.0
-"""Seconds after which a waiting write counts as refused."""
+"""Number of seconds after which a write that is still waiting counts as refused."""
 NOT_TAKEN = "nothing can be recorded at present: the database accepts no writes; its disk may be full"
 
 
@@ -145,8 +146,8 @@ ONLY_VOTES = CodedSentence(
 
 
 class FetchKeeper:
-    """Saves the fetched shares of battles' recordings, in one thread for all requests; one waiting save covers all
-    later requests.
+    """Saves the fetched shares of battles' recordings, in one thread for all requests; while a save is waiting, it also
+    covers later requests.
 
     Args:
         tokens: the battles' recordings.
@@ -162,7 +163,7 @@ class FetchKeeper:
         if not self._waiting:
             self._waiting = True
             try:
-                # A client that has the last byte may hang up, which would also end this task.
+                # A client that has received the last byte may disconnect, which would also end this task.
                 with CancelScope(shield=True):
                     await self._in_turn()
             finally:
@@ -255,7 +256,9 @@ class Services:
 
 
 def open_bucket(database: Database) -> VoteObjects | None:
-    """Return the second store of every vote, if there is one; records that the database lost are imported from it."""
+    """Return the second store of every vote, if there is one; records that the database has lost are imported from this
+    store.
+    """
     folder = os.environ.get("PODEVAL_BUCKET")
     if not folder:
         return None
@@ -282,8 +285,8 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     runs.mkdir(parents=True, exist_ok=True)
     address = database or os.environ.get("DATABASE_URL") or runs / "podeval.db"
     try:
-        # Most proxies wait for a minute and most visitors for less, so a request is refused with a sentence before
-        # that.
+        # Most proxies wait for a minute and most visitors for less, so a request is refused with a sentence before that
+        # time.
         opened = Database(address, patience=BUSY_SECONDS)
     except StoreReadOnly as error:
         _LOG.error("%s; until then the board can be read, and nothing is accepted", error)

@@ -45,7 +45,7 @@ def build_site(site: Site) -> FastAPI:
         secret_key=read_cookie_secret(),
         session_cookie="podeval",
         max_age=14 * 24 * 3600,
-        # A Space is shown inside a page of the Hub, in which a cookie is sent only if it is `SameSite=None`.
+        # A Space is shown inside a page of the Hub, where a cookie is sent only if it is marked `SameSite=None`.
         same_site="none" if on_space else "lax",
         https_only=on_space or read_public_address().startswith("https://"),
     )
@@ -68,7 +68,7 @@ def build_site(site: Site) -> FastAPI:
 
 
 def _list_pages() -> list[APIRouter]:
-    """List the routes of every module in `pages/`, starting with the arena's, which are used most."""
+    """List the routes of every module in `pages/`, starting with the routes of the arena, which are used most."""
     import importlib
     import pkgutil
 

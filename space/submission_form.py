@@ -12,7 +12,9 @@ from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most people leave empty."""
 _NOT_HERE = ("kind", "folder")
-"""Fields that the form lacks: the filled-in part decides the kind, and there is no folder next to the document."""
+"""Fields that the form does not have: the part that is filled in determines the kind, and there is no folder next to
+the document.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,10 @@ class FormField:
         name: display name.
         help: explanation of the field.
         looks: `text`, `area`, `number`, `flag`, `list` (of short texts) or `choice`.
-        required: whether it must be filled in.
-        choices: the options, if it is a choice.
-        group: `system`, or the kind of source that it belongs to.
-        folded: whether it is collapsed because most people leave it empty.
+        required: whether the field must be filled in.
+        choices: the options, if the field is a choice.
+        group: `system`, or the kind of source that the field belongs to.
+        folded: whether the field is collapsed because most people leave it empty.
     """
 
     path: str
@@ -41,11 +43,11 @@ class FormField:
 
 
 KINDS = {"model": "Model", "outputs": "Outputs", "human": "Human"}
-"""The kinds of source that a stranger can enter, with the name of each one's block in the schema."""
+"""The kinds of source that a stranger can enter, each with the name of its block in the schema."""
 
 
 def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> list[FormField]:
-    """List the fields of a schema block, followed by those of the blocks in it.
+    """List the fields of a schema block, followed by the fields of the blocks that it contains.
 
     Args:
         block: name in the schema's `$defs`.
@@ -58,7 +60,7 @@ def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> lis
     for name, declared in schema["properties"].items():
         if name in _NOT_HERE:
             continue
-        # Use the schema of the field as filled in, without its null alternative.
+        # Use the schema of a field that is filled in, without the alternative null.
         kinds = [each for each in declared.get("anyOf", ()) if each.get("type") != "null"]
         field_path, about = f"{path}.{name}", kinds[0] if len(kinds) == 1 else declared
         if "$ref" in about:
@@ -119,7 +121,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
 
 
 def get_value(document: dict[str, Any], field: FormField) -> Any:
-    """Return the value of a field from a document; None if the document does not have it."""
+    """Return the value of a field from a document; None if the document does not contain the field."""
     value: Any = document
     for name in field.path.split("."):
         value = value.get(name) if isinstance(value, dict) else None

@@ -1,8 +1,8 @@
-"""A part of a tab with our own content: a constant template, and a script from `static/` that fills it.
+"""Parts of a tab with our own content: each has a constant template, and a script from `static/` that fills it.
 
 Gradio writes the content of a template's `{{name}}` into a JavaScript template literal and evaluates it, so a system
 called `${alert(1)}` would run code. Templates here therefore have no placeholders for values: scripts fetch strangers'
-text as HTML that Jinja escaped, or set it as text.
+text as HTML that Jinja has escaped, or insert it as plain text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
         options: the options of `gr.HTML`.
 
     Raises:
-        ValueError: the content has something that Gradio would evaluate.
+        ValueError: the content contains something that Gradio would evaluate.
     """
     if marks := [mark for mark in _FORBIDDEN if mark in content]:
         raise ValueError(f"a component's template may not contain {marks[0]!r}, which Gradio would evaluate")
@@ -60,8 +60,9 @@ def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
 
     Args:
         name: its element id.
-        role: `alert` if it interrupts screen readers, `group` if changes are not announced.
-        tab: the tab that sends the part's event `select` when it comes to the front, as the part's own start does.
+        role: `alert` if changes interrupt screen readers, `group` if changes are not announced.
+        tab: the tab that sends the event `select` to the part when the tab comes to the front; the start of the part
+            also sends this event.
     """
     script = f"{_SHOW} {_ASK}" if tab else _SHOW
     return make_part(name, script, f'<div role="{role}"></div>', tab=tab)

@@ -1,4 +1,4 @@
-"""The services for every page of the site: a common look, sign-in, language and rate limit.
+"""The parts that all pages of the site share: a common look, sign-in, language and rate limits.
 
 The site's own pages are templates whose scripts are separate files; the pages load nothing from other hosts and contain
 no inline code. Every change is a POST of JSON with the header `X-Podeval`, which other sites cannot send.
@@ -45,7 +45,7 @@ HERE = Path(__file__).parent
 PARTS_STYLES = ("board.css", "arena.css")
 LANGUAGES = ("en", "zh")
 NAV = {"board": "/", "arena": "/arena", "score": "/score", "submit": "/submit", "docs": "/docs"}
-"""Entries of the header by the key of their name in the texts `site`."""
+"""Entries of the header, by the key of their name in the texts `site`."""
 _OF_BOARD = ("", "leaderboard", "compare", "system", "report")
 _SECTIONS = dict.fromkeys(_OF_BOARD, "board") | dict.fromkeys(("submissions", "queue"), "submit") | {n: n for n in NAV}
 """The header entry of a page, by the beginning of its address; all other pages belong to the documents."""
@@ -125,7 +125,7 @@ class Site:
         self.files = IssuedFiles()
 
     def person(self, request: Request) -> Person | None:
-        """Return the sender of a request, if proven."""
+        """Return the sender of a request, if the identity is proven."""
         return self.how.person(request)
 
     def require_person(self, request: Request) -> Person:
@@ -143,7 +143,7 @@ class Site:
         return person
 
     def language(self, request: Request) -> str:
-        """Return the language of the page: the requested one, the one chosen before, or the browser's preferred one."""
+        """Return the language of the page: as requested, as chosen earlier, or as preferred by the browser."""
         wish = request.query_params.get("lang") or request.cookies.get("lang")
         if wish in LANGUAGES:
             return str(wish)
@@ -225,7 +225,7 @@ class Site:
             answer.set_cookie("lang", self.language(request), max_age=31_536_000, samesite="lax", httponly=True)
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
-        """Return the page for a refusal, translated if possible; it does not use the database, which may be missing."""
+        """Return the page for a refusal, translated if possible, without using the database, which may be missing."""
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         return self.render(
             request,
@@ -260,8 +260,8 @@ class Site:
         """
         person = self.person(request)
         who = person.identity if person and person.identity != "local" else find_origin(request)
-        # Limits apply to routes and not to addresses, because a client that requests something new each time asks just
-        # as often.
+        # Limits apply to routes and not to addresses, because a client that requests a new address each time sends just
+        # as many requests.
         route = what or getattr(request.scope.get("route"), "path", request.url.path)
         if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
@@ -334,7 +334,7 @@ def build_parts_style() -> str:
     """Build the style rules of the frame, and those of documents, limited to the inside of tab parts."""
     frame, _, rules = (HERE / "static" / "podeval.css").read_text(encoding="utf-8").partition("/* Content */")
     rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
-    # Gradio's own rules name a class and an attribute; these are more specific.
+    # Gradio's own rules name a class and an attribute; these rules are more specific.
     return f"{frame}.podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
 
 
@@ -354,14 +354,14 @@ def write_system_address(system: str, where: str = "") -> str:
 
     Args:
         system: id of the system.
-        where: `benchmark/split/profile`; by default the one with the most results.
+        where: `benchmark/split/profile`; by default the place with the most results.
     """
     query = {"system": system, "where": where}
     return f"/system?{urlencode({name: value for name, value in query.items() if value}, safe='/')}"
 
 
 def change_address(path: str, query: dict[str, Any], **changed: Any) -> str:
-    """Return the address of a page with some of its parameters changed; those without a value are removed."""
+    """Return the address of a page with some of its parameters changed; parameters without a value are removed."""
     return f"{path}?{urlencode({name: value for name, value in (query | changed).items() if value})}"
 
 

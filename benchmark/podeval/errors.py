@@ -1,7 +1,7 @@
 """The exceptions that podeval raises, each with a sentence for the person who can fix the problem.
 
 Every message states the fault, its place, and the remedy. `BadInput` and its subclasses end a command with exit code 2;
-`ModelMissing` leaves an item unscored. `is_missing` identifies values that stand for a missing input.
+`ModelMissing` leaves an item unscored. `is_missing` recognises values that represent a missing input.
 """
 
 import re
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class CodedSentence(str):
     """A sentence with a code that lets a page find the same sentence in its reader's language.
 
-    The sentence is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps
-    its code.
+    The sentence is a `str` and can be used wherever text is expected, so a reason keeps its code when it is stored and
+    passed on.
 
     Attributes:
         code: identifier of the sentence, independent of its wording.
@@ -53,7 +53,7 @@ class PodevalError(Exception):
         parameters: the values in the sentence, by name.
 
     Attributes:
-        code: code of the sentence; empty if it has none yet.
+        code: code of the sentence; empty if the sentence has no code yet.
         parameters: the values in the sentence; empty if the sentence is the same in every case.
     """
 
@@ -82,8 +82,8 @@ class ModelMissing(PodevalError):
 
 
 class CannotScore(PodevalError):
-    """Readable audio or text cannot be measured: it is silent or too short, has NaN samples, or has too low a sample
-    rate.
+    """Readable audio or text cannot be measured: it is silent or too short, contains NaN samples, or has too low a
+    sample rate.
     """
 
 
@@ -94,7 +94,7 @@ class NoWords(CannotScore):
 def find_address(path: object) -> str | None:
     """Return the URL that was given instead of a path, or None if the value is a path.
 
-    A URL whose double slash `pathlib` has collapsed to one is recognised and restored.
+    If `pathlib` has collapsed the double slash of a URL to a single slash, the URL is still recognised and restored.
     """
     match = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
     return f"{match[1]}://{str(path)[match.end() :]}" if match else None
@@ -136,7 +136,7 @@ def require_fields(what: str, fields: Mapping[str, object]) -> None:
     """Refuse a declaration, such as that of a metric or a model, that lacks an essential field.
 
     Args:
-        what: the beginning of the sentence: the declared thing and its name.
+        what: the beginning of the message: the kind and the name of the declared thing.
         fields: the required fields with their values; an empty value counts as missing.
 
     Raises:

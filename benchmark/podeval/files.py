@@ -129,7 +129,8 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def append_synced(file: io.FileIO, lines: bytes) -> int:
-    """Append complete lines to an open file, all or none, and sync them; return the offset at which they begin.
+    """Append complete lines to an open file, either all or none of them, and sync the file; return the offset at which
+    the lines begin.
 
     Any half-written last line left by a killed process is removed first.
     """
@@ -149,7 +150,9 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
 @contextlib.contextmanager
 def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
-    """Yield the storage behind an address and the path in it; convert all kinds of storage errors to one type."""
+    """Yield the storage behind an address and the path in that storage; convert all kinds of storage errors to one
+    type.
+    """
     import fsspec
 
     try:
@@ -177,7 +180,8 @@ def write_shard(address: str, paths: Iterable[Path]) -> None:
 
 
 def read_shard(address: str, folder: Path) -> None:
-    """Extract the files of an archive that `write_shard` wrote, if it exists, but never outside the folder.
+    """Extract the files of an archive that `write_shard` wrote, if the archive exists; no file is written outside the
+    folder.
 
     Raises:
         PodevalError: the archive cannot be read.
@@ -189,7 +193,7 @@ def read_shard(address: str, folder: Path) -> None:
 
 
 def delete_shard(address: str) -> None:
-    """Delete an archive that `write_shard` wrote, if it exists.
+    """Delete an archive that `write_shard` wrote, if the archive exists.
 
     Raises:
         PodevalError: the archive cannot be deleted.
@@ -214,7 +218,7 @@ def read_lines(path: Path) -> list[Any]:
     """Read the complete JSON lines of a file; a half-written last line is ignored.
 
     Raises:
-        BadInput: an earlier line is not JSON; the message names it.
+        BadInput: an earlier line is not JSON; the message names the line.
     """
     try:
         content = path.read_bytes()
@@ -262,8 +266,8 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    # Another thread may release the lock. Soft locks, the only kind on some mounts, are not used because they outlive
-    # their process.
+    # A thread other than the one that locked may release the lock. Soft locks, the only kind available on some mounts,
+    # are not used because they outlive their process.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -278,7 +282,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def find_end_of_last_line(file: IO[bytes]) -> int:
-    """Return the offset after the last newline; only the tail is read."""
+    """Return the offset after the last newline; only the end of the file is read."""
     end = file.seek(0, os.SEEK_END)
     position = end
     while position > 0:

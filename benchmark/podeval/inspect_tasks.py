@@ -2,9 +2,9 @@
 
     inspect eval podeval/podbench --model hf/OWNER/NAME -T judge=MODEL@https://host/v1
 
-Inspect provides the model, which is asked once, like podeval's script writers; the scorers are podeval's metrics with
-podeval's judge, so a value has the same protocol as in `podeval run`. Inspect also excludes podeval's unscored items
-from its means.
+Inspect provides the model, which is asked only once for each item, like podeval's script writers; the scorers are
+podeval's metrics with podeval's judge, so values have the same protocol as in `podeval run`. Inspect also excludes
+podeval's unscored items from its means.
 """
 
 import math
@@ -45,9 +45,9 @@ def podbench(
     Args:
         split: `test`, built by `podeval data build podbench`, or `sample`, for trials.
         data: folder of the built dataset; ./podbench by default.
-        judge: the judge, in the form of podeval's `--judge`; without one, every value is unscored.
+        judge: the judge, in the form of podeval's `--judge`; without a judge, every value is unscored.
         records: folder of the judge's raw answers, from which an interrupted evaluation resumes.
-        seed: the seed of the model's answers.
+        seed: the seed for the model's answers.
     """
     rows = load_items(_BENCHMARK, split, data)
     dataset = f"{_BENCHMARK.dataset.path}@{rows.revision}"
@@ -68,7 +68,8 @@ def podbench(
 def instruction_following(
     judge: str = "", records: str | None = None, split: str = "sample", dataset: str = ""
 ) -> Scorer:
-    """Score how many of its requirements a script meets; see `podeval.metrics.judged.instruction_following`.
+    """Score how many of the instruction's requirements a script meets; see
+    `podeval.metrics.judged.instruction_following`.
 
     Args:
         judge: the judge.
@@ -107,7 +108,7 @@ def _plan(split: str, dataset: str) -> RunPlan:
 
 
 async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState, target: Target) -> Score:
-    """Return a value for each key of the metric; without a score from podeval, none of them counts."""
+    """Return a value for each key of the metric; if podeval gives no score, none of these values counts."""
     import anyio.to_thread
 
     item = Item.model_validate(state.metadata["item"])

@@ -1,4 +1,4 @@
-"""Progress of long-running work, passed from the code that does it to the code that displays it.
+"""Progress of long-running work, passed from the code that does the work to the code that displays its progress.
 
 The engine calls `report` in its long loops; a user interface registers a listener with `listen`. Without a
 listener, a report has no effect.
@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[str, float, float], None]
-"""A function that is called with the name of the task, the finished amount and the total; the amount and the total are
-in the same unit.
+"""A function that is called with the name of the task, the finished amount, and the total amount in the same unit.
 """
 
 PREPARING = "preparing a model, once"
@@ -31,7 +30,7 @@ SECONDS = frozenset(
         "transcribing",
     }
 )
-"""Tasks whose units are seconds of the recording."""
+"""Tasks whose progress is measured in seconds of the recording."""
 
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 

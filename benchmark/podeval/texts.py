@@ -314,7 +314,9 @@ CAUSES: Mapping[str, Any] = {
     "one": "{} ({}: {})",
     "between": "; ",
 }
-"""Words around reasons, which a page may show in another language; its `sentences` contains the reasons by code."""
+"""The words that surround reasons, which a page may show in another language; `sentences` contains the reasons by
+code.
+"""
 
 REASONS: Mapping[str, str] = {
     "recording-silent": "the recording is silent",
@@ -427,7 +429,7 @@ def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
 def parse_sentence(text: str) -> CodedSentence | None:
     """Return the sentence for a text that was stored without its code; None if it is not one of `SENTENCES`.
 
-    The time is linear in the length of the text.
+    The running time is linear in the length of the text.
     """
     if len(text) > LONGEST:
         return None
@@ -439,7 +441,7 @@ def parse_sentence(text: str) -> CodedSentence | None:
 
 
 def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
-    """Translate a reason with these words; an unknown reason stays unchanged.
+    """Translate a reason with the given words; an unknown reason stays unchanged.
 
     Args:
         reason: the reason in the engine's English.
@@ -454,7 +456,7 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
 
 
 _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
-"""Parts that may differ between sentences of the same kind: numbers and quotations."""
+"""Pattern for the parts that may differ between sentences of the same kind: numbers and quotations."""
 
 
 def find_kinds(sentences: Iterable[str]) -> dict[str, str]:

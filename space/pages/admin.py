@@ -1,6 +1,6 @@
-"""Operators' decisions about votes, listeners, submissions, freezing and the arena, with their authors.
+"""Operators' decisions about votes, listeners, submissions, freezes and the arena, with the authors of the decisions.
 
-Only people who are named in PODEVAL_ADMINS and signed in, or the only user of this machine, have access.
+Only people who are named in PODEVAL_ADMINS and signed in, or who are the only user of this machine, have access.
 """
 
 from __future__ import annotations

@@ -41,9 +41,11 @@ RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NUMBER = 2**53
 MOST_SKIPPED = 100_000
-"""Maximum number of votes that an offset can skip, because the database must count them, unlike with `after`."""
+"""Maximum number of votes that an offset can skip, because the database must count the skipped votes, which is not
+necessary with `after`.
+"""
 Families = dict[str, tuple[str, Mapping[str, float]]]
-"""Counts by name, each with its kind and its samples by label."""
+"""Counts by name; each count has a kind, and samples by label."""
 _DONE = {"backup": operator_settings.BACKED_UP, "sweep": operator_settings.SWEPT}
 MOST_NAMED = 20
 """Maximum number of names in the sentence that lists the choices."""
@@ -146,8 +148,8 @@ def health(site: CurrentSite) -> Response:
             "version": __version__,
             "database": "sqlite" if services.database.is_sqlite else "postgresql",
             "taking": closed is None,
-            # The reason why nothing is accepted, such as a full disk, and the operators' reason for stopping votes or
-            # submissions.
+            # State the reason why nothing is accepted, such as a full disk, and the operators' reason for stopping
+            # votes or submissions.
             "closed": closed,
             "frozen": frozen,
             "queue": queue,
@@ -174,7 +176,7 @@ def counts(site: CurrentSite) -> PlainTextResponse:
 
 
 def _count_stored(site: Site) -> Families:
-    """Return facts from the database and the disk, which are read rarely, because counting goes through all votes."""
+    """Return facts from the database and the disk; they are read rarely, because counting reads all votes."""
     services, now = site.services, datetime.now(UTC)
     counted, hub = services.arena.counts(), services.evaluation.hub
     with services.database.reading() as session:
@@ -193,7 +195,8 @@ def _count_stored(site: Site) -> Families:
         "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
     }
     for name, at in done.items():
-        # "Never" is represented by the earliest time, so a rule on its age does not need a special case.
+        # "Never" is represented by the earliest time, so an alerting rule on the age of a time does not need a special
+        # case.
         families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
     if hub is not None:
         families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})
@@ -209,7 +212,9 @@ def _count_requests(requests: RequestCounts) -> Families:
 
 
 def _write_family(name: str, kind: str, samples: Mapping[str, float]) -> Iterator[str]:
-    """Return a metric family's lines: its type and each sample with its labels, a histogram's sum and count last."""
+    """Return a metric family's lines: its type and each sample with its labels, ending with a histogram's sum and
+    count.
+    """
     yield f"# TYPE podeval_{name} {kind}"
     for label, value in samples.items():
         if label in ("sum", "count"):
@@ -234,7 +239,7 @@ def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.D
 
 
 def _require_known(folder: RunsFolder, column: str, name: str) -> None:
-    """Refuse a name that has no numbers and is not declared."""
+    """Refuse a name that is not declared and for which there are no numbers."""
     declared: dict[str, Callable[[], Iterable[str]]] = {
         "benchmark": benchmarks.list_benchmarks,
         "profile": lambda: PROFILES,

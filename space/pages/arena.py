@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 6
-"""Number of threads for all voters. These threads mostly wait for the database, so more of them would not finish
-sooner."""
+"""Number of threads for all voters. These threads mostly wait for the database, so additional threads would not finish
+the work sooner.
+"""
 in_turn = ThreadPool(AT_ONCE)
 routes = APIRouter(tags=["arena"])
 routes.include_router(audio_routes.routes)
 LONGEST_QUESTION = 160
-"""Maximum number of letters of a question that is shown as a heading; a longer one is a page of rules."""
+"""Maximum number of letters of a question that is shown as a heading; a longer question is a whole page of rules."""
 
 
 class Wish(FromPage):
-    """The dimension that a voter wants to judge; by default any dimension, on excerpts if there are any."""
+    """The dimension that a voter wants to judge; by default, any dimension, and excerpts if there are any."""
 
     protocol: str | None = None
     dimension: str | None = None
@@ -216,7 +217,9 @@ def ratings_csv(request: Request, site: CurrentSite) -> Response:
 
 
 def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
-    """Describe how this vote changes the tally of the two systems, and their standing, if it is known yet."""
+    """Describe how this vote changes the tally of the two systems, and the standing of the systems, if it is already
+    known.
+    """
     sides = [(side.title, side.rating) for side in (battle.a, battle.b)]
     tally = texts["pair_tally"].format(battle.a.title, battle.b.title, *battle.between) if battle.between else ""
     if any(rating is None or rating.low is None for _, rating in sides):
@@ -296,7 +299,9 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
 
 
 def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
-    """Return a cell for each pair of systems, best first: share won, battles, and shade (0 to 8); None if never met."""
+    """Return a cell for each pair of systems, best first: share won, battles, and shade (0 to 8); None if the two never
+    met.
+    """
     positions = [part.tally.systems.index(row.system) for row in part.ratings.systems]
     shares, battles = part.tally.shares, part.tally.battles
     return [

@@ -36,7 +36,7 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Number of rows that are written at once, and minimum number of rows for compression."""
+"""Number of rows that are written at a time, and minimum number of rows for compression."""
 GZIP_BITS = 31
 """The gzip format, as numbered by zlib."""
 
@@ -74,7 +74,8 @@ def badge(
 ) -> Response:
     """A badge of a system for its README: its rank range on a board, otherwise `provisional` or `reported`."""
     index = site.results.index()
-    # A paper's figures for a whole benchmark are on the boards of its splits, so the beginning of a name is enough.
+    # A paper's figures for a whole benchmark are on the boards of its splits, so the beginning of a board's name is
+    # sufficient.
     if not any(name.startswith(board) for name in index.boards):
         raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="board", value=f"{board[:80]!r}"))
     try:
@@ -133,7 +134,9 @@ def _view(request: Request) -> BoardView:
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """Return the view that an address requests; for a file, require an exact match, as a change would go unnoticed."""
+    """Return the view that an address requests; for a file, require an exact match, because nobody would notice a
+    different view.
+    """
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))

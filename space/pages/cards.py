@@ -34,7 +34,7 @@ routes.get("/cards")(lambda: RedirectResponse("/docs"))
 
 @routes.get("/docs", dependencies=[limit(RATE)])
 def documents(request: Request, site: CurrentSite, q: str = "") -> Response:
-    """Show the list of documents and metrics, or of those that contain every word of a search."""
+    """Show the list of documents and metrics, or only the entries that contain every word of a search."""
     texts, words = _read_texts(request, site)
     person = site.person(request)
     names = DOCUMENTS | (OPERATORS_DOCUMENTS if person and person.admin else {})
@@ -58,7 +58,7 @@ def about(request: Request, site: CurrentSite) -> Response:
     texts = _read_texts(request, site)[0]["about"]
     contact = texts["contact"].format(site.contact) if site.contact else ""
     text = "\n\n".join([texts["content"], texts["security"], contact])
-    # HTML in the contact would be shown as text.
+    # HTML in the contact is shown as text.
     content = MarkdownIt("commonmark", {"html": False}).render(text)
     return site.render(request, "about.html", content=Markup(content))
 

@@ -42,10 +42,12 @@ from podeval.plots.svg import Frame
 from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
-"""Number of threads that prepare copies and mostly wait for one; pages, votes and `/health` have other threads."""
+"""Number of threads that prepare copies and mostly wait for them; pages, votes and `/health` have other threads."""
 
 MOST, MOST_EACH = 36, 6
-"""Maximum number of requested recordings and peaks, in total and per address; a page requests four at once."""
+"""Maximum number of requested recordings and peaks, in total and per address; a page sends four requests at the same
+time.
+"""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
 _WAITING = WaitingRoom(MOST, MOST_EACH)
@@ -82,7 +84,8 @@ def page(
     systems = list_sides(board) if len(board) else []
     if comparison is None:
         return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-    # Use the first item for which both systems have an output, otherwise an item for which one of them has an output.
+    # Use the first item for which both systems have an output, otherwise an item for which one of the systems has an
+    # output.
     first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
     shared = comparison.item(item) if item else first
     if item and shared is None:
@@ -126,7 +129,9 @@ def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]
 
 @dataclass
 class SoundWish:
-    """The recording at an address, at the same loudness as the recording of the system `beside`, if one is given."""
+    """The recording at an address, at the same loudness as the recording of the system `beside`, if such a system is
+    given.
+    """
 
     system: str
     where: str
@@ -161,7 +166,7 @@ Wish = Annotated[SoundWish, Depends()]
 @routes.api_route("/compare/audio", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
-    """Send a recording, at the loudness of the recording next to it if the request names one."""
+    """Send a recording, at the loudness of another recording if the request names one to be played next to it."""
     copy = wish.read(site, Recordings.file)
     return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
@@ -233,7 +238,7 @@ def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[st
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every score of one item, side by side; unscored ones have their reason and cause."""
+    """Return every score of one item, side by side; an unscored item has its reason and cause instead."""
     columns = [pair.column for pair in comparison.pairs if pair.column.metric in item.readings]
     cells = [(column, _cells(item, column, texts, reasons=True)) for column in columns]
     return [

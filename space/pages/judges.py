@@ -72,7 +72,9 @@ def documents(audits: Audits) -> JSONResponse:
 
 
 def audit_folders(folders: Sequence[Path]) -> list[AuditedRecords]:
-    """Audit all folders of records among these and in them, by name; an audit is repeated when its files change."""
+    """Audit, sorted by name, all folders with records among the given folders and within them; an audit is repeated
+    when its files change.
+    """
     parents = {
         path.parent
         for folder in folders
@@ -101,7 +103,9 @@ def _audit(folder: Path, stamp: object) -> AuditedRecords:
 
 
 def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> Report:
-    """Build the report on all judges with records: each judge next to the papers' figures, then the papers' tables."""
+    """Build the report on all judges with records: each judge next to the papers' figures, followed by the papers'
+    tables.
+    """
     words, sections = texts["judges"], []
     for audited in audits:
         problem = [Text(f"{words['unreadable']} {audited.problem}", css="notice")] if audited.problem else []

@@ -27,7 +27,9 @@ from podeval.stats.questionnaire_scores import ABOUT
 routes = APIRouter(include_in_schema=False)
 
 FAST, SOUND = "600/minute", "3000/minute"
-"""Limits by address: listeners named in an invitation have no account, and a whole laboratory may share one address."""
+"""Limits by address, because listeners named in an invitation have no account; a whole laboratory may share one
+address.
+"""
 
 Participant = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}$")]
 
@@ -65,7 +67,7 @@ def page(
     pid: Participant | None = None,
     page: Annotated[int | None, Query(ge=0)] = None,
 ) -> HTMLResponse:
-    """Show a listener the current step of a test: consent, instructions, a page, the end, or their code."""
+    """Show a listener the current step of a test: consent, instructions, a page, the end, or the completion code."""
     overview, stands, shown = _overview(site, test), None, None
     if (welcome := bool(prolific or pid or site.person(request))) and not site.services.closed:
         stands = site.services.listening.resume(test, _identify(request, site, Invitation(prolific=prolific, pid=pid)))

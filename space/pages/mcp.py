@@ -38,19 +38,19 @@ from podeval.version import __version__
 CHECK_RATE = "20/minute"
 """Limit on checks for one person or address, whether signed in or not."""
 VISITOR_RATE, VISITORS_RATE = "10/minute", "200/hour"
-"""Limits on checks for one address that is not signed in, and for all of them together."""
+"""Limits on checks by people who are not signed in: for one address, and for all addresses together."""
 CHECKS_AT_ONCE = 2
 BUSY_SECONDS = 5
 VISITOR = Submitter("visitor without a name")
-"""Submitter who is not signed in, under a name that nobody has on the Hub."""
+"""A submitter who is not signed in, under a name that nobody on the Hub can have."""
 
 
 class SubmissionCheck:
     """Checks submissions from programs: for signed-in people as in the form, otherwise only model repos.
 
     For people who are not signed in, the Hub is queried without this board's token, so that nothing is revealed about
-    repos that only this board can read. The number of checks at a time and per hour is limited, and nothing is queued
-    or stored.
+    repos that only this board can read. The number of checks, both concurrent and per hour, is limited, and nothing is
+    queued or stored.
     """
 
     def __init__(self, site: Site) -> None:
@@ -95,7 +95,7 @@ class SubmissionCheck:
 
 
 def _as_anybody(gate: Gate) -> Gate:
-    """Return a copy of the gate without this board's Hub token and without access to folders."""
+    """Return a copy of the gate that has neither this board's Hub token nor access to folders."""
     from huggingface_hub import HfApi
 
     endpoint = gate.api.endpoint if gate.api is not None else None
@@ -121,9 +121,9 @@ FIELDS = {
     **{name: name for name in ("value", "low", "high", "rank_best", "rank_worst", "rankable")},
     **{name: name for name in ("scored", "unscored_system", "unscored_ours", "protocol")},
 }
-"""Columns of the board that a number contains, with their names in it."""
+"""Columns of the board that are part of a number in a response, each with its name there."""
 INTERVAL = {"difference": "mean", "low": "low", "high": "high"}
-"""Parts of a paired difference, with their names in an interval."""
+"""Parts of a paired difference, each with its name in a response."""
 Name = Annotated[str, Field(max_length=200)]
 Answer = dict[str, Any]
 
@@ -377,7 +377,7 @@ def _explain_errors() -> Iterator[None]:
 
 
 class _Handed(Response):
-    """Passes a request on to another application, which answers it."""
+    """Passes a request on to another application, which responds."""
 
     def __init__(self, app: Any) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ compute_published = cache(recompute_agreement)
 
 
 def _compute_agreement(site: Site) -> list[Validity]:
-    """Compute the agreement, once for each state of the board and of the listening tests."""
+    """Compute the agreement; it is computed once for each state of the board and of the listening tests."""
     tests = read_marks_by_test(site.services.database)
 
     def compute() -> list[Validity]:
@@ -49,7 +49,9 @@ def _compute_agreement(site: Site) -> list[Validity]:
 
 
 def _list_changes(site: Site) -> list[Change]:
-    """List the changes, once for each state of the board and of the submissions; earlier runs are read from files."""
+    """List the changes; the list is made once for each state of the board and of the submissions, and earlier runs are
+    read from files.
+    """
     runs, database = site.services.runs, site.services.database
     with database.reading() as session:
         steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
@@ -99,7 +101,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """Return the data for the text above each human measure's table of agreements."""
+    """Return the data for the text above the table of agreements of each human measure."""
     return [
         {
             "human": row.human,

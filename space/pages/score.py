@@ -1,4 +1,4 @@
-"""The files of the Score tab: its example recordings, and the reports of measurements."""
+"""The files of the Score tab: example recordings, and reports on measurements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES = ("reader", "readers", "faults")
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)
-"""Gain of the example with faults before it is clipped at full scale, and the part that is missing from it."""
+"""Gain of the example with faults before clipping at full scale, and the part that is missing from this example."""
 
 
 @cache

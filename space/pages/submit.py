@@ -1,4 +1,6 @@
-"""Submitting and the queue: a form from the document's schema, the gate's verdict, and the states of submissions."""
+"""Submitting and the queue: a form based on the document's schema, the gate's verdict, and the states of
+submissions.
+"""
 
 from __future__ import annotations
 
@@ -209,7 +211,7 @@ def get_submitter(person: Person) -> Submitter:
     if person.name.casefold() in OURS:
         raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("name-is-ours", name=person.name))
     if not person.identity.startswith("hf:"):
-        # Names of another provider are not Hub names, so they cannot prove the ownership of a repo.
+        # Names at another provider are not Hub names, so they cannot prove ownership of a repo.
         return Submitter(f"{person.name} ({person.identity.rpartition(':')[0].partition('://')[2]})")
     return Submitter(person.name, person.orgs)
 

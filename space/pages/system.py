@@ -34,7 +34,7 @@ MOST = 60
 """Maximum number of defects that a page lists; if there are more, it lists the worst."""
 
 AROUND = 1.0
-"""Seconds before and after a defect that are played with it."""
+"""Number of seconds before and after a defect that are played with the defect."""
 
 LONGEST = 15.0
 """Maximum length of a snippet in seconds."""
@@ -52,7 +52,7 @@ def page(
     slice: str = "",
     part: int = 0,
 ) -> HTMLResponse:
-    """Show a system among the others, and one item to play and read."""
+    """Show a system among the other systems, and one item to play and read."""
     board = site.results.board()
     all_texts = site.texts[site.language(request)]
     texts = all_texts["report"]
@@ -96,7 +96,7 @@ def page(
 def _read_chapter(
     site: Site, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
 ) -> tuple[SystemReport, list[str], Chapter]:
-    """Return a system's description, the places of its results, and the chapter on one of them."""
+    """Return a system's description, the places where it has results, and the chapter on one of these places."""
     try:
         description = describe_system(board, site.results.systems(), system)
     except BadInput as error:
@@ -125,7 +125,7 @@ def _item(
     """Return every score of an item, its defects, and its windowed values over time."""
     results, _ = item_results.find_item_results(items, system, where, item)
     defects = item_results.list_defects(results)
-    # Times refer to a single recording; an output of several recordings has no such times.
+    # Times refer to a single recording; an output with several recordings has no such times.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else _list_defects(defects, audio, texts),

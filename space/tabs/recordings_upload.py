@@ -27,7 +27,7 @@ from podeval.texts import write_sentence
 EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
 RATE, SHOW_RATE = "20/hour", "60/minute"
 MOST_NAMED = 12
-"""Maximum number of missing or superfluous recordings that are named; the others are only counted."""
+"""Maximum number of missing or superfluous recordings that are named; any further ones are only counted."""
 
 
 class RecordingsUpload(TabPart):
@@ -68,7 +68,7 @@ class RecordingsUpload(TabPart):
         tracks.change(self.show, tracks, self._answer, **quick)
 
     def token_of(self, owner: str) -> str:
-        """Return the folder of a person's upload that is not submitted yet; empty if there is none."""
+        """Return the folder of a person's upload that has not been submitted yet; empty if there is none."""
         upload = self.uploads.waiting(owner, self._desk.queue)
         return upload.token if upload is not None else ""
 

@@ -1,4 +1,4 @@
-"""Score: any metric on this machine for a visitor's recording or script, if the operator allows it."""
+"""The Score tab: any metric on this machine, for a visitor's recording or script, if the operator allows this."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Options that make visitors wait in our queue: Gradio would have one queue per language, with its own texts."""
+"""Options that make visitors wait in our own queue, because Gradio would have one queue per language, with Gradio's
+texts.
+"""
 
 
 OWN = "own"
@@ -69,10 +71,10 @@ def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
 
 
 def check_names(names: Sequence[str], part: str) -> list[str]:
-    """Return the named metrics that a part of the tab offers, each once.
+    """Return each of the named metrics once, after checking that a part of the tab offers them.
 
     Raises:
-        BadInput: one of them is not measured here, or there are more names than metrics.
+        BadInput: a named metric is not measured here, or there are more names than metrics.
     """
     offered = [metric.name for metric in list_offered(part)]
     if wrong := [name for name in [*names[: len(offered)], *names[-1:]] if name not in offered]:
@@ -109,12 +111,13 @@ class ScorePart(TabPart):
     TEXTS = "score"
 
     def _wait_in_line(self, turn: MeasuringTurn) -> Iterator[tuple[str, str, str]]:
-        """Report the number of people ahead of a visitor, until there is nobody."""
+        """Report the number of people ahead of a visitor until nobody is ahead."""
         while before := turn.wait():
             yield render_work(self._texts, self._texts["working"]["turn"].format(before)), "", ""
 
     def _show(self, request: gr.Request, lines: Sequence[Mapping[str, Any]], title: str, report: str = "") -> str:
-        """Show the results so far with the texts of `podeval score`: the verdict, defects, values, collapsed details.
+        """Show the results so far with the texts of `podeval score`: the verdict, defects and values, and collapsed
+        details.
 
         Args:
             request: the visitor's request.
@@ -131,7 +134,7 @@ class ScorePart(TabPart):
             "score_values.html",
             title=results.name,
             about=describe_facts(results, words),
-            # Parts escape every text in them.
+            # The parts of a report escape all text that they contain.
             verdict=Markup(render_parts(sum_up(results, words))),
             table=Markup(render_parts(values.parts)),
             details=[(each.title, Markup(render_parts(each.parts))) for each in details],

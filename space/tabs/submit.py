@@ -1,4 +1,6 @@
-"""Submit: the document's fields as Gradio components, filled in from a repo on the Hub, checked and submitted."""
+"""The Submit tab: the fields of a document as Gradio components, which are filled in from a repo on the Hub, checked
+and submitted.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ _RESTORE = (
     " return kept.length === values.length ? kept : values; }"
 )
 _FORGET = f"""(answer) => {{ if (answer?.includes('href="/submissions/')) sessionStorage.removeItem('{DRAFT}'); }}"""
-"""Clears the draft once a submission is accepted; only the response to it contains the submission's address."""
+"""Clears the draft once a submission is accepted; only the response to the submission contains its address."""
 _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """Settings of events without a function on the server, so typed text does not leave the browser."""
 
@@ -146,7 +148,7 @@ class SubmitTab(TabPart):
         return column
 
     def _place_fields(self, declared: list[FormField], more: str) -> None:
-        """Place the fields in order, with rarely used ones collapsed below the others."""
+        """Place the fields in order, with rarely used fields collapsed below the others."""
         for field in declared:
             if not field.folded:
                 self._place(field)
@@ -176,7 +178,7 @@ class SubmitTab(TabPart):
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
         """Return the filled-in form as a document for `podeval submit`.
 
-        Outputs without a repo are the ones that their owner uploaded.
+        Outputs without a repo are those that their owner uploaded.
         """
         rows = zip(self._declared, given, strict=True)
         used = [(field, value) for field, value in rows if field.group in (SYSTEM, kind)]
@@ -243,7 +245,7 @@ class SubmitTab(TabPart):
         return [now, *updates]
 
     def _jobs(self) -> HfJobs | None:
-        """Return the Hub machines on which this site runs models, if it does."""
+        """Return the Hub machines on which this site runs models; None if it does not."""
         hub = self._site.services.evaluation.hub
         return hub.jobs if hub is not None else None
 
@@ -281,7 +283,7 @@ class SubmitTab(TabPart):
         web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)
-        # A visitor whose name is reserved for us cannot submit; the form explains this.
+        # A visitor whose name is reserved for this installation cannot submit; the form explains this.
         submits = person is not None and (person.identity == "local" or person.name.casefold() not in OURS)
         rows = queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
         ledger, log = Ledger(queue.database, 0.0), SubmissionLog(queue.database)
@@ -309,7 +311,9 @@ class SubmitTab(TabPart):
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:
-        """Return the messages about broken rules: one next to each field concerned, and a summary of the others."""
+        """Return the messages about broken rules: one next to each field concerned, and a summary of the messages that
+        do not concern a field.
+        """
         fields_of_kind = {field.path: field for field in self._declared if field.group in (SYSTEM, kind)}
         names = {path: field.name for path, field in fields_of_kind.items()} | {"benchmarks": self._texts["benchmarks"]}
         wrong: dict[str, str] = {}

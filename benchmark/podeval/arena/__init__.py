@@ -1,4 +1,5 @@
-"""The arena: listeners compare two outputs blindly, and ratings are computed from their votes.
+"""The arena: listeners compare two outputs without knowing which systems produced them, and ratings are computed from
+their votes.
 
 `Arena` serves battles and records votes, `ArenaSettings` contains the operator's settings, and `ArenaRefused` states
 why a request was refused.

@@ -36,15 +36,15 @@ class BattleAudio:
         self._playback = playback
 
     def file(self, name: str, *, opus: bool = False) -> Path:
-        """Return the audio file that an opaque name stands for.
+        """Return the audio file with a given opaque name.
 
         The file is FLAC. Both excerpts have the same size, and neither is sent before both exist, so neither the size
-        nor the waiting time reveals which system already had a copy.
+        nor the waiting time reveals for which system a copy already existed.
 
         Args:
             name: opaque name of the audio.
-            opus: whether to return Ogg Opus if the sound is at least `LONG` seconds long; its size then depends only on
-                its length.
+            opus: whether to return Ogg Opus for a sound of at least `LONG` seconds; the file size then depends only on
+                the length of the sound.
 
         Raises:
             ArenaRefused: the name does not belong to this arena, its battle ended long ago, or the recording no longer
@@ -68,7 +68,7 @@ class BattleAudio:
         return self._playback.pad(copy, _SIZES * (max(sizes) // _SIZES + 1))
 
     def peaks(self, name: str) -> list[float]:
-        """Return the peaks, from 0 to 1, of the audio that a name stands for; raise the same errors as `file`."""
+        """Return the peaks, from 0 to 1, of the audio with a given name; raise the same errors as `file`."""
         return self._of(self._arena.sounds.find(name), self._playback.peaks)
 
     def _of(self, audio: Audio, fact: Callable[[Stretch, float, float | None], Found]) -> Found:

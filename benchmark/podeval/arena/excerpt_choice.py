@@ -6,9 +6,9 @@ which at least 90 % must be heard) are never rated together. A benchmark whose o
 
 Nobody judges two hours of audio in one sitting, and two excerpts chosen independently might compare a greeting with a
 farewell. Short outputs are played in full. Outputs with the same number of turns (because they share a script or a
-dialogue) are compared over the same turns and, if a turn must be cut, over the same part of it; other outputs are
-compared at the same relative position. Anyone who wants to judge recordings from beginning to end gets whole recordings
-(`choose_whole`).
+dialogue) are compared over the same turns and, if a turn must be cut, over the same part of that turn; other outputs
+are compared at the same relative position. Anyone who wants to judge recordings from beginning to end gets whole
+recordings (`choose_whole`).
 """
 
 import math
@@ -29,10 +29,12 @@ SECONDS = 30.0
 """Default maximum length of an excerpt, in seconds."""
 
 SHORTEST_SHARE = 2 / 3
-"""Minimum share of an excerpt's maximum length that whole turns fill; if they fill less, part of the next is added."""
+"""Minimum share of an excerpt's maximum length that whole turns fill; if they fill less, part of the next turn is
+added.
+"""
 
 _TIMES_HEARD = 3
-"""Minimum number of times that both sides can be played before a battle expires."""
+"""Minimum number of times that both sides can be played in full before a battle expires."""
 
 Span = tuple[float, float]
 """The start and the end of an excerpt, in seconds."""
@@ -68,7 +70,7 @@ def list_protocols(benchmark: str) -> tuple[str, ...]:
     """List the protocols under which a benchmark's outputs are compared.
 
     Args:
-        benchmark: name of the benchmark; for recordings from elsewhere, the name is empty or unknown.
+        benchmark: name of the benchmark; the name is empty or unknown for recordings that do not belong to a benchmark.
     """
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 
@@ -92,15 +94,15 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
 
 
 def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
-    """Choose both recordings from beginning to end."""
+    """Choose both recordings in full."""
     return Excerpts((0.0, a.seconds), (0.0, b.seconds), "whole")
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides, starting at the same turn; if needed, add part of the next.
+    """Choose as many whole turns as fit on both sides, starting at the same turn; if needed, add part of the next turn.
 
-    The latest possible start is the one from which the longer side still fills an excerpt, so the end is played as
-    often as any other part, and never as a short fragment.
+    The start is never so late that the longer side no longer fills an excerpt, so the end is played as often as any
+    other part, and never as a short fragment.
     """
     count = len(a.turns)
     latest = max(
@@ -129,13 +131,15 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
 
 
 def _fitting_share(a: RecordingLength, b: RecordingLength, first: int, last: int, seconds: float) -> float:
-    """Return the share of the last turn, from its beginning, that fits into an excerpt on both sides."""
+    """Return the largest share of the last turn, counted from its beginning, that fits into the excerpts of both
+    sides.
+    """
     sides = ((side.turns[first][0] + seconds, *side.turns[last]) for side in (a, b))
     return max(0.0, min([1.0, *((stop - begin) / (end - begin) for stop, begin, end in sides if end > begin)]))
 
 
 def _at(side: RecordingLength, position: float, seconds: float) -> Span:
-    """Return the excerpt at a relative `position` from 0 to 1, moved back to the nearest start of a turn."""
+    """Return the excerpt at a relative `position` from 0 to 1, moved back to the start of the nearest earlier turn."""
     if side.seconds <= seconds:
         return 0.0, side.seconds
     start = position * (side.seconds - seconds)
@@ -169,7 +173,7 @@ def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
 
 
 def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the start and end of each side's excerpt, first A and then B, in seconds."""
+    """Return the start and end of each side's excerpt in seconds, side A first."""
     (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
     return (float(a), float(b)), (float(c), float(d))
 

@@ -29,7 +29,7 @@ from podeval.store.vote_counts import count_battles, count_votes
 
 @dataclass
 class TakenIn:
-    """The result of an import: the numbers of new records, and of skipped records by reason."""
+    """The result of an import: the number of new records, and the number of skipped records for each reason."""
 
     votes: int = 0
     standings: int = 0
@@ -103,7 +103,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
 
 
 def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], key: str, values: dict[str, Any]) -> None:
-    """Add a row unless it exists; `here` caches the rows that are known to exist."""
+    """Add a row unless it already exists; `here` caches the rows that are known to exist."""
     if (kind, key) not in here and session.get(kind, key) is None:
         session.add(kind(id=key, **values))
         session.flush()
@@ -114,7 +114,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
     """Import one vote; return the name of the `TakenIn` field that counts it."""
     if record.voter in erased:
         return "erased"
-    # Each vote is imported only once; a second version of a vote with other content is refused.
+    # Each vote is imported only once; a vote with the same id but different content is refused.
     row = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
     if row is not None:
         if any(getattr(row, name) != getattr(record, name) for name in ("id", "battle", "voter", "outcome")):
@@ -122,7 +122,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
                 f"the vote {record.id} already exists here with different content; one of the two logs has been changed"
             )
         return "repeated"
-    # A battle that repeats another one can be added only if the other one exists.
+    # A battle that repeats an earlier battle can be added only if the earlier battle exists.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         return "orphans"
     # Add the battle with the systems that it compares, then the vote.

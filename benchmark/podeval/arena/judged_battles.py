@@ -1,10 +1,10 @@
 """Battles that a judge decides: which systems meet on which dialogue, in which order, and what the outcome is.
 
 `all`: every pair of systems meets on every dialogue that both answered. `mtalk`: in each dimension separately, each
-    battle is between one of the three pairs whose Elo ratings are closest so far, until there are enough battles, as in
-    the human battles of MTalk-Bench (appendix C.1; the paper's judges decided about 500 battles per dimension). The
-    ratings before a round determine the pairs of the round, which are then judged together. All choices follow from the
-    seed, so a rerun asks the same questions and finds their answers in the records.
+    battle is between the systems of one of the three pairs with the closest Elo ratings so far, until there are enough
+    battles, as in MTalk-Bench's battles judged by people (appendix C.1; the paper's judges decided about 500 battles
+    per dimension). The ratings before a round determine the pairs of the round, which are then judged together. All
+    choices follow from the seed, so a rerun asks the same questions and finds their answers in the records.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ Fought = tuple[SpokenDialogue, SpokenDialogue, Outcome]
 """The two sides of a battle, and its outcome or the reason why there is none."""
 Sides = tuple[SpokenDialogue, SpokenDialogue]
 Hold = Callable[[list[Conversation[JudgedBattle]]], Sequence[Outcome]]
-"""A function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
+"""The type of a function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
 
 
 def hold_battles(
@@ -54,8 +54,8 @@ def hold_battles(
     """Hold the battles on all dialogues, and yield the battles of each round when the round ends.
 
     Args:
-        dialogues: dialogues, each naming its system; two systems can meet if they have dialogues with the same id.
-        ask: the function that starts the conversation about two sides.
+        dialogues: dialogues, each naming its system; two systems can meet on dialogues with the same id.
+        ask: the function that starts the conversation in which the judge compares two sides.
         hold: the function that holds the conversations of a round.
         pairing: the rule that pairs systems.
         variant: the variant of the Elo ratings in `mtalk`: ties count 0 in the paper's variant, otherwise one half.
@@ -165,6 +165,6 @@ class _Field:
         return chosen
 
     def rate(self, met: Meeting, outcome: Outcome) -> None:
-        """Record an outcome; a battle without one does not change the ratings."""
+        """Record an outcome; a battle without an outcome does not change the ratings."""
         if isinstance(outcome, JudgedBattle):
             self._rows.append((met.a, met.b, outcome.outcome))

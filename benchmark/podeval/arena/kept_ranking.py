@@ -1,7 +1,8 @@
-"""Keep the last ranking of an arena on disk, so that a restarted site can show it until the next one is computed.
+"""Keep the last ranking of an arena on disk, so that a restarted site can show this ranking until the next is computed.
 
-Each database has one file in the user's cache folder: an archive of NumPy arrays without pickles; one array contains
-everything else as JSON text. A file is ignored if the newest vote in its ranking no longer exists in the database.
+Each database has one file in the user's cache folder: an archive of NumPy arrays, without pickles; the data that is not
+an array is stored as JSON text in one of them. A file is ignored if the newest vote in its ranking no longer exists in
+the database.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from podeval.files import find_user_folder, write_whole
 Kept = TypeVar("Kept")
 
 _ARRAY = "array"
-"""The only key of a JSON object that stands for an array; its value is the array's number."""
+"""The only key of a JSON object that represents an array; its value is the number of the array."""
 
 
 def find_file(database: str) -> Path:
@@ -55,7 +56,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None if the file does not exist or this version cannot read it.
+    """Return the ranking in a file; None if the file does not exist or cannot be read by this version.
 
     Args:
         file: the file.

@@ -1,9 +1,9 @@
 """Add the systems, items and outputs in a manifest to an arena.
 
-A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
-item, audio, turns}]}`. Audio paths are relative to the manifest. Adding a manifest again updates changed entries and
-adds new ones; an output that a battle has shown keeps its id and therefore its votes, and a retired output stays
-retired unless the manifest says `active: true`. Length and loudness are measured once, when an output is added.
+A manifest is a YAML or JSON document: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs:
+[{system, item, audio, turns}]}`. Audio paths are relative to the manifest. Adding a manifest again updates changed
+entries and adds new ones; an output that a battle has shown keeps its id and therefore its votes, and a retired output
+stays retired unless the manifest says `active: true`. Length and loudness are measured once, when an output is added.
 """
 
 from collections import Counter
@@ -89,10 +89,10 @@ def read_manifest(file: Path) -> Manifest:
     """Read a manifest and make the paths of its audio absolute.
 
     Raises:
-        BadInput: the manifest cannot be read, or a field is missing or invalid; the message says where.
+        BadInput: the manifest cannot be read, or a field is missing or invalid; the message names the field.
     """
     content = read_yaml_file(file, trusted=True)
-    # Check the fields, and name the first invalid one.
+    # Check the fields, and name the first invalid field.
     try:
         manifest = Manifest.model_validate(content or {})
     except ValidationError as error:
@@ -118,7 +118,7 @@ class Added:
 
 
 def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added:
-    """Add a whole manifest or nothing; only outputs that differ from those that listeners already heard are left out.
+    """Add a whole manifest or nothing; outputs that differ from the version that listeners already heard are left out.
 
     Args:
         database: database of the arena.
@@ -129,7 +129,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
         BadInput: an output names a system or item that does not exist, or its audio is unusable.
     """
     now = datetime.now(UTC)
-    # Measure the audio before the transaction, so that no vote waits for it.
+    # Measure the audio before the transaction, so that no vote waits for this.
     unusable, measured = [], []
     for entry in manifest.outputs:
         try:
@@ -226,7 +226,7 @@ def make_manifest(
         runs: the folder.
         benchmark: include only runs of this benchmark.
         split: include only runs of this split.
-        dimension: dimension that listeners judge; the same item under another dimension is a separate item.
+        dimension: dimension that listeners judge; the same item with a different dimension is a separate item.
         question: the question that listeners answer.
         controls: whether to include recordings of controls, against which every listener should vote.
 
@@ -268,7 +268,7 @@ def make_manifest(
 
 
 def _recordings(runs: Path) -> Iterator[tuple[RunPlan, Item, Output, Path]]:
-    """Yield the single recording of each item; scripts and answers split into turns are left out."""
+    """Yield each item that has a single recording; scripts, and answers split into turns, are left out."""
     for folder in run_folders(runs):
         plan = folder.plan()
         for item in folder.items() or ():

@@ -37,10 +37,10 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
-"""Number of bits in a battle's seed, few enough for JSON to represent the seed exactly."""
+"""Number of bits in a battle's seed, small enough for JSON to represent every seed exactly."""
 
 _FRESH_SECONDS = 30.0
-"""Seconds for which ratings and counts are used before they are computed again."""
+"""Number of seconds for which ratings and counts are used before they are computed again."""
 
 _GOLD_APART = 5
 """Minimum number of votes between a battle and its repetition."""
@@ -49,7 +49,7 @@ _GOLD_APART = 5
 _MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
     Battle.voter == bindparam("voter"), Battle.purpose == "rating"
 )
-"""The query for a voter's meetings, which the database answers from an index without reading any rows of battles."""
+"""The query for a voter's meetings, which the database answers from an index without reading any battle rows."""
 _JUDGED_BY_VOTER = (
     select(Battle.protocol, Battle.dimension, Battle.low, Battle.high)
     .join(Vote, Vote.battle == Battle.id)
@@ -74,7 +74,7 @@ _Kind = tuple[str, str]
 
 @dataclass
 class _Snapshot:
-    """The data that all voters share, cached for a while."""
+    """The data that all voters share, cached for a limited time."""
 
     made_at: float = -1e9
     cost: float = 0.0
@@ -86,7 +86,7 @@ class _Snapshot:
         return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
 
     def clearness(self, battle: Battle) -> float:
-        """Return the absolute difference between the ratings of a battle's systems."""
+        """Return the absolute difference between the ratings of the two systems in a battle."""
         ratings = self.fields[_kind(battle)].ratings
         return abs(ratings.get(battle.low, 0.0) - ratings.get(battle.high, 0.0))
 
@@ -122,8 +122,8 @@ class Matchmaker:
             session: a session that reads battles and votes.
             voter: a pseudonym.
             now: the time.
-            protocol: the protocol of the comparison; by default, the first of `PROTOCOLS` that has something left to
-                judge.
+            protocol: the protocol of the comparison; by default, the first of `PROTOCOLS` in which the voter has
+                something left to judge.
             dimension: the dimension to judge; a random one by default.
             seed: the seed for all random choices; random by default.
 
@@ -150,7 +150,7 @@ class Matchmaker:
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Read the pool and the counts again before the next battle, because one of them has changed."""
+        """Read the pool and the counts again before the next battle; to be called after either has changed."""
         with self._lock:
             self._snapshot = _Snapshot()
 
@@ -206,7 +206,7 @@ class Matchmaker:
         )
 
     def _repeated(self, session: Session, wish: "_BattleWish") -> Battle | None:
-        """Occasionally return the voter's earlier battle with the largest rating difference, with its sides swapped."""
+        """Occasionally return the voter's battle with the largest rating difference, with its sides swapped."""
         settings, seed, voter = self._settings, wish.seed, wish.voter
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None
@@ -258,7 +258,7 @@ class Matchmaker:
         return snapshot
 
     def _renew(self, old: _Snapshot) -> None:
-        """Make a new snapshot while other requests use the old one."""
+        """Make a new snapshot while other requests use the old snapshot."""
         try:
             with self._database.reading() as session:
                 snapshot = _take_snapshot(session)
@@ -361,7 +361,7 @@ def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: 
 
 
 def count_between(session: Session, battle: Battle, a: str) -> tuple[int, int, int]:
-    """Count the votes on a battle's pair and dimension: for system `a`, for the other system, and for neither."""
+    """Count the votes on a battle's systems and dimension: for system `a`, for the other system, and for neither."""
     names = ("protocol", "dimension", "low", "high")
     same = (PAIR_COUNTS.c[name] == getattr(battle, name) for name in names)
     counts = session.execute(select(PAIR_COUNTS).where(*same)).one_or_none()

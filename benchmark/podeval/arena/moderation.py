@@ -51,7 +51,8 @@ class BoardModeration:
 
     Args:
         database: database of the board.
-        changed: function that is called after a freeze or thaw, so that a service in this process rereads the settings.
+        changed: function that is called after a freeze or thaw, so that a service in this process reads the settings
+            again.
         clock: function that returns the current time in UTC.
     """
 
@@ -70,7 +71,7 @@ class BoardModeration:
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: public explanation, with the reason and, if known, the expected end.
+            sentence: public explanation, with the reason and, if known, the expected end of the freeze.
             by: name of the operator.
 
         Raises:
@@ -173,7 +174,7 @@ class ArenaModeration:
         self._clock = clock
 
     def count_vote(self, vote: str, counted: bool, reason: str, by: str) -> None:
-        """Exclude a vote from the public rating, or include it again.
+        """Exclude a vote from the public ranking, or include it again.
 
         Raises:
             BadInput: the vote does not exist, or no reason or name is given.
@@ -181,7 +182,7 @@ class ArenaModeration:
         self._arena.decide(vote, "counted" if counted else "excluded", operator_settings.validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
-        """Exclude all votes of a voter from the public rating, or include them again; return the number of changed
+        """Exclude all votes of a voter from the public ranking, or include them again; return the number of changed
         votes.
 
         Raises:
@@ -203,7 +204,7 @@ class ArenaModeration:
         return len(changed)
 
     def open_dimension(self, dimension: str, opened: bool, reason: str, by: str) -> None:
-        """Open or close a dimension for new battles; its votes still count either way.
+        """Open or close a dimension for new battles; existing votes on it count in either case.
 
         Raises:
             BadInput: no item has this dimension, or no reason is given.
@@ -219,7 +220,7 @@ class ArenaModeration:
         self._carry_out(f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, change)
 
     def pool_system(self, system: str, active: bool, reason: str, by: str) -> None:
-        """Add a system to the pool for new battles, or remove it; its votes still count either way.
+        """Add a system to the pool for new battles, or remove it; existing votes on it count in either case.
 
         Raises:
             BadInput: the arena does not have this system, or no reason is given.
@@ -237,7 +238,7 @@ class ArenaModeration:
         """Set the target number of counted votes for each dimension; pages show it next to the current number.
 
         Raises:
-            BadInput: the value is not a number of votes, or no reason is given.
+            BadInput: the value is not a valid number of votes, or no reason is given.
         """
         if votes is not None and not 1 <= votes <= 10_000_000:
             raise BadInput(f"{votes} is not a valid target number of votes")

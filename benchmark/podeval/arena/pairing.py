@@ -1,15 +1,15 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
-`closest`: among the pairs with the closest ratings, the one that has been compared least often comes first. New systems
-take part in up to half of the battles, so they soon have ratings, while listeners still hear the other systems. A new
-system first meets the opponents against which it has the fewest votes. The voter and the number of their votes
-determine whether they hear a new system next, and against which opponent. A voter who skips or leaves such a battle
-gets the same pair again.
-`mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. All other choices follow from one seed,
-which is recorded with the battle.
+`closest`: among the pairs with the closest ratings, the pair that has been compared least often comes first. New
+systems take part in at most half of the battles: often enough to have ratings soon, while listeners still hear the
+other systems. A new system first meets the opponents that it shares the fewest votes with. The voter and the number of
+their votes determine whether they hear a new system next, and against which opponent. A voter who skips or leaves such
+a battle gets the same pair again.
+`mtalk`: one of the three closest pairs is chosen, as in MTalk-Bench. Sides are random. All other choices follow from
+one seed, which is recorded with the battle.
 
 Pairs are sorted by rating difference once for all voters. To create a battle, the voter's remaining pairs are searched
-as arrays, so the cost does not depend on the number of votes.
+as arrays, so the time that this takes does not depend on the number of votes.
 """
 
 import hashlib
@@ -112,7 +112,7 @@ class PairingPool:
         self._position[self.low, self.high] = np.arange(len(self.low))
 
     def find(self, met: Pair) -> int | None:
-        """Return the position of a pair; None if the two cannot meet."""
+        """Return the position of a pair; None if its systems cannot meet."""
         low, high = (self.number.get(system) for system in met)
         if low is None or high is None or (position := int(self._position[low, high])) < 0:
             return None
@@ -147,7 +147,7 @@ class PairingPool:
                 for system in theirs:
                     spent[system, members] += 1
                     spent[members, system] += 1
-                # If the voter has heard both systems of a pair, the pair was counted twice.
+                # If the voter has heard both systems of a pair on an item, the pair was counted twice.
                 spent[np.ix_(theirs, theirs)] -= 1
         return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
 
@@ -160,7 +160,7 @@ class PairingField:
         ratings: ratings of systems on any interval scale; a system without a rating is new.
         votes: number of votes on each pair.
         served: number of battles served for each pair.
-        provisional: systems with too few opponents or voters, however many votes they have.
+        provisional: systems that have met too few opponents or voters, regardless of their number of votes.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class PairingField:
         for (low, high), count in votes.items():
             by_system[low] += count
             by_system[high] += count
-        # Find the new systems, and the pairs that include at least one of them.
+        # Find the new systems, and the pairs that include at least one new system.
         self.new = {
             system
             for system in pool.systems
@@ -192,7 +192,7 @@ class PairingField:
         self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
         self.by_gap = np.argsort(self.gaps, kind="stable")
         self.settled = self.by_gap[~with_new[self.by_gap]]
-        # Number the pairs so that a pair keeps its number when other pairs are added or removed.
+        # Number the pairs in such a way that a pair keeps its number when other pairs are added or removed.
         keys = np.array([_hash(system) for system in pool.systems], dtype=np.uint64)
         self.keys = _mix(keys[pool.low] * np.uint64(3) + keys[pool.high])
 
@@ -211,14 +211,16 @@ class PairingField:
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
-        """Return the first `count` of these pairs, sorted by rating difference, and all that tie with the last one."""
+        """Return the first `count` of these pairs, sorted by rating difference, and all pairs that tie with the last of
+        them.
+        """
         gaps = self.gaps[positions]
         return positions[: np.searchsorted(gaps, gaps[min(count, len(gaps)) - 1], side="right")]
 
 
 @dataclass(frozen=True)
 class Deal:
-    """The basis for choosing a new system's battle: the voter, and the pairs on which they voted."""
+    """The basis for choosing a new system's battle: the voter, and the pairs on which the voter has voted."""
 
     voter: str
     pairs_of_voter: Sequence[Pair] = ()
@@ -237,11 +239,12 @@ def choose_next_meeting(
 
     Args:
         field: the systems and items that can be compared, with ratings and votes.
-        before: this voter's earlier meetings; none of them is shown again.
-        count_items: function that returns a pair's numbers of battles by item, over all voters.
+        before: this voter's earlier meetings; no earlier meeting is shown again.
+        count_items: function that returns the number of battles that a pair has had on each item, over all voters.
         seed: seed for all random choices.
         rule: the rule that pairs systems.
-        deal: the voter and the votes that determine new systems' battles; by default, the seed determines them.
+        deal: the voter and the votes that determine new systems' battles; by default, the seed determines these
+            battles.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     is_open = field.pool.find_open(before)
@@ -295,7 +298,7 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 def _deal(field: PairingField, deal: Deal) -> int:
     """Return one of the pairs with the fewest votes, chosen by the voter and the number of their votes on new systems.
 
-    For each turn of a voter, every pair gets a number of its own, and the pair with the smallest number is chosen.
+    Every pair gets a number that depends on the voter and this number of votes; the pair with the smallest is chosen.
     Votes by others on other pairs therefore do not affect the choice.
     """
     votes = field.votes[field.with_new]

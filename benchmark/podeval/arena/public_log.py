@@ -89,7 +89,7 @@ class PublicLog:
         """Import every file of the log that this database lacks.
 
         Raises:
-            BadInput: a file contains an invalid record, or a vote that differs from the local one.
+            BadInput: a file contains an invalid record, or a vote that differs from the local vote.
             HubUnavailable: the Hub does not respond.
         """
         return self._read_back(*self._log.files())
@@ -140,7 +140,9 @@ class PublicLog:
         return added or self._log.files()[0]
 
     def _plan(self, session: Session) -> list[str]:
-        """List the files to send: the planned ones, or else a new one with the records that no file contains."""
+        """List the files to send: the planned files or, if there are none, a new file with the records that no file
+        contains.
+        """
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths
@@ -169,7 +171,7 @@ class PublicLog:
         return names
 
     def _records_of(self, session: Session, path: str) -> list[Record]:
-        """Return the records of a file, except those erased since the file was planned."""
+        """Return the records of a file, except records erased since the file was planned."""
         query = select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.path == path)
         ids: dict[str, list[str]] = {"vote": [], "flag": [], "erasure": []}
         for name in session.scalars(query):

@@ -78,9 +78,9 @@ class Ranking:
     status: Status
     made_at: datetime
     newest: tuple[int, str]
-    """The number and the battle of the newest vote in the ranking."""
+    """The number of the newest vote in the ranking, and the id of its battle."""
     heard: tuple[HeardRatings, ...]
-    """Ratings grouped by the amount heard, for each protocol of `PROTOCOLS` that has votes."""
+    """Ratings grouped by the amount heard, for each of `PROTOCOLS` that has votes."""
 
     @property
     def excluded_share(self) -> float:
@@ -145,9 +145,11 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Revealed:
-    """The system on one side of a judged battle: its title, and its rating on the battle's dimension if it has one.
+    """The system on one side of a judged battle: its title, and its rating on the battle's dimension, if the system has
+    been rated.
 
-    `audio` is the opaque name of the played sound; `whole` is that of the whole recording, or empty if it is the same.
+    `audio` is the opaque name of the played sound; `whole` is the opaque name of the whole recording, or empty if both
+    names are the same.
     """
 
     system: str
@@ -165,7 +167,7 @@ class RevealedBattle:
 
     `between` counts the votes on this pair for `a`, for `b` and for neither, including this vote; None if this vote
     does not count. `apart` says whether the votes separate the two systems; `votes_needed` is the number of additional
-    votes that would separate them, or None if unknown.
+    votes that would separate the systems, or None if unknown.
     """
 
     a: Revealed
@@ -181,14 +183,15 @@ class RevealedBattle:
 class Rankings:
     """Provides the ranking of an arena, and recomputes it when the counted votes change; thread-safe.
 
-    The ranking is computed in the background, and readers get the previous one in the meantime; after a restart, the
-    previous ranking is read from disk. If rating is quick, the first reader waits for the new ranking instead.
+    The ranking is computed in the background, and readers get the previous ranking in the meantime; after a restart,
+    the previous ranking is read from disk. If rating is quick, the first reader waits for the new ranking instead.
 
     Args:
         arena: the arena whose votes are ranked.
-        share: maximum share of the time that may be spent on rating.
+        share: maximum share of the time that may be spent on computing ratings.
         runs: folder of runs whose judges' battles are also ranked; None to rank only human votes.
-        quick: rating time in seconds up to which a reader waits for the new ranking; slower rankings are saved to disk.
+        quick: readers wait for the new ranking if computing it takes at most this many seconds; slower rankings are
+            saved to disk.
     """
 
     def __init__(self, arena: Arena, share: float = 0.01, runs: Path | None = None, quick: float = 0.2) -> None:
@@ -230,7 +233,7 @@ class Rankings:
         return self._ranking
 
     def _read_kept(self) -> Ranking | None:
-        """Return the ranking on disk if its votes are those in this database."""
+        """Return the ranking on disk if its votes are in this database."""
         ranking = read_ranking(find_file(self._arena.database.name), Ranking)
         if ranking is None:
             return None
@@ -287,7 +290,7 @@ class Rankings:
             _LOG.warning("the ranking was not computed or not saved: %s", error)
             self._error = error
         finally:
-            # The first measured time includes loading libraries, so it does not predict the next one.
+            # The first measured time includes loading libraries, so it does not predict later times.
             self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
             self._renewing = None
 
@@ -337,8 +340,8 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
     """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does for votes.
 
-    A judge is named after its folder, with a number added if its battles were held in several ways. Cohorts' votes are
-    not down-weighted here, because dialogues cannot collude.
+    A judge is named after its folder, with a number added if its battles were held under several protocols. Here,
+    groups of votes are not down-weighted, because each voter is a dialogue, and dialogues cannot collude.
 
     Raises:
         BadInput: a file does not contain judged battles.

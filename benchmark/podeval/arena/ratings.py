@@ -1,5 +1,5 @@
-"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the votes that would be
-most useful next.
+"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the pairs for which
+further votes would be most useful.
 
 All votes are in one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as reported in the papers,
 and Bradley–Terry with ties and voter-clustered intervals for the ranking.
@@ -36,10 +36,12 @@ _CELLS: dict[str, InstrumentedAttribute[Any]] = {
 
 COLUMNS = tuple(_CELLS)
 """`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN if
-there is none; `preference`: `clear`, `slight` or empty."""
+unknown; `preference`: `clear`, `slight` or empty."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
-"""Columns that are public while people vote; exact lengths are not public, because they identify the output."""
+"""Columns that are public while voting is in progress; exact lengths are not public, because they identify the
+output.
+"""
 
 _ROWS = 100
 """Number of votes to read at a time."""
@@ -52,10 +54,12 @@ _JUDGED = (
     .where(Vote.outcome != "skip")
     .order_by(Vote.number)
 )
-"""The query for all judgements; they are rated unless their vote is excluded or their battle repeats another one."""
+"""The query for all judgements; judgements are rated unless their vote is excluded or their battle repeats another
+battle.
+"""
 
 POOLED = "pooled"
-"""The name of the rating from the votes on all dimensions together."""
+"""The name of the rating that is computed from the votes on all dimensions together."""
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -82,7 +86,7 @@ class Standings:
     """The ranking of one dimension, with its data.
 
     `by_strength` is the same ranking with a slight preference counted as half a preference and half a tie; None if no
-    vote has a strength.
+    vote states how clear the preference is.
     """
 
     ratings: Ratings
@@ -100,12 +104,13 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with everything that a board shows next to it.
+    """Compute the ranking from battles, with everything that a board shows next to a ranking.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
-        position: whether to estimate the effect of being shown first as well.
-        robust: whether to down-weight groups of voters who differ from all others, and a surplus of one system's fans.
+        position: whether to also estimate the effect of being shown first.
+        robust: whether to down-weight groups of voters who differ from all others, and an excess of voters who favour
+            one system.
 
     Raises:
         BadInput: `battles` is empty.
@@ -131,7 +136,7 @@ def compute_standings_by_dimension(
     Args:
         battles: all battles.
         dimensions: the dimension of each battle.
-        position: whether to estimate the effect of being shown first as well.
+        position: whether to also estimate the effect of being shown first.
 
     Raises:
         BadInput: the numbers of battles and dimensions differ, a dimension is named `pooled`, or there are no battles.
@@ -152,7 +157,9 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes for which the heard part lies in [`least`, `most`), in seconds or as a share of a whole recording."""
+    """The votes whose heard part is at least `least` and less than `most`, in seconds or as a share of a whole
+    recording.
+    """
 
     least: float
     most: float
@@ -162,7 +169,9 @@ class HeardGroup:
 
 @dataclass(frozen=True)
 class HeardRatings:
-    """The groups of one protocol; `systems` are sorted by their ratings from all of its votes, best first."""
+    """The groups of one protocol; `systems` are sorted, best first, by their ratings from all votes under the
+    protocol.
+    """
 
     protocol: str
     systems: tuple[str, ...]
@@ -171,9 +180,9 @@ class HeardRatings:
 
 @dataclass(frozen=True)
 class RatedVotes:
-    """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
+    """The rated votes of one protocol, in the order in which they were recorded, and the dimension of each vote.
 
-    `heard` is the amount heard of the side of which less was heard: seconds of an excerpt, or a share of a recording.
+    `heard` is the smaller of the amounts heard of the two sides: seconds of an excerpt, or a share of a recording.
     """
 
     battles: Battles
@@ -209,11 +218,11 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 
 
 class VoteReader:
-    """Reads the rated votes (those in `build_rating_table`) by protocol and as numbers, in one thread at a time.
+    """Reads the rated votes (those in `build_rating_table`), by protocol, as numeric arrays; for one thread at a time.
 
-    The content of a vote never changes, so each vote is read once and kept; the list of rated votes is read every time.
-    After an erasure, everything is read again, because a new vote may get the number of an erased one. Nothing is kept
-    on disk, where erasures would not reach it.
+    The content of a vote never changes, so each vote is read once and kept in memory; the list of rated votes is read
+    every time. After an erasure, everything is read again, because a new vote may get the number of an erased vote.
+    Nothing is kept on disk, because erasures would not reach the disk.
     """
 
     def __init__(self) -> None:
@@ -234,7 +243,7 @@ class VoteReader:
         (rated,) = _read_columns(session, _RATED_NUMBERS, [int])
         missing = rated[np.isin(rated, columns[0], assume_unique=True, invert=True)]
         if len(missing):
-            # Of two simultaneous votes, the one with the lower number may become visible later.
+            # Of two simultaneous votes, the vote with the lower number may become visible later.
             first = min(int(missing[0]), int(columns[0].max(initial=0)) + 1)
             later = read_later_votes(session, kinds, first)
             columns = [np.append(old[columns[0] < first], new) for old, new in zip(columns, later, strict=True)]
@@ -259,7 +268,7 @@ def read_later_votes(session: Session, kinds: Sequence[Any], first: int | None) 
         battles = battles.where(Battle.id.in_(select(Vote.battle).where(Vote.number >= first)))
     _, *of_battles = _read_columns(session, battles, [ids, *kinds[-4:]])
     battle, *of_votes = _read_columns(session, votes, [ids, *kinds[:-4]])
-    # A battle that was not read repeats another one.
+    # A battle that was not read repeats another battle.
     read = battle < len(of_battles[0])
     return [*(column[read] for column in of_votes), *(column[battle[read]] for column in of_battles)]
 
@@ -348,7 +357,7 @@ def _select_votes(columns: Iterable[str]) -> Select[Any]:
     )
 
 
-# Statements are built once, because building one takes longer than executing it.
+# Statements are built once, because building a statement takes longer than executing it.
 _NUMBERS = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > bindparam("after")).order_by(RATED_VOTES.c.number)
 _PAGE, _PAGE_OF_DIMENSION = (
     _select_votes(PUBLIC_COLUMNS).where(Vote.number.in_(numbers.offset(bindparam("offset")).limit(bindparam("limit"))))
@@ -366,7 +375,7 @@ def list_public_votes(
         limit: maximum number of votes.
         dimension: the only dimension to include; all by default.
         after: exclusive lower limit on the votes' numbers; the database finds the first vote immediately.
-        offset: number of votes to skip at the beginning; the database counts them in an index.
+        offset: number of votes to skip at the beginning; the database counts the skipped votes in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

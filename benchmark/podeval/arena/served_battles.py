@@ -1,4 +1,4 @@
-"""The battles served to a voter: the view that the voter gets, the limit on open battles, and the battles shown again.
+"""Serve battles to a voter: the view of a battle, the limit on open battles, and battles that are shown again.
 
 A voter sees the two sides and the question, but nothing that reveals the systems.
 """
@@ -48,7 +48,7 @@ _SOUNDS_OF_BATTLE: Select[Any] = (
 
 @dataclass(frozen=True)
 class Audio:
-    """The sound that an opaque name stands for; `end` is None if the sound is played to its end."""
+    """The sound with a given opaque name; `end` is None if the sound is played to its end."""
 
     path: str
     start: float
@@ -59,7 +59,7 @@ class Audio:
     compared: "tuple[Audio, Audio] | None" = None
     """The excerpts of this side and of the other side, whose loudness is compared."""
     seconds: float | None = None
-    """Length as played, including the silence that hides the exact length; None if there is nothing to hide."""
+    """Length as played, including the silence that hides the exact length; None if the length need not be hidden."""
     is_excerpt: bool = False
     """Whether the sound is one of two excerpts that must have the same length and file size."""
 
@@ -84,7 +84,7 @@ class AudioTokens:
         """Shares of both sides, by battle, that were sent but are not saved yet."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
-        """Make the opaque name of a sound for a person who is allowed to hear it.
+        """Make the opaque name of a sound, for a person who is allowed to hear the sound.
 
         Args:
             battle: id of the battle.
@@ -137,8 +137,8 @@ class AudioTokens:
         if not rows:
             return
         self._database.write(lambda session: session.connection().execute(_ADD_FETCHED, rows), about="fetched")
-        # Counts are removed only now, so a vote that is checked in the meantime gets a share that is too large, not too
-        # small.
+        # Counts are removed only now, so the check of a vote in the meantime uses a share that is too large rather than
+        # too small.
         with self._lock:
             for battle, (kept_a, kept_b) in counted.items():
                 a, b = self._fetched.pop(battle)
@@ -187,10 +187,11 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: the opaque name of its audio, and its length and required part in seconds.
+    """One side as a listener sees it: the opaque name of its audio, and its length and the length of the part that must
+    be heard, in seconds.
 
-    The length given here and that of the sound itself are whole seconds, because an exact length would identify the
-    recording.
+    The length stated here and the length of the sound itself are rounded to whole seconds, because an exact length
+    would identify the recording.
     """
 
     audio: str
@@ -200,7 +201,7 @@ class BattleSide:
 
 @dataclass(frozen=True)
 class BattleView:
-    """Everything that the service publishes about a battle; nothing in it reveals the systems."""
+    """Everything that the service publishes about a battle; the view does not reveal the systems."""
 
     token: str
     protocol: str
@@ -291,8 +292,9 @@ _STANDING_OF_VOTER = select(
     .scalar_subquery()
     .label("unjudged"),
 )
-"""Whether a voter was erased, how many battles they were served in the last hour, whether they already had this battle,
-and how many of their battles are open."""
+"""Whether a voter was erased, how many battles the voter was served in the last hour, whether one of them was this
+battle, and how many are open.
+"""
 
 _UNJUDGED_OF_VOTER = (
     select(Battle)
@@ -306,7 +308,7 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
     """Record a battle; return False if the voter has been served the same battle in the meantime.
 
-    The number of battles per hour is limited; if too many are open, the oldest ones expire.
+    The number of battles per hour is limited; if too many battles are open, the oldest battles expire.
 
     Raises:
         ArenaRefused: the voter was erased, or was served too many battles in the last hour.
@@ -344,7 +346,7 @@ def find_unjudged(
 
 
 def reopen_battle(session: Session, id: str, now: datetime, settings: ArenaSettings) -> Battle:
-    """Return a battle; reopen it if it has expired."""
+    """Return a battle, reopening it if it has expired."""
     battle = session.get_one(Battle, id)
     if battle.expires_at < now:
         battle.served_at, battle.expires_at = now, now + time_open(battle, settings)

@@ -53,7 +53,7 @@ Clock = Callable[[], datetime]
 _LOG = logging.getLogger("podeval.arena")
 
 _FREEZING_SECONDS = 1.0
-"""Maximum seconds until a freeze set in one process stops votes in every process that uses the database."""
+"""Maximum number of seconds until a freeze in one process stops votes in every process that uses the database."""
 
 
 class Arena:
@@ -84,7 +84,7 @@ class Arena:
         self._objects = objects
         self._matchmaker = Matchmaker(database, self.settings)
         self.sounds = AudioTokens(database, self._secret, clock)
-        """Gives sounds opaque names, and resolves these names."""
+        """The object that gives sounds opaque names and resolves these names."""
         self._lock = threading.Lock()
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
         """Cached pseudonyms, by identity and name."""
@@ -126,11 +126,11 @@ class Arena:
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
-        """Return a person's pseudonym; it is created on the first visit.
+        """Return a person's pseudonym, which is created on the person's first visit.
 
         Args:
-            identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
-                stored.
+            identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; the identity is
+                not stored.
             name: name of the account used to sign in; only its keyed hash is stored, for erasure requests.
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
@@ -154,7 +154,7 @@ class Arena:
     def serve(
         self, voter: str, *, protocol: str | None = None, dimension: str | None = None, seed: int | None = None
     ) -> BattleView:
-        """Serve a new battle to a voter or, if none is left, an earlier one that they did not judge.
+        """Serve a new battle to a voter or, if none is left, an earlier battle that the voter did not judge.
 
         Args:
             voter: a pseudonym.
@@ -196,7 +196,8 @@ class Arena:
         return self.database.write(lambda session: self._view(session, reopen(session)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
-        """Show the open battle of a token to its voter again, for example after the page has been reloaded.
+        """Show the open battle that a token identifies to its voter again, for example after the page has been
+        reloaded.
 
         Raises:
             ArenaRefused: the token is not from this arena or not for this voter, or the battle was judged or has
@@ -259,8 +260,8 @@ class Arena:
         Args:
             identity: the person's identity, as proven by signing in.
             pseudonym: instead of `identity`, the person's pseudonym in the public log.
-            account: instead of `identity`, the provider (`hf`, or its address) and account name from the person's last
-                sign-in.
+            account: instead of `identity`, the sign-in provider (`hf`, or the provider's address) and the account name
+                at the person's last sign-in.
         """
 
         def work(session: Session) -> Erasure | None:
@@ -286,7 +287,7 @@ class Arena:
     def sweep(self) -> vote_review.VoteReview:
         """Apply the integrity rules to all votes; changes are written in parts, so a voter waits for one part at most.
 
-        Rows that an interrupted sweep has written are kept, and the next sweep writes the rest.
+        Rows written by an interrupted sweep are kept, and the next sweep writes the remaining ones.
         """
         with self.database.reading() as session:
             findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
@@ -299,7 +300,8 @@ class Arena:
         return plan.report(self.status().alarms)
 
     def sweep_if_due(self, hours: float) -> bool:
-        """Apply the rules if no process has applied them for this many hours; return whether they were applied.
+        """Apply the rules if no process has applied them for the given number of hours; return whether they were
+        applied.
 
         Args:
             hours: minimum number of hours between two sweeps.
@@ -318,13 +320,17 @@ class Arena:
         return True
 
     def decide(self, vote: str, standing: str, reason: str, by: str) -> None:
-        """Set a vote's standing to `excluded` or `counted` as decided by a person; the rules do not overrule this."""
+        """Set a vote's standing to `excluded` or `counted` as decided by a person; the rules do not overrule this
+        decision.
+        """
         now = self._clock()
         self.database.write(lambda s: vote_review.decide_by_hand(s, vote, standing, reason, by, now))
         self.publish_decisions([vote])
 
     def publish_decisions(self, votes: Iterable[str]) -> None:
-        """Write a person's decisions on votes to the bucket; they affect the choice of battles within 30 seconds."""
+        """Write a person's decisions on votes to the bucket; the decisions affect the choice of battles within 30
+        seconds.
+        """
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write_standings(session, votes)

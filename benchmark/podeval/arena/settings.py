@@ -9,7 +9,7 @@ from podeval.errors import BadInput
 
 EXCERPTS, WHOLE = "excerpts", "whole"
 PROTOCOLS = (EXCERPTS, WHOLE)
-"""The protocols of comparison, in the order in which voters without a preference get them."""
+"""The protocols of comparison, in the order in which they are offered to voters without a preference."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,20 @@ class IntegrityLimits:
     side_chance: float = 1e-5
     undecided_share: float = 0.95
     gold_error: float = 0.2
-    """Share of known answers that even an attentive listener contradicts."""
+    """Share of known answers that even an attentive listener may contradict."""
     gold_chance: float = 0.005
     comment_votes: int = 4
     """Number of votes with the same comment at which the comment is considered copied."""
     comment_letters: int = 12
-    """Minimum number of letters in a copied comment, because short ones ("A is better") are common; a Chinese character
-    counts as three letters, and comments shared by voters must be three times as long."""
+    """Minimum number of letters in a copied comment, because short comments ("A is better") are common; a Chinese
+    character counts as three letters, and comments shared by voters must be three times as long."""
     origin_voters: int = 4
     """Maximum number of voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """Minimum surplus of a voter's results for one system over the expected results, in standard deviations, for a
-    flag."""
+    """A voter is flagged if the voter's results for one system exceed the expected results by this many standard
+    deviations.
+    """
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
@@ -65,27 +66,30 @@ class ArenaSettings:
     pairing: Rule = "closest"
     """The rule that pairs systems."""
     excerpt_seconds: float = 30.0
-    """Maximum length of an excerpt in seconds; for a long recording, the minimum is two thirds of this."""
+    """Maximum length of an excerpt in seconds; for a long recording, the minimum is two thirds of this length."""
     vote_within: float = 3600.0
-    """Seconds after which a battle expires."""
+    """Number of seconds after which a battle expires."""
     heard_share: float = 0.9
     """Share of each whole recording that must be heard before judging; a battle can be skipped at any time."""
     heard_seconds: float = 10.0
-    """Seconds of each excerpt that must be heard, or `heard_share` of the excerpt if that is less."""
+    """Number of seconds of each excerpt that must be heard; if `heard_share` of the excerpt is less, that share is
+    required instead.
+    """
     fastest_playback: float = 2.0
-    """Fastest playback rate; a vote that arrives sooner than this rate allows is refused."""
+    """Fastest allowed playback rate; a vote that arrives sooner than listening at this rate allows is refused."""
     comment_required: bool = False
     gold_share: float = 0.05
-    """Share of a voter's battles that repeat an earlier one."""
+    """Share of a voter's battles that repeat an earlier battle."""
     gold_after: int = 10
     """Number of votes that a voter must cast before the first repeated battle."""
     most_open: int = 5
-    """Maximum number of open battles per voter; the oldest expires when another is served."""
+    """Maximum number of open battles per voter; if one more is served, the oldest expires."""
     most_an_hour: int = 120
-    """Maximum number of battles per voter and hour."""
+    """Maximum number of battles per voter per hour."""
     loudness: float | None = -18.0
-    """Loudness of both excerpts in LUFS (-18: speech, AES TD1008), or less if one would clip; None plays both
-    unchanged, as needed in an arena about loudness itself."""
+    """Loudness of both excerpts in LUFS (-18: speech, AES TD1008), or less if either would clip; None leaves both
+    unchanged, as needed in an arena about loudness itself.
+    """
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
 
     @classmethod

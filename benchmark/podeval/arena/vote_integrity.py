@@ -2,13 +2,13 @@
 
 Each rule reports a finding about a vote and assigns points; a vote with `IntegrityLimits.exclude_at` points or more
 does not count in the public rating. The vote is kept, with the reasons, and can be restored. No rule considers who won
-a single battle, because taste is not an offence. Rules about people look at many votes and ask whether someone who
-really listens could have voted that way.
+a single battle, because taste is not an offence. Rules about voters examine many votes and check whether someone who
+really listened could have cast them.
 
-Voters who push a system cast votes that differ from the predictions of all votes together. The expected result of each
+Voters who promote a system cast votes that differ from what all votes together predict. The expected result of each
 battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
-a system is the sum of result minus expectation over their battles, in standard deviations; taste explains one or two
-standard deviations, but a ring of voters causes many.
+a system is the sum of result minus expectation over their battles, in standard deviations; taste explains a surplus of
+one or two standard deviations, but colluding voters cause a larger surplus.
 
 An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
 because its bot check did not respond), so a share above `IntegrityLimits.alarm_share` always raises an alarm.
@@ -33,14 +33,14 @@ COLUMNS = (
 """Columns of the table of votes that `judge` reads, one row per vote.
 
 `at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN if unknown. `needed`: the shortest time in
-seconds in which the required parts can be heard. `heard`: the share of the required part that was heard, on the side
-with the smaller share. `gold`: 1 if the correct answer is known and was given, 0 if it is known and the opposite was
+seconds in which the required parts can be heard. `heard`: the share of the required part that was heard; of the two
+sides, the smaller share. `gold`: 1 if the correct answer is known and was given, 0 if it is known and the opposite was
 given, NaN if no answer is known. `counts`: whether the vote could count in the rating at all (its battle repeats no
 other). Skipped battles are ignored.
 """
 
 _SURE = 0.05
-"""Lowest expected probability of either result, because a person's taste is not more predictable than that."""
+"""Lowest expected probability of either result, because a person's taste is never entirely predictable."""
 
 _NOT_SAID = re.compile(r"[\W_]+")
 _WIDE = "[\u2e80-\uffff]"
@@ -97,7 +97,7 @@ def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes against known answers: the voter's own earlier choice, or a control that is clearly worse."""
+    """Find votes that contradict known answers: the voter's own earlier choice, or a control that is clearly worse."""
     from scipy.stats import binom
 
     table = votes[votes["gold"].notna()].groupby("voter")["gold"].agg(["size", "sum"])
@@ -108,7 +108,9 @@ def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes from an origin with many pseudonyms in a day, perhaps a classroom or one person with many accounts."""
+    """Find votes from an origin with many pseudonyms in a day, which may be a classroom or one person with many
+    accounts.
+    """
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
@@ -141,7 +143,7 @@ def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes on a system by voters who favour it, if such voters are more numerous than chance explains."""
+    """Find the votes on a system by voters who favour it, if these voters are more numerous than chance explains."""
     from scipy.stats import norm, poisson
 
     sides = _split_sides(votes)
@@ -172,14 +174,16 @@ def _describe_favourite(table: pd.DataFrame) -> Seen:
 
 
 def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
-    """Copy the sentences about a voter and a system to each vote of this voter on this system."""
+    """Assign the sentence about a voter and a system to each vote of this voter on this system."""
     seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
     of_votes: Seen = seen.groupby("row")["said"].first()
     return of_votes
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes that voters without a history cast on a system in a period in which all such voters favour it."""
+    """Find votes that voters without a history cast on a system in a period in which all voters without a history
+    favour that system.
+    """
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
@@ -280,7 +284,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
 
 def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
     """Describe the alarms that follow from the numbers of excluded votes and of votes that could count, for all votes
-    and for those of the last day.
+    and for the votes of the last day.
     """
     return [
         f"{excluded} of {votes} votes ({100 * excluded / votes:.0f} %){period} are excluded, more than "
@@ -305,7 +309,7 @@ def _list_guilty(signals: pd.DataFrame, limits: IntegrityLimits) -> pd.Index:
 
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
-    """Copy sentences about voters to each of their votes."""
+    """Assign the sentence about a voter to each vote of this voter."""
     return votes.loc[votes["voter"].isin(list(details)), "voter"].map(details)
 
 

@@ -2,8 +2,8 @@
 
 A Space loses its disk at a restart. SQLite is not safe on a mounted bucket, but files that are written once and never
 changed are safe. Each voter has a folder of objects, including people's decisions on the voter's votes, so a person is
-erased by deleting the folder; erased people are listed under `erased`. A half-written object belongs to a vote that was
-never acknowledged, and is skipped.
+erased by deleting the folder; erased people are listed under `erased`. An incomplete object is skipped, because its
+vote was never acknowledged.
 """
 
 import base64
@@ -64,7 +64,9 @@ class VoteObjects:
                 self._once(self._of(voters[record.vote]) / f"standing-{record.id}.json", to_line(record))
 
     def erase(self, pseudonym: str, at: datetime) -> None:
-        """Delete a voter's contributions and record the erasure, so that no log restores the contributions."""
+        """Delete a voter's contributions and record the erasure, so that the contributions are never restored from a
+        log.
+        """
         record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
         self._of(pseudonym)
         self._once(self.folder / "erased" / f"{pseudonym}.json", to_line(record))

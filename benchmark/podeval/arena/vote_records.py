@@ -139,7 +139,9 @@ def name_of(record: Record) -> str:
 def read_vote_records(
     session: Session, ids: Iterable[str] | None = None, *, private: bool = False
 ) -> Iterator[VoteRecord]:
-    """Return votes in recorded order: all, or those with the given ids; if `private`, with their comments."""
+    """Return all votes, or those with the given ids, in the order in which they were recorded; if `private`, with
+    comments.
+    """
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
         select(Vote, Battle, ArenaItem, a, b)
@@ -305,7 +307,7 @@ _RATING = ("page", "item", "stimulus", "scale", "value", "heard", "seconds", "sa
 _ANSWER = ("page", "item", "stimulus", "question", "choice", "reason", "seconds", "saved_at")
 
 _Table = tuple[dict[str, type], list[dict[str, Any]]]
-"""The columns with their types, and the rows."""
+"""A table: its columns with their types, and its rows."""
 
 
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
@@ -313,7 +315,7 @@ def export(database: Database, folder: Path, *, comments: bool = False) -> dict[
     atomically; return the number of rows in each.
 
     Each export is written from scratch, so it may contain the texts that voters and listeners wrote (`comments`): the
-    next export no longer contains an erased person's texts. Without these texts, an export is as public as the log.
+    next export no longer contains an erased person's texts. Without these texts, an export contains only public data.
     """
     with database.reading() as session:
         tables = {

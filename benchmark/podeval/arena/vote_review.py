@@ -21,7 +21,7 @@ from podeval.store import operator_settings, vote_counts
 from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
-"""Author of a decision that was not made by a person."""
+"""Author of decisions that are made by the rules, not by a person."""
 
 _NOT_SEEN = "no rule applies to it any longer"
 AT_ONCE = 20
@@ -31,7 +31,9 @@ _OTHER_SIDE = {"a": "b", "b": "a"}
 _EVIDENCE = ("vote", "voter", "origin", "outcome", "a", "b", "dimension", "comment")
 """Columns of the rules' table that are read from the database unchanged."""
 _IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED[0]).exists()
-"""Condition that a vote's battle repeats no other; this is faster than a join, which would start from all battles."""
+"""Condition that a vote's battle does not repeat another; this is faster than a join, which would start from all
+battles.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class VoteReview:
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of battles, and of votes by outcome."""
+    """The number of battles, and the numbers of votes by outcome."""
 
     battles: int
     outcomes: dict[str, int]
@@ -117,8 +119,8 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
     """Return 1 if the outcome is the known answer, 0 if it is the opposite answer, and NaN if no answer is known.
 
-    If the battle repeats an earlier one with its sides swapped, the known answer is the voter's own earlier choice. If
-    the battle includes a control, the known answer is that the control is worse.
+    If the battle repeats an earlier battle with the sides swapped, the known answer is the voter's own earlier choice.
+    If the battle includes a control, the known answer is that the control is worse.
     """
     if outcome not in _OTHER_SIDE:
         return float("nan")
@@ -212,7 +214,7 @@ def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str
 
 
 def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
-    """Set the standing of a vote as decided by a person; the rules do not overrule this.
+    """Set the standing of a vote as decided by a person; the rules do not overrule this decision.
 
     Raises:
         BadInput: the vote does not exist, or no reason or name is given.
@@ -228,7 +230,9 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 
 def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-    """Return the latest signals and decisions, newest first; if a vote is given, only those on that vote."""
+    """Return the latest signals and decisions, newest first; if a vote is given, return only the signals and decisions
+    on that vote.
+    """
     which = Flag.vote.is_not(None) if vote is None else Flag.vote == vote
     return list(session.scalars(select(Flag).where(which).order_by(Flag.number.desc()).limit(newest)))
 
@@ -245,7 +249,7 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts and the current alarms."""
     counted = count_votes(session)
     newest = select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip")
-    # Read only the excluded votes and those of the last day; all others are already counted.
+    # Read only the excluded votes and the votes of the last day; all other votes are already counted.
     last_day = (session.scalar(newest) or datetime.now(UTC)) - timedelta(days=1)
     is_out, is_recent = Vote.standing == "excluded", Vote.recorded_at > last_day
     about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)

@@ -14,7 +14,7 @@ from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.store.vote_counts import PAIR_COUNTS
 
 BOARD_FROM = 5
-"""Number of votes at which a voter gets a ranking of their own."""
+"""Number of votes at which a voter gets a personal ranking."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Personal:
 
     `judged` excludes skipped battles. `compared` counts the battles in which the voter chose a side and most other
     voters prefer one of the two systems (same dimension, counted votes); `agreed` counts those in which the voter chose
-    that system. `low` and `high` are the bounds of Wilson's 95 % interval for the share of agreement, or None if there
-    are no comparisons. `board` ranks the systems only by this voter's choices, best first; with fewer than `BOARD_FROM`
-    judgements, it is empty.
+    that preferred system. `low` and `high` are the bounds of Wilson's 95 % interval for the share of agreement, or None
+    if there are no comparisons. `board` ranks the systems by this voter's choices alone, best first; with fewer than
+    `BOARD_FROM` judgements, it is empty.
     """
 
     judged: int
@@ -75,11 +75,11 @@ _MINE = (
     .where(Vote.voter == bindparam("voter"))
     .group_by(*_WHAT, *_ALL_VOTES)
 )
-"""A voter's votes, grouped by all these columns, with the number of votes in each group."""
+"""Query for a voter's votes, grouped by all of these columns, with the number of votes in each group."""
 
 
 class Personals:
-    """Computes a voter's statistics by comparing their votes with the running counts of all pairs; thread-safe.
+    """Computes a voter's statistics by comparing the voter's votes with the running counts for all pairs; thread-safe.
 
     Args:
         database: the database of the arena.

@@ -32,14 +32,16 @@ _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MOST_STRETCHES = 5_000
 _LONGEST_COMMENT = 100_000
 _BEYOND = 1.0
-"""Seconds by which a reported span may exceed the excerpt."""
+"""Number of seconds by which a reported span may exceed the excerpt."""
 
 _LONGEST_PLAYING = 86_400.0
 _HAIR = 1e-6
 """Rounding tolerance in the comparison of shares."""
 
 _BYTES_A_SECOND = 0.5
-"""Lowest ratio of the share of a file's bytes to the share of its seconds; FLAC uses fewer bytes for quiet parts."""
+"""Lowest possible ratio of a part's share of the file's bytes to its share of the seconds; FLAC uses fewer bytes for
+quiet parts.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Ballot:
 
     `id`: a random id chosen by the sender, so that a ballot can safely be sent again. `played_a`, `played_b`: the spans
         of each excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long
-        each side was playing. `preference`: if one side is better, how clear the difference is, `clear` or `slight`;
-        empty if the voter did not say. `origin`: keyed hash of the network address.
+        each side was playing, in seconds. `preference`: if one side is better, how clear the difference is, `clear` or
+        `slight`; empty if the voter did not say. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -79,10 +81,10 @@ class Acknowledgement:
 
 
 def validate_ballot(ballot: Ballot) -> Ballot:
-    """Check that every value of a ballot is possible, and return it.
+    """Check that every value of a ballot is possible, and return the ballot.
 
     Raises:
-        ArenaRefused: a value is impossible; the message names it.
+        ArenaRefused: a value is impossible; the message names the value.
     """
     outcome, preference, comment = ballot.outcome, ballot.preference, ballot.comment
     no_preference = preference not in ("", *PREFERENCES) or (preference and outcome not in ("a", "b"))
@@ -135,11 +137,11 @@ def record(
 ) -> Acknowledgement:
     """Record a checked ballot in the session; the caller must commit before acknowledging the vote.
 
-    `unkept`: the shares of both sides that were fetched but are not yet saved with the battle.
+    `unkept`: the shares of both sides that were fetched but have not yet been saved with the battle.
 
     Raises:
-        ArenaRefused: the battle is another voter's, was already judged or has expired, or too little of it was fetched
-            or heard.
+        ArenaRefused: the battle belongs to another voter, was already judged or has expired, or too little of it was
+            fetched or heard.
     """
     row = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id, "voter": voter, "now": now}).one_or_none()
     if row is None:
@@ -166,7 +168,7 @@ def record(
     if ballot.outcome != "skip":
         free = elapsed
         if free is not None and judged_before is not None:
-            # Battles that are open at the same time are heard one after another.
+            # Battles that are open at the same time can only be heard one after another.
             free = min(free, (now - judged_before).total_seconds())
         _refuse_unheard(amounts, lengths, free, battle.protocol, settings)
         if settings.comment_required and not comment:
@@ -213,7 +215,7 @@ def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettin
     for seconds, length in zip((vote.heard_seconds_a, vote.heard_seconds_b), lengths, strict=True):
         if seconds + _HAIR < settings.asked_seconds(length, battle.protocol):
             return False
-    # Battles that were open at the same time were heard one after another.
+    # Battles that were open at the same time can only have been heard one after another.
     before = session.scalar(
         select(func.max(Vote.recorded_at)).where(
             Vote.voter == vote.voter, Vote.number < vote.number, Vote.recorded_at <= vote.recorded_at

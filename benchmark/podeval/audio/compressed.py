@@ -73,12 +73,12 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
     (rb"<", "is XML, not audio"),
     (rb"", "is a text file, not audio"),
 )
-"""Patterns for the beginning of a lower-case text, each with its description."""
+"""Patterns for the beginning of a text in lower case, each with a description of the text."""
 
 
 def describe_refused(head: bytes) -> str:
     """Describe the fault that a file's first bytes reveal, in words that follow the file's name in a sentence."""
-    # Files that are recognised by their first bytes.
+    # First look for files that can be recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
             return verdict
@@ -97,7 +97,7 @@ def describe_refused(head: bytes) -> str:
 
 
 def _decode_text(head: bytes) -> bytes | None:
-    """Return the first bytes in lower case if they are text in UTF-8 or UTF-16, otherwise None."""
+    """Return the first bytes, in lower case, if they are UTF-8 or UTF-16 text, otherwise None."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     # The last character may be incomplete, because only the beginning of the file is read.
     for end in range(len(head), max(len(head) - 4, 0), -1):
@@ -173,8 +173,8 @@ def find_parts(file: BinaryIO, name: str, start: int, size: int, path: object) -
 
     Args:
         file: an open, seekable file.
-        name: name of its container.
-        start: the offset at which its container begins.
+        name: name of the file's container.
+        start: the offset at which the container begins.
         size: the size of the file in bytes.
         path: the file's path, used only in messages.
 
@@ -186,7 +186,7 @@ def find_parts(file: BinaryIO, name: str, start: int, size: int, path: object) -
         container = readers.get(name, _read_aac)(file, start, size)
     except ImpossibleCounts as error:
         raise BadAudio(f"{str(path)!r} {error}.") from None
-    # Another file may follow the end of this one.
+    # The end of this file may be followed by another file.
     end = container.stated_bytes
     rest = measure_rest(file, end, size, name, path) if end is not None else 0
     return container if name == "ogg" else replace(container, unread=rest)
@@ -249,7 +249,7 @@ def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
-    """Return the offset at which the first Segment element after `at` ends, or at which a head that is too long would
+    """Return the offset at which the first Segment element after `at` ends, or at which a header that is too long would
     end.
 
     Return None for a live stream, which does not state its size.
@@ -321,7 +321,8 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     slack = 2.0 * frame.samples
     if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):
         gaps = int.from_bytes(xing[encoder + 21 : encoder + 24], "big")
-        # The decoder's own delay is part of the padding, or is lost if the file was cut and has less padding.
+        # The decoder's own delay is taken from the padding; if the file was cut and has less padding, the delay is
+        # lost.
         samples -= (gaps >> 12) + max(gaps & 0xFFF, _DECODER_DELAY)
         slack = 0.5 * frame.samples
     return (samples / frame.rate, slack / frame.rate) if samples > 0 else None

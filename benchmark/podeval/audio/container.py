@@ -1,11 +1,11 @@
 """The container of an audio file, recognised by its bytes, and the parts of the file that are decoded in turn.
 
-A file has several parts if audio files were joined, or if its audio data is in several chunks. In WAV and AIFF files,
-headers are repeated in joined files and in streams with a header in every chunk. Audio data continues past the stated
-end if the header was written before the audio was complete. Each piece of audio data becomes a part with a correct
-header. Streams of MPEG audio have no container; they are recognised by ID3 tags, ADTS frames, and Layer II and III
-frames. Sources: Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C; ISO/IEC 11172-3 and 13818-3
-(frame header), 13818-7 (ADTS), id3.org (ID3v2.4).
+A file has several parts if audio files were joined, or if its audio data is in several chunks. WAV and AIFF headers are
+repeated in joined files, and in streams with a header in every chunk. Audio data continues past the stated end if the
+header was written before the audio was complete. Each piece of audio data becomes a part with a correct header. Streams
+of MPEG audio have no container; they are recognised by ID3 tags, ADTS frames, and Layer II and III frames. Sources:
+Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C; ISO/IEC 11172-3 and 13818-3 (frame header),
+13818-7 (ADTS), id3.org (ID3v2.4).
 """
 
 import os
@@ -32,7 +32,7 @@ NOTED_SHORTFALL = 0.05
 
 # Patterns that identify the beginning of an audio file within other bytes; each begins with fixed bytes.
 MARKS = {
-    # FLAC may keep the header of the original file; the pattern excludes that header.
+    # A FLAC file may contain the header of the original file; the pattern excludes that header.
     "wav": (rb"RIFF(?<!riffRIFF).{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
     "aiff": (rb"FORM(?<!aiffFORM).{4}AIF[FC]",),
     "flac": (rb"fLaC[\x00\x80]\x00\x00\x22",),
@@ -65,11 +65,11 @@ _MAX_TAGS = 16
 
 @dataclass(frozen=True)
 class Part:
-    """Bytes that a decoder can open as a file.
+    """A region of a file that a decoder can open as a file of its own.
 
     Attributes:
-        start: the offset of its first byte in the file.
-        end: the offset after its last byte.
+        start: the offset of the region's first byte in the file.
+        end: the offset after the region's last byte.
         head: the header that precedes these bytes for the decoder, with the correct lengths.
     """
 
@@ -80,19 +80,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Container:
-    """The format of a file: the way to open it, and the facts that the file states about itself.
+    """The format of a file: the way to open it, and what the file states about its own content.
 
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
-        reader: the library that decodes it.
+        reader: the library that decodes the format.
         parts: the regions of the file that contain its audio data, in order.
         joined: the number of files of this format that were joined.
         stated_bytes: position at which the file should end according to its own structure; None if not stated.
         stated_seconds: length of the audio according to its header; None if not stated.
-        tolerance: seconds by which complete audio may be shorter than stated (encoder delay and padding).
+        tolerance: number of seconds by which complete audio may be shorter than stated (encoder delay and padding).
         layout: FFmpeg's name for the channel layout, if the header names one.
-        surplus: the number of bytes of audio data after the ends stated in headers.
-        lacking: the number of bytes that headers state but that are missing before the next header.
+        surplus: the number of bytes of audio data beyond the ends that headers state.
+        lacking: the number of bytes that are stated in headers but missing before the next header.
         unread: the number of bytes outside the parts that are neither metadata nor padding.
         note: a sentence about the file for readers of a score.
     """
@@ -188,7 +188,9 @@ def skip_id3(file: BinaryIO, start: int = 0) -> int:
 
 
 def skip_tags(file: BinaryIO, start: int, end: int) -> int:
-    """Return the offset after any tags at `start` (ID3v2 and 1, APE, Lyrics3), each skipped by its length."""
+    """Return the offset after any tags at `start` (ID3v2 and 1, APE, Lyrics3), each skipped according to its stated
+    length.
+    """
     at, before = start, -1
     while before < at < end:
         before, at = at, skip_id3(file, at)
@@ -196,7 +198,7 @@ def skip_tags(file: BinaryIO, start: int, end: int) -> int:
         if head[:3] == b"TAG":
             at += 128
         elif head[:8] == b"APETAGEX" and len(head) == 32:
-            # The length excludes the header; a footer without a header belongs to a tag that was skipped.
+            # The length excludes the header; a footer without a header belongs to a tag that has already been skipped.
             at += 32 + (int.from_bytes(head[12:16], "little") if head[23] & 0x20 else 0)
         elif head[:11] == b"LYRICSBEGIN":
             text = read_at(file, at, _MOST_PADDING)
@@ -205,7 +207,9 @@ def skip_tags(file: BinaryIO, start: int, end: int) -> int:
 
 
 def is_adts(file: BinaryIO, at: int, size: int) -> bool:
-    """Return whether `at` is the start of two consecutive ADTS frames (raw AAC), or of one that ends the file."""
+    """Return whether `at` is the start of two consecutive ADTS frames (raw AAC), or of a single frame that ends the
+    file.
+    """
     length = _parse_adts_length(read_at(file, at, 7))
     if length is None:
         return False
@@ -239,7 +243,8 @@ def _parse_mpeg_header(header: bytes) -> MpegFrame | None:
         return None
     version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
     bitrate, rate_index, padding = header[2] >> 4, header[2] >> 2 & 3, header[2] >> 1 & 1
-    # Version 1 and layer 0 are reserved, and layer 3 is Layer I; bit rate 0 is free format, and 15 is forbidden.
+    # The codes for version 1 and layer 0 are reserved, and code 3 is Layer I; bit rate code 0 is free format, and 15 is
+    # forbidden.
     if version == 1 or layer not in (1, 2) or bitrate in (0, 15) or rate_index == 3:
         return None
     mpeg1, layer3, single = version == 3, layer == 1, header[3] >> 6 == 3
@@ -267,7 +272,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
         begins = []
         for pattern in patterns:
             for match in re.finditer(pattern, block, re.DOTALL):
-                # A mark that begins in the next block is found again there.
+                # A mark that begins in the next block is found when that block is read.
                 if match.start() >= _BLOCK_BYTES:
                     break
                 begins.append(at + match.start())
@@ -275,7 +280,8 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
 
 
 def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]:
-    """Recognise the container at an offset by its magic bytes; return its name, and where it begins after any ID3 tag.
+    """Recognise the container at an offset by its magic bytes; return its name, and the offset at which it begins after
+    any ID3 tag.
 
     Args:
         file: an open, seekable file.
@@ -315,7 +321,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
     for begin in (at, at + max(0, rest[: filling + 3].find(b"ID3")), at + filling, *marks):
         other = name_container(file, begin, end)[0] if begin < end else None
         if container == other == "ogg":
-            # FFmpeg finds the next page by itself.
+            # FFmpeg finds the next page without help.
             return 0
         if other is not None:
             raise BadAudio(
@@ -381,13 +387,13 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
     """Find all the audio data of a WAV or AIFF file.
 
     Args:
-        file: an open, seekable file that begins with such a header.
+        file: an open, seekable file that begins with a WAV or AIFF header.
         size: the size of the file in bytes.
         name: `wav` or `aiff`.
         path: the file's path, used only in messages.
 
     Raises:
-        BadAudio: a file of another kind is joined to it, or too many files are.
+        BadAudio: a file of another kind is joined to this one, or too many files are joined.
     """
     walker = _Walker(file, size, name, path)
     begins = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
@@ -501,8 +507,8 @@ class _Walker:
         return end
 
     def _is_placeholder(self, start: int, length: int, limit: int) -> bool:
-        """Return whether a length is a placeholder: 0 although audio data follows, or a common or round number far
-        beyond the end of the file.
+        """Return whether a length is a placeholder: 0 although audio data follows, or a common placeholder or round
+        number far beyond the end of the file.
         """
         left = self._size - start
         if length == 0:
@@ -526,7 +532,7 @@ class _Walker:
         return end
 
     def read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
-        """Add the bytes after the last chunk to the audio data if they may be part of it."""
+        """Add the bytes after the last chunk to the audio data if these bytes may be audio data."""
         rest = measure_rest(self._file, at, limit, self._name, self._path)
         head = read_at(self._file, at, min(_TAIL_BYTES, rest))
         if not rest or _METADATA.match(head):

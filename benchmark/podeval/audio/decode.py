@@ -1,7 +1,7 @@
 """Decode a file into samples without reading other files, limit memory use, and report damage.
 
-WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice is
-made from a list of allowed containers by the file's own bytes, never by its name or a decoder's probing.
+WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The reader is
+chosen from a list of allowed containers by the file's own bytes, never by its name or by a decoder's probing.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ NOISE = "the samples are as random as noise: if this should be speech, the heade
 
 @dataclass(frozen=True)
 class DecodeLimits:
-    """Limits that protect against files that decode to far more data than they contain.
+    """Limits that protect against files that expand to far more data than they contain.
 
     Attributes:
         channels: maximum number of channels.
@@ -111,7 +111,7 @@ class Decoded:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading, without blocking on a pipe or touching a device.
+    """Open a regular file for reading, without blocking on a pipe or accessing a device.
 
     Raises:
         BadAudio: the path does not exist, cannot be read, or is a directory, a pipe, a device or an empty file.
@@ -132,7 +132,7 @@ def open_regular(path: Path) -> BufferedReader:
     except (OSError, ValueError) as error:
         raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
     try:
-        # Check the opened file again: the path may have been replaced in between.
+        # Check the opened file again: the file at this path may have been replaced since the first check.
         status = os.fstat(file.fileno())
         _refuse_irregular(name, status.st_mode)
         if status.st_size == 0:
@@ -144,7 +144,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def identify(file: BinaryIO, path: Path) -> Container:
-    """Recognise the container by its magic bytes, find all the audio data in it, and read the length that it states.
+    """Recognise a file's container by its magic bytes, find all the audio data in it, and read the stated length.
 
     Args:
         file: an open, seekable file.
@@ -282,7 +282,7 @@ class _Sink:
             raise self.refuse(f"decodes to more than {self._limits.total_bytes / 2**30:g} GiB: split it")
 
     def span(self, seconds: float) -> None:
-        """Add the time that a part's timestamps cover, including gaps."""
+        """Add the time span that a part's timestamps cover, including gaps."""
         self._span = seconds + (self._span or 0.0)
 
     def finish(self, size: int) -> Decoded:
@@ -293,7 +293,7 @@ class _Sink:
         self._check_packets()
         if self.damage:
             raise self.refuse(f"is damaged after {self.seconds:.2f} s ({self.damage}): {_REMEDY}")
-        # The bytes of the parts include those that libsndfile did not read.
+        # The parts include bytes that libsndfile did not read.
         per_byte = self.seconds / max(1, container.nbytes - self.unread + container.unread)
         surplus, left_out, lacking = (n * per_byte for n in (container.surplus, self.unread, container.lacking))
         samples = self._buffer.finish()
@@ -370,7 +370,7 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
         sink.codec = "flac" if container == "flac" else sound.subtype.lower()
         if container == "ogg":
             sink.span(seconds)
-        # libsndfile loses the whole block in which a FLAC stream ends abruptly.
+        # If a FLAC stream ends abruptly within a block, libsndfile loses the whole block.
         frames = 4_096 if container == "flac" else BLOCK_FRAMES
         try:
             while len(block := sound.read(frames, dtype="float32", always_2d=True)):
@@ -448,7 +448,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
                 at = float(frame.pts * frame.time_base)
                 begin = at if begin is None else begin
                 span = max(span, at - begin + frame.samples / frame.sample_rate)
-            # PyAV 18 crashes when it makes an array of more than seven planes; a packed frame has only one.
+            # PyAV 18 crashes when it makes an array from more than seven planes; a packed frame has only one plane.
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
@@ -456,7 +456,8 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
         ends, start = (float((ticks or 0) * (stream.time_base or 0)) for ticks in (stream.duration, stream.start_time))
         # Matroska states the length of its longest stream.
         stated = {"mp4": ends, "matroska": expected * (len(source.streams) == 1)}.get(sink.container.name, 0.0)
-        # Fragments state when they end, and an earlier part may contain the time before them.
+        # A fragment states its end time, which includes the time before it; an earlier part may already contain that
+        # time.
         sink.span(max(span, stated - max(0.0, min(before, start))))
 
 

@@ -1,4 +1,4 @@
-"""The duration of an audio file, read without decoding it."""
+"""Read the duration of an audio file without decoding the file."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,8 @@ from podeval.errors import BadAudio
 
 
 def read_container_and_seconds(path: Path) -> tuple[str, float]:
-    """Read an audio file's container and duration, from its header or, if that lacks it, from the packets' timestamps.
+    """Read an audio file's container and duration, from its header or, if the header does not state the duration, from
+    the packets' timestamps.
 
     Returns:
         The container's name (see `Container`) and the duration in seconds.
@@ -38,8 +39,8 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
 
 
 def _measure_part(file: PartReader, container: Container, before: float) -> float:
-    """Return a part's stated duration, or the time from its first to its last packet; `before` is that of earlier
-    parts.
+    """Return a part's stated duration, or the time from its first to its last packet; `before` is the duration of the
+    earlier parts.
     """
     import av
     import soundfile
@@ -49,9 +50,11 @@ def _measure_part(file: PartReader, container: Container, before: float) -> floa
     with open_with_ffmpeg(file, container) as source:
         if not source.streams.audio:
             return 0.0
-        # For bare MP3 and AAC streams, the stated duration would be a guess from the first frames' bit rate.
+        # For MP3 and AAC streams without a container, FFmpeg's duration would be a guess from the bit rate of the first
+        # frames.
         if container.name in TIMED and source.duration:
-            # Fragments state their end time, and an earlier part may contain the time before them.
+            # A fragment states its end time, which includes the time before it; an earlier part may already contain
+            # that time.
             start = max(0.0, min(before, (source.start_time or 0) / av.time_base))
             return max(0.0, float(source.duration / av.time_base - start))
         stream = source.streams.audio[0]

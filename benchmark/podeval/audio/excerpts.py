@@ -30,7 +30,8 @@ _CONTEXT = CLIP_RATE // 4
 
 
 def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
-    """Return the index of the first frame of the first, middle and last minutes, or None if these would overlap.
+    """Return the index of the first frame of the first, the middle and the last minute, or None if these minutes would
+    overlap.
 
     These minutes overlap in recordings shorter than three minutes. The middle minute is centred to within a
     millisecond, because PodEval's code rounds to milliseconds.
@@ -79,7 +80,8 @@ def _fade_out(excerpt: NDArray[np.float32], frames: int) -> None:
 
 
 def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> NDArray[np.float32]:
-    """Return one clip as mono at 16 kHz, identical to that part of the whole recording when mixed down and resampled.
+    """Return one clip as mono at 16 kHz, identical to the same part of the whole recording after mixing down and
+    resampling.
 
     Args:
         samples: `(frames, channels)` float32.

@@ -1,6 +1,6 @@
 """Faults in a recording, found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off ends.
 
-Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Because hearing is
+Each detector takes samples of shape (frames,) at their original rate and returns spans in seconds. Because hearing is
 relative, levels are relative to the recording's own level, which is the mean over the louder half of its 20 ms frames.
 """
 
@@ -25,7 +25,7 @@ from podeval.audio.samples import (
 from podeval.audio.windows import Span, join_spans
 
 HOLE_SECONDS = 0.02
-"""Minimum duration, in seconds, of digital silence that counts as a hole if sound breaks off there."""
+"""Minimum duration, in seconds, of a digital silence that counts as a hole if the sound breaks off there."""
 
 HOLE_LEVEL = 0.25
 """Sound breaks off, instead of fading, if the 4 ms next to a silence reach this share of the recording's level."""
@@ -46,7 +46,7 @@ CLICK_SECONDS = 0.0015
 """Maximum duration of a click in seconds; consonants last longer."""
 
 CLICK_RATIO = 4.0
-"""Minimum ratio of a click to any other sound in the 25 ms around it; unlike clicks, the pulses of a voice recur."""
+"""Minimum ratio of a click to any other sound in the 25 ms around it; the pulses of a voice, unlike clicks, recur."""
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
@@ -61,13 +61,13 @@ peaks also look held after rounding."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 """Limits for flat peaks. At least `FLAT_RUN` samples are above half the peak's height, and at least `FLAT_TIMES` such
-peaks follow each other. Their heights differ by at most `FLAT_SPREAD`. On average, a share of at least `FLAT` of those
+peaks follow each other. Their heights differ by at most `FLAT_SPREAD`. On average, at least a share `FLAT` of these
 samples is above 0.85 of the height; for sines, the share is 0.53. At least `FLAT_VALUES` different values occur.
 Clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
-"""Flat peaks are alike, as in a tone (a square wave from an instrument or a synthesiser) but not in clipped speech, if
-the ratio of their lengths is at most `ALIKE` and each has at least `ALIKE_RUN` samples.
+"""Flat peaks are alike if the ratio of their lengths is at most `ALIKE` and each has at least `ALIKE_RUN` samples. They
+are alike in a tone (a square wave from an instrument or a synthesiser), but not in clipped speech.
 """
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
@@ -86,7 +86,7 @@ END_LEVEL = 0.25
 """Minimum level of the last 10 ms, relative to the recording's level, for the end to count as cut off."""
 
 SHORTEST_LOOP = 1.2
-"""Minimum length, in seconds, of the continuous sound that must match in a loop."""
+"""Minimum length, in seconds, of continuous sound that must match for a loop."""
 
 SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Minimum and maximum time between a stretch and its copy, in seconds."""
@@ -106,7 +106,7 @@ _BLOCK = 1 << 22
 
 
 def find_offsets(samples: Samples, rate: int) -> list[Span]:
-    """Find the parts whose samples are centred on a value other than 0."""
+    """Find the parts in which the samples are centred on a value other than 0."""
     offsets = measure_offset(samples, rate)
     level = measure_level(remove_offset(samples, rate), rate)
     return [
@@ -116,7 +116,7 @@ def find_offsets(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
-    """Find passages with samples beyond full scale; every player and integer format clips them."""
+    """Find passages with samples beyond full scale, which every player and every integer format clips."""
     beyond = find_runs_by_block(lambda begin, end: np.abs(samples[begin:end]) > BEYOND, len(samples), _BLOCK, 1)
     return join_spans([Span(start / rate, end / rate) for start, end in beyond], CLIPPED_TOGETHER)
 
@@ -163,11 +163,11 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         return []
 
     def mark(first: int, last: int) -> NDArray[np.bool_]:
-        """Mark the frames that stand out from the surrounding frames; their neighbours are examined too."""
+        """Mark the frames that stand out from the surrounding frames; frames next to these are examined too."""
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
-        # A click may fall on a boundary between frames, so a frame's neighbours do not belong to its surroundings.
+        # A click may fall on a boundary between frames, so the frames next to a frame are not compared with it.
         stands_out = (heights > CLICK_RATIO * np.maximum(rest, 1e-9)) & (heights > CLICK_LEVEL * level) & (rest > 0)
         return np.asarray(stands_out[first - before : last - before])
 
@@ -196,9 +196,9 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
-    """Find passages whose peaks are cut off at the same height, at any level and even after a later conversion.
+    """Find passages whose peaks are cut off at the same height, whatever that height is, even after a later conversion.
 
-    Either the peaks stay at exactly one height, or many consecutive peaks are flat and about equally high.
+    Either the samples of a peak stay at exactly one height, or many consecutive peaks are flat and about equally high.
     """
     centred = remove_offset(samples, rate)
     floor = CLIPPED_LEVEL * measure_level(centred, rate)
@@ -219,9 +219,9 @@ _START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
 
 def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.float64]:
     """Return an array of shape (peaks, 6) that describes, in chronological order, the positive and negative peaks that
-    are nearly as high as any around them.
+    are nearly as high as the highest peak around them.
 
-    Columns: the first sample above half of the surrounding maximum, the sample after the last such one, the signed
+    Columns: the first sample above half of the surrounding maximum, the sample after the last one above it, the signed
         height, the flatness (see `FLAT`), the number of samples with exactly that height, and the ratio of the highest
         other sample to the height.
     """
@@ -273,7 +273,7 @@ def _find_peaks_together(
     for number in np.flatnonzero(together & likely):
         if not held and _are_alike(rows[number]):
             continue
-        # Sound that was rounded to a few values has held and flat peaks even if it was not clipped.
+        # If sound was rounded to a few values, its peaks are held and flat even if the sound was not clipped.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height
@@ -283,8 +283,8 @@ def _find_peaks_together(
 
 
 def _are_alike(peaks: NDArray[np.float64]) -> bool:
-    """Return whether the peaks of each sign (columns of a table) are equally long, apart from the longest and the
-    shortest, which may begin or end a tone.
+    """Return whether the peaks of each sign (one peak per column of `peaks`) are equally long, apart from the
+    longest and the shortest, which may begin or end a tone.
     """
     lengths = peaks[_END] - peaks[_START]
     sides = (np.sort(lengths[side])[1:-1] for side in (peaks[_HEIGHT] > 0, peaks[_HEIGHT] < 0))
@@ -292,7 +292,7 @@ def _are_alike(peaks: NDArray[np.float64]) -> bool:
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
-    """Find lasting jumps in the speech level: points between 3 s of speech and the next 3 s.
+    """Find lasting jumps in the speech level: points at which 3 s of speech and the next 3 s differ in level.
 
     Args:
         samples: shape (frames,).
@@ -315,7 +315,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
     for start, end in find_runs(np.abs(change) >= JUMP, 1):
         at = start + int(np.abs(change[start:end]).argmax())
         if highest and at - highest[-1] < size:
-            # Several windows contain the same jump; its position is that of the largest difference.
+            # Several windows contain the same jump; the position with the largest difference is taken.
             highest[-1] = max(highest[-1], at, key=lambda each: abs(float(change[each])))
         else:
             highest.append(at)
@@ -324,7 +324,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Detect a recording that ends mid-sound; if silence follows, the sound must stop as abruptly as at a hole."""
+    """Detect a recording that ends mid-sound; if silence follows, the sound must stop as abruptly as before a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
@@ -336,9 +336,9 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
     """Find repeated passages, nearly identical sample by sample, each with the time since its first occurrence.
 
-    The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If the spectra
-    agree for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
-    within 20 ms; deterministic systems do if the sentence occurs twice in the text.
+    The log spectrum of every 20 ms is compared with an earlier spectrum, for every lag up to `LONGEST_LAG`. If the
+    spectra agree for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same
+    timing to within 20 ms; deterministic systems do so if the sentence occurs twice in the text.
     """
     from scipy.ndimage import uniform_filter1d
 

@@ -1,7 +1,7 @@
 """Loudness, true peak and loudness range of a recording.
 
 `measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
-(momentary and short-term loudness) and EBU Tech 3342 (loudness range). All these measurements share a single
+(momentary and short-term loudness) and EBU Tech 3342 (loudness range). All of these measurements share a single
 K-weighting pass over one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes
 the same values as the PodEval code.
 
@@ -10,7 +10,7 @@ blocks of a recording as matrix products. True peak is the highest level that a 
 samples. The signal is oversampled 4 times (2 times from 96 kHz, not at all from 192 kHz, as the standard allows) with a
 Kaiser-windowed sinc that leaves the samples themselves unchanged. Only passages that could contain a new maximum are
 interpolated: a point between samples cannot exceed the largest sample around it times the interpolator's absolute gain.
-The result is the same as if everything were interpolated.
+The result is the same as if the whole signal were interpolated.
 """
 
 import math
@@ -39,9 +39,9 @@ _STEP = 10
 _MOMENTARY = 40
 _SHORT_TERM = 300
 
-_LONG = 60  # seconds of audio above which progress is reported
+_LONG = 60  # progress is reported for audio longer than this number of seconds
 
-_OFFSET = -0.691  # BS.1770-4: makes a 997 Hz sine at 0 dBFS in one front channel read -3.01 LUFS
+_OFFSET = -0.691  # BS.1770-4: with this offset, a 997 Hz sine at 0 dBFS in one front channel measures -3.01 LUFS
 _ABSOLUTE_GATE = -70.0
 _RELATIVE_GATE = -10.0
 _RANGE_GATE = -20.0
@@ -84,14 +84,14 @@ class Loudness:
     Attributes:
         integrated: loudness of the whole recording in LUFS.
         true_peak: highest level, including levels between samples, in dBTP (0 is full scale).
-        range: loudness range in LU; None if it cannot be computed (see `reasons`).
+        range: loudness range in LU; None if the range cannot be computed (see `reasons`).
         momentary: loudness of 0.4 s windows every 0.1 s, in LUFS; minus infinity where silent.
         momentary_times: end of each of these windows in seconds.
         short_term: loudness of 3 s windows every 0.1 s (podeval: every 1.5 s), in LUFS.
         short_term_times: end of each of these windows in seconds.
         max_momentary: highest momentary loudness, searched every 10 ms, in LUFS; None if not measured.
         max_short_term: highest short-term loudness, searched every 10 ms, in LUFS; None below 3 s.
-        reasons: a sentence for each reading that is None, explaining why.
+        reasons: a sentence for each reading that is None, explaining why it is None.
     """
 
     integrated: float
@@ -214,7 +214,7 @@ def _cell_edges(cells: int, rate: int) -> NDArray[np.int64]:
 
 
 def _mean_power_in_windows(energies: Floats, edges: NDArray[np.int64], cells: int) -> Floats:
-    """Compute the mean power in every window of `cells` cells; empty if no window is complete."""
+    """Compute the mean power in every window of `cells` cells; the result is empty if no window is complete."""
     if len(energies) < cells:
         return np.empty(0)
     return np.asarray(np.convolve(energies, np.ones(cells), "valid") / (edges[cells:] - edges[:-cells]))
@@ -256,9 +256,9 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
     """Measure loudness as the PodEval code does, to reproduce its values.
 
     Channels are averaged to mono first. Integrated loudness is pyloudnorm's. The true peak is that of the mono mix,
-    upsampled 4 times by soxr (HQ). The range is the 95th minus the 10th percentile of the integrated loudness of 3 s
-    frames every 1.5 s, without a gate across frames. `short_term` contains these frames; there is no momentary
-    timeline. The mono mix and pyloudnorm's copies of it are kept in memory.
+    upsampled 4 times by soxr (HQ). The range is the difference between the 95th and the 10th percentile of the
+    integrated loudness of 3 s frames every 1.5 s, without gating across frames. `short_term` contains these frames;
+    there is no momentary timeline. The mono mix and pyloudnorm's copies of it are kept in memory.
 
     Args:
         samples: the samples, as for `measure`.
@@ -328,7 +328,7 @@ class KWeighting:
     """K-weights a recording block by block, carrying the filter's state from one block to the next.
 
     The samples are arranged in rows. The filter's output for a row, and its state after it, are linear in the row's
-    samples and in the state before it, so one matrix product computes all rows. Only the states, four numbers per row,
+    samples and in the state before it, so one matrix product computes all rows. Only the states (four numbers per row)
     depend on one another. This method is several times faster than filtering sample by sample, and gives the same
     values.
 
@@ -393,8 +393,8 @@ class _InRows(NamedTuple):
         after: map from a row to its contribution to the state.
         within: map from the rows of a group to their contributions to the states before the group's later rows.
         through: map from the rows of a group to their contribution to the state after the group.
-        onward: map from the state before a group to what remains of it before each of the group's rows.
-        decay: maps from a state to what remains of it after 1, 2, 4, ... groups, until nothing remains.
+        onward: map from the state before a group to the remaining part of this state before each of the group's rows.
+        decay: maps from a state to its remaining part after 1, 2, 4, ... groups, until nothing remains.
     """
 
     sections: Floats
@@ -461,8 +461,8 @@ def design_k_weighting(rate: int) -> Floats:
 
     The poles tabulated for 48 kHz keep their decay times; the zeros are chosen so that the response equals that of the
     table at 0 Hz, at the poles' frequency and at the highest frequency that both rates have. At 48 kHz the filter is
-    exactly the tabulated one. At other rates it deviates by less than 0.01 dB from 11 kHz upwards (0.04 dB at 8 kHz),
-    whereas the usual bilinear redesign is off by 0.2 dB at 8 kHz.
+    exactly the tabulated filter. At other rates, it deviates by less than 0.01 dB for rates of 11 kHz and above (0.04
+    dB at 8 kHz), whereas the usual bilinear redesign is off by 0.2 dB at 8 kHz.
     """
     sections = []
     for b, a in _K_WEIGHTING_48K:
@@ -556,7 +556,7 @@ class TruePeakMeter:
         loud = np.zeros((len(signal), stretches + 1), dtype=bool)
         for channel, samples in zip(loud, (signal > least) | (signal < -least), strict=True):
             channel[np.minimum(np.flatnonzero(samples) // _STRETCH, stretches)] = True
-        # The interpolation of a stretch uses its own samples and those of the next one.
+        # The interpolation of a stretch uses the samples of the stretch and those of the next stretch.
         every = sliding_window_view(signal, self._span, axis=1)[:, ::_STRETCH]
         windows = every[loud[:, :-1] | loud[:, 1:]]
         if len(windows):
@@ -566,7 +566,7 @@ class TruePeakMeter:
             self._peak = max(self._peak, float(points.max()), -float(points.min()))
 
     def finish(self) -> float:
-        """Return the linear true peak of all blocks, assuming silence after the last; do not push more samples."""
+        """Return the linear true peak of all blocks, assuming silence after the last; no `push` may follow."""
         self.push(np.zeros((self._span + _STRETCH, len(self._carry)), dtype=np.float32))
         return self._peak
 

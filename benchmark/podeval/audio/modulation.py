@@ -1,13 +1,13 @@
 """Gammatone channels, which divide sound into bands as the ear does, and the modulation energies of their envelopes.
 
 The design is Slaney's (Apple Technical Report 35, 1993): a channel consists of four second-order sections with one pair
-of poles, and has unit gain at its centre frequency. Centre frequencies are spaced evenly on the scale of Glasberg and
+of poles, and its gain at the centre frequency is 1. Centre frequencies are spaced evenly on the scale of Glasberg and
 Moore's equivalent rectangular bandwidths (ERB). `compute_gammatonegram` is Ellis' fast approximation of the filter
 bank: a short-time spectrum whose bins are summed with the channels' magnitude responses as weights.
 
 Second-order band-pass filters are applied to the envelopes, and the energy of their outputs is taken in Hamming windows
 of 256 ms every 64 ms, as SRMR defines them. The filters run block by block as matrix products in single precision. This
-method is several times faster than filtering sample by sample, and gives the same values apart from rounding.
+is several times faster than filtering sample by sample, and gives the same values except for rounding.
 """
 
 import math
@@ -127,8 +127,8 @@ def compute_modulation_energies(envelopes: Singles, rate: float, bands: tuple[fl
     """
     frame, hop = math.ceil(FRAME_S * rate), math.ceil(HOP_S * rate)
     frames = 1 + (envelopes.shape[-1] - frame) // hop
-    # A frame consists of `parts` pieces of one hop, which neighbouring frames share, so each piece is weighted once per
-    # part.
+    # A frame consists of `parts` pieces of one hop, which overlapping frames share, so each piece is weighted once for
+    # each of its positions in a frame.
     parts = math.ceil(frame / hop)
     stretches = frames - 1 + parts
     weights = np.zeros(parts * hop, dtype=np.float32)
@@ -151,7 +151,7 @@ class _Bank:
 
     A band-pass filter with two complex poles p and p* carries one complex number from block to block: the sum of all
     earlier samples weighted by powers of p. Within a block, the output is the block convolved with the impulse
-    response, plus the response to that number.
+    response, plus the response to the carried number.
 
     Attributes:
         block: number of samples in a block.
@@ -193,7 +193,7 @@ def _make_bank(rate: float, bands: tuple[float, ...], block: int) -> _Bank:
 def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tuple[int, int, Singles]]:
     """Yield the outputs of the modulation filters, for envelopes cut or zero-padded to `length`.
 
-    The filters start from zero state.
+    The filters start from a state of zero.
 
     Yields:
         The index of the first row, the index of the band, and its output for some rows, shape (rows, length); the array
@@ -219,7 +219,9 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
 
 
 def _carry_over_blocks(blocks: Singles, bank: _Bank) -> Singles:
-    """Return the input of each block from earlier ones, real and imaginary; shape (bands, rows, blocks, 2)."""
+    """Return the number that each block receives from earlier blocks, real and imaginary; shape (bands, rows, blocks,
+    2).
+    """
     rows, count, size = blocks.shape
     added = (blocks.reshape(-1, size) @ bank.gather).view(np.complex64).reshape(rows, count, -1)
     # Use double precision, because the error accumulates over the whole recording.

@@ -1,9 +1,10 @@
-"""Walk the boxes of an MP4 file to find where each movie ends, and to check that the counts in its index are possible.
+"""Walk the boxes of an MP4 file to find where each movie ends, and check that the counts in the file's index are
+possible.
 
-FFmpeg builds an entry of about 36 bytes for each sample that the index states, before it reads any sample. An index can
-state millions of samples in a few bytes (one size, or one duration, for all), so this module counts the samples and
-compares their number with the file size. Source: ISO/IEC 14496-12 (boxes of a movie, 8.6 to 8.8), QuickTime File Format
-(`keys`).
+Before FFmpeg reads any sample, it builds an entry of about 36 bytes for each sample that the index states. An index can
+state millions of samples in a few bytes (one size, or one duration, for all samples), so this module counts the samples
+and compares their number with the file size. Source: ISO/IEC 14496-12 (boxes of a movie, 8.6 to 8.8), QuickTime File
+Format (`keys`).
 """
 
 from collections import Counter
@@ -35,7 +36,7 @@ _COUNTS = {
     b"iinf": (4, 4),
     b"pssh": (20, 20),
 }
-"""Offset of a box's entry count from the end of the box's header: in version 0, and in later versions."""
+"""Offset of a box's entry count from the end of the box's header, in version 0 and in later versions."""
 _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")
@@ -68,7 +69,7 @@ def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 
 
 class _Index:
-    """The sum of the counts in all of a movie's boxes, because FFmpeg reads these boxes at any place in the file."""
+    """Adds up the counts in all boxes of a movie, because FFmpeg reads these boxes wherever they are in the file."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file, self._size = file, size
@@ -96,7 +97,7 @@ class _Index:
             # FFmpeg also looks for movies in free boxes.
             hidden = kind in (b"free", b"hoov") and header[head + 4 : head + 8] in (b"moov", b"cmov")
             if (kind in _PARENTS or hidden) and depth < _DEEPEST:
-                # Only the ISO form of `meta` has a version before its contents.
+                # Only in the ISO form of `meta` do the contents follow a version field.
                 inside = at + head + (4 if kind == b"meta" and header[head + 4 : head + 8] != b"hdlr" else 0)
                 samples, edits = self._sum_samples(), self._totals[b"elst"]
                 self._add(b"trak", kind == b"trak")

@@ -2,9 +2,9 @@
 time.
 
 librosa processes each frame in Python, and its Viterbi search considers every transition between states, although 90 %
-of these are practically impossible; no other Python thread can run in the meantime. This module does the same
-arithmetic in the same order, but considers practically impossible transitions only from the likeliest state. Code
-imports it only when it measures pitch, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014;
+of the transitions are practically impossible; no other Python thread can run in the meantime. This module does the same
+arithmetic in the same order, but considers practically impossible transitions only from the likeliest state. It is
+imported only when pitch is measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014;
 de Cheveigné and Kawahara, "YIN", JASA 111 (4), 2002.
 """
 
@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 
 _THRESHOLDS = 100
 _BETA = 2.0, 18.0
-"""Distribution of the threshold below which a trough counts."""
+"""Parameters of the distribution of thresholds; a trough counts if it is below the threshold."""
 _DECAY = 2.0
-"""Decay of the prior of troughs: the shorter the period, the likelier the trough."""
+"""Decay of the prior probability of troughs: the shorter the period, the likelier the trough."""
 _WITHOUT_THRESHOLD = 0.01
 """Probability that the deepest trough counts even though it is above the threshold."""
 _OCTAVES_PER_SECOND, _SWITCH = 35.92, 0.01
@@ -79,9 +79,9 @@ def _make_priors(longest: int) -> tuple[Floats, Floats, Floats]:
 
 @cache
 def _make_steps(levels: int, width: int) -> tuple[Floats, Floats]:
-    """Return the log probabilities of staying voiced (or unvoiced) and of switching at each level, (steps, levels).
+    """Return, for each level, the log probabilities of staying voiced (or unvoiced) and of switching, (steps, levels).
 
-    Each row contains the steps from a level that is a fixed distance lower or higher; the first row is for the lowest.
+    Each row contains the steps from levels at a fixed distance below or above; the first row is for the lowest levels.
     """
     transition = librosa.sequence.transition_local(levels, width, window="triangle", wrap=False)
     reach = int(np.abs(np.subtract(*np.nonzero(transition))).max())
@@ -170,7 +170,8 @@ def _observe(
     octave: int,
     levels: int,
 ) -> tuple[Floats, Floats]:
-    """Return the probability of each frequency level, (frames, levels), and that of a voice, (frames,).
+    """Return the probability of each frequency level, (frames, levels), and the probability that there is a voice,
+    (frames,).
 
     Args:
         differences: (frames, periods).
@@ -203,7 +204,7 @@ def _observe(
 
 @_compiled
 def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Floats, offset: int) -> None:
-    """Update each level with its best step from `values` if that is better than the best so far."""
+    """Update each level with its best step from `values` if that step is better than the best one so far."""
     levels, reach = len(best), len(table) // 2
     for step in range(-reach, reach + 1):
         row = table[step + reach]
@@ -216,7 +217,7 @@ def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Flo
 
 @_compiled
 def _find_path(observed: Floats, voiced: Floats, going_on: Floats, switching: Floats) -> NDArray[np.int64]:
-    """Return the likeliest path: the level of each frame, plus `levels` if there is no voice."""
+    """Return the likeliest path: the level of each frame, with `levels` added where there is no voice."""
     frames, levels = observed.shape
     reach = len(going_on) // 2
     values, before = np.empty(2 * levels), np.full(2 * levels, np.log(1 / (2 * levels) + _TINY))

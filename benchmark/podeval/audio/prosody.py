@@ -1,4 +1,4 @@
-"""Pitch and level of a voice over time: the fundamental frequency by pYIN, and the level of each frame."""
+"""Pitch and level of a voice over time: the fundamental frequency by pYIN, and the sound level of each frame."""
 
 from __future__ import annotations
 

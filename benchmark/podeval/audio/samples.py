@@ -1,8 +1,8 @@
 """The samples of a recording: floats with full scale ±1, shape (frames, channels).
 
 This module collects them block by block, mixes them to mono, resamples them, measures their level and constant offset,
-and finds the silence at their ends. It never fills memory: samples are read block by block, and large arrays are moved
-to an anonymous temporary file.
+and finds the silence at their ends. To limit memory use, samples are read block by block, and large arrays are moved to
+an anonymous temporary file.
 """
 
 import mmap
@@ -21,10 +21,10 @@ from podeval.errors import CannotScore, PodevalError
 Samples = NDArray[np.float32]
 
 MEMORY_BYTES = 256 * 2**20
-"""Arrays up to this size are kept in memory, and larger ones in a temporary file (in `TMPDIR`)."""
+"""Arrays up to this size in bytes are kept in memory, and larger arrays in a temporary file (in `TMPDIR`)."""
 
 FREE_BYTES = 256 * 2**20
-"""Bytes that a temporary file leaves free on its disk, because a database there may need the space."""
+"""Number of bytes that a temporary file leaves free on its disk, because a database on that disk may need the space."""
 
 BLOCK_FRAMES = 65_536
 """Number of frames processed at a time."""
@@ -33,13 +33,14 @@ _WRITE_BYTES = 4 * 2**20
 _HELD_BYTES = 64 * 2**20
 
 CANCELLED = 1e6
-"""The channels count as cancelling each other out if a channel has at least this many times the energy of their mean
-(60 dB).
+"""The channels count as cancelling each other out if a channel has at least this many times the energy (60 dB) of their
+mean.
 """
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB), from which the channel has audible sound that is barely present in
-the mean."""
+"""The same ratio for a tenth of a second (15 dB); above it, the channel has audible sound that is barely present in the
+mean.
+"""
 
 _AUDIBLE = 1e-5
 """Minimum power of the channels for a frame to count as sound (−50 dB relative to full scale)."""
@@ -53,9 +54,9 @@ _LONG = 60
 """Minimum length, in seconds, of a recording for which progress is reported."""
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
-"""Limits for the constant offset, relative to the recording's level: above the first it is a fault, below the second it
-is ignored, and parts whose offsets differ by more than the third are corrected separately. The offset is the median of
-the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound.
+"""Limits for the constant offset, relative to the recording's level: an offset above the first is a fault, an offset
+below the second is ignored, and parts whose offsets differ by more than the third are corrected separately. The offset
+is the median of the means of `OFFSET_FRAMES` frames: 2 s, longer than any asymmetric sound.
 """
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
@@ -97,12 +98,12 @@ def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples
 
 
 def let_go(samples: NDArray[np.float32]) -> None:
-    """Release the memory of samples that were read from a buffer on disk; leave other arrays alone.
+    """Release the memory of samples that were read from a buffer on disk; leave other arrays unchanged.
 
     Call this in code that reads the array through its memory address and therefore bypasses the array's own release.
     """
     owner: Any = samples
-    # Release only a buffer's own file, because written data could be lost in other kinds of memmap.
+    # Release only the file of a buffer, because other kinds of memmap could lose written data.
     while owner is not None and not isinstance(owner, _OnDisk):
         owner = getattr(owner, "base", None)
     mapping = getattr(owner, "_mmap", None)
@@ -150,7 +151,7 @@ class SampleBuffer:
     def finish(self) -> NDArray[np.float32]:
         """Return the samples: an array in memory, or an `np.memmap` of an unnamed file that is deleted with the array.
 
-        The buffer is empty afterwards. A memmap is pickled by value: pass a path to other processes instead.
+        The buffer is empty afterwards. A memmap is pickled by value, so pass a path to other processes instead.
         """
         shape = (self.frames, *self._row)
         if self._file is not None:
@@ -190,7 +191,7 @@ class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
     """A memmap that releases the memory of samples once they have been read, so a long recording does not occupy
     memory.
 
-    Released data stays in the file and usually in the system's cache; the only cost is reading it again.
+    Released data stays in the file and usually in the system's cache; the only cost is having to read it again.
     """
 
     def __array_finalize__(self, obj: Any) -> None:
@@ -304,13 +305,15 @@ def measure_cancelled(samples: Samples, rate: int) -> float:
 def measure_level(samples: Samples, rate: int) -> float:
     """Measure the root mean square of the louder half of the 20 ms frames; 0 for silence.
 
-    Silence at the ends and silence longer than 2 s are ignored, so appended silence does not change the level.
+    Silence at the ends and silence longer than 2 s are ignored, so silence added at the end does not change the level.
     """
     return _measure_level(measure_powers(samples, rate))
 
 
 def measure_sounding(samples: Samples, rate: int) -> float:
-    """Measure how many seconds can contain faults, excluding silence at the ends and silence longer than 2 s."""
+    """Measure how many seconds of a recording can contain faults, excluding silence at the ends and silence longer than
+    2 s.
+    """
     silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
     return max(FRAME, len(samples) / rate - silent * FRAME)
 
@@ -325,7 +328,7 @@ def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def remove_offset(samples: Samples, rate: int) -> Samples:
-    """Return the samples without their constant offset, or unchanged if it is negligible.
+    """Return the samples without their constant offset, or unchanged if the offset is negligible.
 
     Parts with different offsets, for example in two joined recordings, are corrected separately.
     """
@@ -333,7 +336,7 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
     if not offsets.any():
         return samples
     frame, buffer = max(1, round(FRAME * rate)), SampleBuffer()
-    # Samples after the last whole frame use the offset of that frame.
+    # The offset of the last whole frame is also used for the samples after it.
     offsets, count = np.append(offsets, offsets[-1]), max(1, _BLOCK // frame)
     for first in range(0, len(offsets), count):
         block = samples[first * frame : (first + count) * frame]
@@ -343,7 +346,7 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     """Measure the constant offset in every 20 ms frame: the same value for all frames unless the offset changes, and 0
-    if it is slight.
+    if the offset is slight.
     """
     from scipy.ndimage import median_filter
 
@@ -351,7 +354,7 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     if not len(powers):
         return np.zeros(0, np.float32)
     means = _sum_frames("ij->i", samples, frame) / frame
-    # The quietest frames have the exact offset, so digital silence becomes silence again.
+    # The offset is taken exactly from the quietest frames, so that digital silence becomes silence again.
     spreads = powers - means**2
     constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
     level = _measure_level(powers - 2 * constant * means + constant**2)
@@ -390,7 +393,7 @@ def describe_silent_ends(samples: Samples, rate: int) -> str:
 def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False) -> list[tuple[int, int]]:
     """Find the first index and the end index (exclusive) of every run of at least `shortest` true values.
 
-    With `at_ends`, shorter runs at the ends of the array also count, because they may continue beyond it.
+    With `at_ends`, shorter runs at the ends of the array also count, because these runs may continue beyond the array.
     """
     edges = np.flatnonzero(np.diff(holds, prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]

@@ -1,18 +1,19 @@
 """SRMR: speech-to-reverberation modulation energy ratio, without a clean reference.
 
 The envelopes of 23 gammatone channels from 125 Hz to half the rate are split into 8 modulation bands centred at 4 to
-128 Hz. Speech modulates at 4 to 18 Hz, and reverberation fills the higher bands, so the ratio of the energy in bands 1
-to 4 to the energy in bands 5 to K* falls with reverberation. K* is the highest band whose lower edge is below the
-bandwidth of the channel that bounds 90 % of the energy; with these channels it is 6 to 8, or 8 when normalised.
+128 Hz. The modulation of speech is at 4 to 18 Hz, and reverberation adds energy in the higher bands, so the ratio of
+the energy in bands 1 to 4 to the energy in bands 5 to K* falls with reverberation. K* is the highest band whose lower
+edge is below the bandwidth of the channel that bounds 90 % of the energy; with these channels it is 6 to 8, or 8 when
+normalised.
 
 Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies limited to 30 dB below the peak, bands up
 to 30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
 
 Values equal those of SRMRpy (commit fee0097) to within a relative difference of 1e-5: envelopes are stored in single
-precision, and the modulation filters run block by block as matrix products, without further approximation. As in that
-code, `fast` takes envelopes sampled at 400 Hz from a gammatonegram, and gives quite different values from `slow`
-(Hilbert envelopes at the full rate). It counts the 90 % from the highest channel down, so its K* is almost always 8.
-SRMR is designed for 8 and 16 kHz; values at other rates are not comparable, because the channels then have other
+precision, and the modulation filters run block by block as matrix products, without further approximation. As in
+SRMRpy, `fast` takes envelopes sampled at 400 Hz from a gammatonegram, and gives quite different values from `slow`
+(Hilbert envelopes at the full rate). `fast` counts the 90 % from the highest channel down, so its K* is almost always
+8. SRMR is designed for 8 and 16 kHz; values at other rates are not comparable, because the channels then have other
 frequencies.
 
 Unlike SRMRpy, which fails with an unrelated error in these cases, this module leaves out silent windows, and treats a
@@ -72,7 +73,7 @@ def compute_srmr_windows(
 
     Returns:
         Start times in seconds and values, both of shape (windows,). Windows of digital silence have no value and are
-        left out; a signal shorter than a window has none.
+        left out; a signal shorter than one window has no windows.
     """
     length, stride = round(window_s * rate), round(stride_s * rate)
     starts = range(0, len(samples) - length + 1, stride)
@@ -86,7 +87,7 @@ def compute_srmr_windows(
     envelopes = _gammatonegrams if fast else _hilbert_envelopes
     kept, values = [np.empty(0)], [np.empty(0)]
     # On two busy cores, a second thread tripled the processor time of SRMR, and increased that of its gammatonegram by
-    # a factor of up to forty, because each of the small matrix products waits for that thread.
+    # a factor of up to forty, because each of the small matrix products waits for the second thread.
     with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]
@@ -125,7 +126,7 @@ def _gammatonegrams(
         channels = sliding_window_view(gram[first : first + together], columns, axis=1)[:, ::step]
         windows = channels.swapaxes(0, 1) * scale[:, np.newaxis]
         if (length - size) % hop == 0:
-            # SRMRpy's gammatonegram leaves the last column empty if there are only just enough samples for it.
+            # SRMRpy's gammatonegram leaves the last column empty if there are only just enough samples for that column.
             windows[..., -1] = 0
         yield windows
 
@@ -173,7 +174,7 @@ def _clip_energies(energies: Floats) -> Floats:
 
 
 def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bool) -> tuple[NDArray[np.intp], Floats]:
-    """Return the indices of the windows with any energy, and their SRMR.
+    """Return the indices of the windows that contain energy, and the SRMR of these windows.
 
     `energies` has shape (windows, channels, bands, frames).
     """
@@ -181,7 +182,8 @@ def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bo
     sounding = np.flatnonzero(mean[:, :, _SPEECH_BANDS].any(axis=1))
     mean = mean[sounding]
     channels = mean.sum(axis=2)
-    # SRMRpy reverses the channels in both modes, although their frequencies fall in slow mode and rise in fast mode.
+    # SRMRpy reverses the channels in both modes, although the channels' frequencies fall in slow mode and rise in fast
+    # mode.
     below = np.cumsum(channels[:, ::-1] if fast else channels, axis=1) / channels.sum(axis=1, keepdims=True)
     bandwidth = compute_bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
     edges = compute_lower_edges(bands, rate)

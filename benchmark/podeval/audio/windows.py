@@ -25,7 +25,7 @@ Clip = tuple[Span, ...]
 
 
 def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
-    """Return windows of `window` seconds every `stride` seconds over the spans, as if they were joined end to end.
+    """Return windows of `window` seconds every `stride` seconds over the spans, as if the spans were joined end to end.
 
     Each window consists of spans in the recording's original time. Spans that are shorter than one window in total
     yield no windows.
@@ -68,8 +68,8 @@ def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArra
     if not edges or not sum(counts):
         return np.zeros(len(clips))
     bounds = np.array([(span.start, span.end) for clip in clips for span in clip])
-    # Compute the seconds inside the spans up to each point in time; they increase within a span and stay constant
-    # between spans.
+    # Compute the seconds inside the spans up to each point in time; this number increases within a span and stays
+    # constant between spans.
     before = np.interp(bounds, edges, passed)
     inside = before[:, 1] - before[:, 0]
     return np.bincount(np.repeat(np.arange(len(clips)), counts), inside, len(clips)).astype(np.float64)

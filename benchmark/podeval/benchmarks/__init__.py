@@ -1,4 +1,4 @@
-"""Benchmarks, one declarative file each: the systems' tasks, the metrics and the aggregation.
+"""The benchmarks, each declared in one file: the tasks for systems, the metrics and the aggregation.
 
 To add a benchmark, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is discovered automatically. If its
 items are rows of a dataset, the module also defines `item(row) -> Item`.
@@ -62,7 +62,9 @@ def find_all() -> dict[str, Benchmark]:
 
 
 def order_slices(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
-    """Return a sort key for slices: the benchmark's breakdowns and groups in declared order, then others by name."""
+    """Return a sort key for slices: the benchmark's breakdowns and groups come first, in declared order, then others by
+    name.
+    """
     record = find_all().get(benchmark)
     breakdowns = enumerate(record.breakdowns if record else ())
     declared = {part.name: (number, list(part.groups)) for number, part in breakdowns}

@@ -1,7 +1,7 @@
-"""The definition of a benchmark: a dataset revision, the systems' tasks, the metrics, and the aggregation.
+"""The definition of a benchmark: a dataset revision, the tasks for systems, the metrics, and the aggregation.
 
-A benchmark is data. The record is complete and typed, so runs, board and docs read the same facts, and nothing about a
-benchmark is decided elsewhere. The items are stored next to the record as JSON, pinned by SHA-256.
+A benchmark is data. The record is complete and typed, so the runs, the board and the docs read the same facts, and no
+property of a benchmark is defined elsewhere. The items are stored next to the record as JSON, pinned by SHA-256.
 """
 
 import hashlib
@@ -43,12 +43,12 @@ class MetricUse(FactSheet):
 
 
 class Dimension(FactSheet):
-    """A group of the board's columns for ranking systems.
+    """A group of the board's columns in which systems are ranked.
 
     `main` is the column by which the board is initially sorted, as `metric.key`. A dimension that
     `needs_accurate_speech` ranks only systems whose WER and CER do not exceed the benchmark's ceiling in any language,
-    so that silent or repeated audio cannot win. If it names `splits`, it is measured only in those; if it names
-    `profiles`, it is measured only with their models, because other profiles have no model for it.
+    so that silent or repeated audio cannot win. If the dimension names `splits`, it is measured only in these; if it
+    names `profiles`, it is measured only with their models, because other profiles have no suitable model.
     """
 
     name: Name
@@ -71,8 +71,8 @@ class Dimension(FactSheet):
 class Track(FactSheet):
     """A task for systems: its inputs and outputs.
 
-    The board shows the values of a track with a `group` in a column group of that name, because the same metric is
-    measured under different conditions on another track.
+    The board shows the values of a track with a `group` in a column group of that name, because another track measures
+    the same metric under different conditions.
     """
 
     name: Name
@@ -85,16 +85,16 @@ class Split(FactSheet):
     """A part of the dataset, and the tracks that use it.
 
     Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which podeval builds from
-    its source. A `sample` is built from the few rows that ship with podeval, for trials. A `trial` split is for trying
-    out a system, or is used on request; a board accepts entries with it only if there are no other splits. `revision`
-    pins the content; it is None for rows that could not be checked here, and every protocol then names their content
-    instead.
+    its source. A `sample`, which is for trials, is built from the few rows that ship with podeval. A `trial` split is
+    for trying out a system, or is used on request; a board accepts entries with a trial split only if there are no
+    other splits. `revision` pins the content; it is None for rows that could not be checked here, and every protocol
+    then names their content instead.
 
-    Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
-    Scripts in spontaneous speech, which may have fewer speakers, are for listening tests and not open to entries. With
-    `readings`, items list the accepted readings of their lines, and the protocols of metrics that compare with the text
-    include these readings. A split that is not `ranked` has too few items for a ranking, and the board shows only its
-    values.
+    The items in a file may have `scripts` to be spoken and `voices` in which to speak them, each from a pinned file.
+    Scripts in spontaneous speech, which may have fewer speakers, are for listening tests, and systems cannot be entered
+    with them. With `readings`, items list the accepted readings of their lines, and the protocols of metrics that
+    compare with the text include these readings. A split that is not `ranked` has too few items for a ranking, and the
+    board shows only its values.
     """
 
     name: Name
@@ -143,7 +143,9 @@ class Split(FactSheet):
 
 
 class Dataset(FactSheet):
-    """The dataset repo that contains the items, and the licence of podeval's own part of the dataset."""
+    """The dataset repo that contains the items, and the licence of the part of the dataset that is podeval's own
+    work.
+    """
 
     path: str = Field(pattern=r"^podeval/[a-z0-9_]+$")
     licence: str
@@ -151,11 +153,12 @@ class Dataset(FactSheet):
 
 
 class Breakdown(FactSheet):
-    """An item property by which scores are broken down, and its groups in order; empty if the source defines them.
+    """A property of items by which scores are broken down, and its groups in order; empty if the source defines the
+    groups.
 
-    `robustness` means that the spread over the groups is also reported: a system should do equally well in all of them.
-    `within` means that groups are parts of items, such as the words with a tag; metrics that support this count such
-    parts. If the breakdown names `splits`, items of other splits have no group.
+    `robustness` means that the spread over the groups is also reported: a system should perform equally well in all
+    groups. `within` means that groups are parts of items, such as the words with a given tag; metrics that support such
+    groups count these parts. If the breakdown names `splits`, items of other splits have no group.
     """
 
     name: Name
@@ -312,12 +315,12 @@ class Benchmark(FactSheet):
     def metrics(
         self, track: str | None = None, split: str | None = None, profile: str | None = None
     ) -> tuple[MetricUse, ...]:
-        """Return the measured metrics, each once; for the arguments, see `dimensions_of`."""
+        """Return every measured metric once; the arguments are those of `dimensions_of`."""
         chosen = self.dimensions_of(track, split, profile)
         return tuple({use.name: use for dimension in chosen for use in dimension.metrics}.values())
 
     def cluster(self, item: Item) -> str:
-        """Return the cluster with which an item is resampled."""
+        """Return the cluster of an item, which is resampled as a whole."""
         return str(getattr(item, self.aggregation.cluster))
 
 
@@ -347,7 +350,7 @@ def _add_script(item: Item, split: Split) -> Item:
 
 
 def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Benchmark:
-    """Return the benchmark with only these metrics; composites are kept only if all their parts are.
+    """Return the benchmark with only these metrics; a composite is kept only if all its parts are kept.
 
     Raises:
         BadInput: the benchmark has no metric of that name on the track; the message lists the metrics.

@@ -1,9 +1,9 @@
-"""One task for a system: its script, sources or questions, the voices to speak with, and the accepted readings.
+"""One task for a system: its script, sources or questions, the voices in which to speak, and the accepted readings.
 
 A file of scripts contains JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each
-with its `text`. A turn that begins before the previous turn has ended names the words that it overlaps as its
-`overlap`. `sources` state the origin of a turn's claims, so that readers can check the claims. Systems receive neither
-the overlaps nor the sources. A file of voices lists short recordings with their transcripts and SHA-256.
+with its `text`. If a turn begins before the previous turn has ended, its `overlap` contains the words that it overlaps.
+`sources` state the origin of a turn's claims, so that readers can check the claims. Systems receive neither the
+overlaps nor the sources. A file of voices lists short recordings with their transcripts and SHA-256.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class ReferenceVoice(FactSheet):
         """Return the path of the recording.
 
         Raises:
-            PodevalError: the file is missing or is not the pinned one.
+            PodevalError: the file is missing or is not the pinned file.
         """
         return _verify_recording(self.file, self.sha256)
 
@@ -97,7 +97,7 @@ def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
     """Read a file of scripts and return them by topic.
 
     Raises:
-        PodevalError: the file is not the pinned one, or its content is invalid.
+        PodevalError: the file is not the pinned file, or its content is invalid.
     """
     lines = pinned.read().decode("utf-8").splitlines()
     try:
@@ -115,7 +115,7 @@ def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
     """Read a manifest of voices and return them by id.
 
     Raises:
-        PodevalError: the manifest is not the pinned one, or its content is invalid.
+        PodevalError: the manifest is not the pinned file, or its content is invalid.
     """
     try:
         voices = [ReferenceVoice.model_validate(voice) for voice in json.loads(pinned.read())["voices"]]
@@ -150,7 +150,7 @@ class Episode(FactSheet):
 
 
 class UserTurn(FactSheet):
-    """A user's turn in a dialogue: the words, the sounds and tones of voice in it, and the path of the audio."""
+    """A user's turn in a dialogue: the words, the sounds and tones of voice in the turn, and the path of the audio."""
 
     id: str
     words: str
@@ -170,9 +170,9 @@ class Item(FactSheet):
     """One task for a system.
 
     The task is to speak `script`, in the speakers' `reference_voices` if there are any; to write a script on a topic or
-    according to the `instruction`, from its `sources`; or to answer the `user` turn by turn. `properties` are used for
-    breakdowns of scores, in addition to category and language. `lines`, one per turn, list the accepted readings of the
-    script, and `claims` lists the sources of its facts; systems see neither.
+    according to the `instruction`, based on its `sources`; or to answer the `user` turn by turn. `properties` are used
+    for breakdowns of scores, in addition to category and language. `lines`, one per turn, list the accepted readings of
+    the script, and `claims` lists the sources of its facts; systems see neither.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -213,7 +213,7 @@ class Item(FactSheet):
         return self.model_copy(update={**nothing, "instruction": self.instruction or self.topic})
 
     def group(self, breakdown: str) -> str:
-        """Return the item's group in a breakdown; "" if the source does not define it."""
+        """Return the item's group in a breakdown; "" if the source does not define the group."""
         if breakdown in ("category", "language"):
             return str(getattr(self, breakdown))
         if breakdown == "speakers" and self.voices and breakdown not in self.properties:

@@ -1,8 +1,9 @@
 """LFS-Bench: long texts in 17 scenarios, Chinese and English, each to be spoken in one pass.
 
 Items are the rows of the dataset `lfs_bench`, config `texts`. There are three differences from the paper. There are
-1,059 texts, because the authors published only these of the paper's 1,101. A system speaks in its own voices, because
-the 25 reference voices are not published. The user chooses the judges, which need not be SpeechJudge and Gemini 3 Pro.
+1,059 texts, because the authors published only these out of the paper's 1,101. A system speaks in its own voices,
+because the 25 reference voices are not published. The user chooses the judges, which need not be SpeechJudge and Gemini
+3 Pro.
 """
 
 from collections.abc import Mapping

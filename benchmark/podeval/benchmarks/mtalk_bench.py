@@ -4,9 +4,9 @@ sounds.
 Items are the dialogues of the dataset `mtalk_bench`, each with its turns. There are three differences from the paper.
 The user chooses the judge. Rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools
 criteria). The judge reads the recogniser's transcript of an answer, not the system's own text. A judge that takes audio
-hears the dialogues about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). A
-judge that does not take audio reads all dialogues (`modality=transcript`), and dialogues about more than words are
-unscored. The protocol records the modality.
+hears the dialogues about tone of voice and surrounding sounds, and reads the dialogues about meaning
+(`modality=as_needed`). A judge that does not take audio reads all dialogues (`modality=transcript`), and leaves
+dialogues about more than words unscored. The protocol records the modality.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""PodBench: write a podcast script that follows an instruction, from the texts that come with it.
+"""PodBench: write a podcast script that follows an instruction, using the texts that come with the instruction.
 
 Items are the rows of the dataset `podbench`, config `instructions`. Differences from the paper: length, language and
 number of speakers are counted instead of judged; the user chooses the judge, which need not be Claude 4.5 Opus.

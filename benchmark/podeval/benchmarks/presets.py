@@ -1,8 +1,8 @@
 """The papers' protocols as presets: the parameters of metrics, and the models used for measuring.
 
 A preset sets everything that its paper specifies and podeval can set. It also lists the remaining differences by
-metric; with any settings, the values of these metrics differ from the paper's. `podeval.validation.paper_runs` compares
-only the other metrics with printed figures.
+metric; whatever the settings, the values of these metrics differ from the paper's. `podeval.validation.paper_runs`
+compares only the other metrics with printed figures.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class PaperPreset(FactSheet):
     Attributes:
         name: the preset's name on the command line, and the paper's name in `submissions/*/results.csv`.
         title: the title of the paper's benchmark.
-        benchmark: the benchmark whose items are the paper's material; empty if podeval lacks it.
+        benchmark: the benchmark whose items are the paper's material; empty if podeval lacks this benchmark.
         material: the splits with the paper's own material, by track.
         profile: the models; empty if the paper does not measure with models.
         parameters: the parameters of each metric.
@@ -33,7 +33,7 @@ class PaperPreset(FactSheet):
         differs: the remaining differences, in one sentence.
         deviations: reasons why a metric's values are not the paper's, by metric; the values of all other metrics are
             the paper's.
-        authority: the source of the measurement method if it is not a paper.
+        authority: the source of the measurement method, if the source is not a paper.
     """
 
     name: Name
@@ -87,7 +87,9 @@ LIKENESS = Dimension(
     main="human_likeness.human_likeness",
     needs_accurate_speech=False,
 )
-"""Dimension for metrics that are computed over all recordings of a run together, and only if `--metrics` names them."""
+"""Dimension for metrics that are computed over all recordings of a run together, and only if `--metrics` names these
+metrics.
+"""
 
 
 PRESETS = {

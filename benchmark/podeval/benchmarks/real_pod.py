@@ -4,9 +4,10 @@ The topics, categories, titles and links are the paper's. The scripts are podeva
 voice track, all systems speak these scripts in the same reference voices. A judge compares written scripts on a scale
 whose zero point is podeval's script. The split `spontaneous` contains shows on the same topics in spontaneous speech,
 for listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and
-`long_zh`. The track `podcast` is for finished podcasts, which the paper compares: one recording for each topic, with
-its own words. This track has neither a script nor an error ceiling; it ranks only systems that pass `podcast_checks`.
-Differences from the paper: writing and voicing are two additional tasks, each with equal conditions for all systems.
+`long_zh`. The track `podcast` is for finished podcasts, which the paper compares: for each topic, one recording with
+the system's own words. This track has neither a script nor an error ceiling; it ranks only systems that pass
+`podcast_checks`. Differences from the paper: writing scripts and voicing scripts are two additional tasks, each with
+equal conditions for all systems.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -355,13 +356,14 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            # Hard lines have their own accepted readings, which WER supports but these metrics do not.
+            # Hard lines have their own accepted readings, which WER supports but the metrics below do not.
             splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
         *PODCAST_DIMENSIONS,
     ),
-    # PodEval 7.2: every system but one has a WER below 20 %. A ceiling one third higher allows for the embedded
-    # transcriber's own errors on difficult voices; controls that do not speak the right words have a WER near 1.
+    # PodEval 7.2: every system except one has a WER below 20 %. A ceiling that is one third higher allows for the
+    # embedded transcriber's own errors on difficult voices; controls that do not speak the right words have a WER near
+    # 1.
     wer_ceiling=0.30,
     controls=(
         "silence",

@@ -25,7 +25,7 @@ TAGS = (
     "laughter",
     "interruption",
 )
-"""Difficulties in a line, or in a stretch of it; `plain` for a line without difficulties."""
+"""Difficulties in a line, or in part of a line; `plain` for a line without difficulties."""
 
 UNMEASURED = ("name", "homograph")
 """Tags that no breakdown uses, because a transcript does not show how a name or a homograph is pronounced."""
@@ -137,8 +137,8 @@ ZH_SPONTANEOUS = Split(
 
 
 SPLITS = (HARD, LONG, DEMO_ZH, ZH, ZH_SPONTANEOUS, LONG_ZH)
-"""All current splits. There are no reference voices in Chinese, because there are no recordings of Chinese speakers
-whose licence lets podeval distribute them.
+"""All current splits. There are no reference voices in Chinese, because no recordings of Chinese speakers have a
+licence that allows podeval to distribute them.
 """
 
 MINUTES_BREAKDOWN = Breakdown(

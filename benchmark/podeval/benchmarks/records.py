@@ -18,7 +18,7 @@ class FactSheet(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def refuse_if(self, *faults: tuple[object, str]) -> Self:
-        """Return the record if none of the fault conditions holds; each comes with an error sentence.
+        """Return the record if none of the fault conditions holds; each condition comes with an error sentence.
 
         Raises:
             ValueError: a fault condition holds; the message is the sentence of the first.
@@ -39,7 +39,7 @@ class PinnedFile(FactSheet):
         """Return the file's content.
 
         Raises:
-            PodevalError: the content differs from the pinned one.
+            PodevalError: the content does not have the pinned SHA-256.
         """
         if (actual := compute_content_revision(self.file)) != self.revision:
             raise PodevalError(

@@ -1,5 +1,5 @@
-"""The leaderboard as plain data: views, tables, plots, comparisons and reports. The package imports no page and no
-command.
+"""The leaderboard as plain data: views, tables, plots, comparisons and reports. The package imports neither pages nor
+commands.
 """
 
 __all__ = [

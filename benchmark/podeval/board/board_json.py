@@ -2,7 +2,8 @@
 
 The JSON contains all measured and reported rows and all columns of one place (board, profile, dimension, slice), with
 all texts in the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have
-intervals, rank ranges and a sample; reported rows have the printed value and its source, and are in the paper's order.
+intervals, rank ranges and an audio sample; reported rows have the printed value with its source, and are listed in the
+paper's order.
 """
 
 import json
@@ -36,12 +37,12 @@ FEW_DRAWS = 20
 """Minimum number of independent draws; below this, readers are warned that intervals of strongly skewed values are too
 narrow."""
 PLACE = ("board", "profile", "dimension", "slice", "judge", "correction")
-"""Choices that require different numbers from the server."""
+"""Choices that require the server to send different numbers."""
 LOCAL = (
     *(*FACTS, "provenance", "spoken", "controls", "q", "pins"),
     *("columns", "sort", "rows", "column_page", "plot", "of"),
 )
-"""Choices that apply to the numbers already sent."""
+"""Choices that apply to the numbers that the server has already sent."""
 SCRIPT_TEXTS = (
     *("title", "intro", "go_vote", "go_score", "go_submit", "choices", "benchmark", "view", "columns"),
     *("reset", "status", "table", "system", "place", "place_by", "no_place", "pin", "unpin"),
@@ -49,7 +50,7 @@ SCRIPT_TEXTS = (
     *("plots", "of", "as_table", "cite", "loading", "offline", "retry", "compare", "hear", "card"),
     *("protocols_of", "hide_controls", "meanings"),
 )
-"""The page's texts that the script needs."""
+"""The texts of the page that the script needs."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
     """Return all the data that the script draws, as plain JSON.
 
     Args:
-        wish: the view that an address requests; only its choices of place and picture are used.
+        wish: the view that an address requests, of which only the choices of place and picture are used.
         index: the board.
         folder: the folder with per-item results, for samples and distributions.
         words: the page's texts in one language.
@@ -118,7 +119,7 @@ def describe_picture(
 
 
 def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> ResolvedView | None:
-    """Resolve the view of the printed figures to show next to the measured ones; None unless the place has both."""
+    """Resolve the view of the printed figures shown next to the measured ones; None unless the place has both kinds."""
     view = settled.view
     if view.profile == PAPER or view.slice or PAPER not in index.profiles(view.board):
         return None
@@ -128,7 +129,9 @@ def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> Re
 
 
 def _join_columns(settled: ResolvedView, printed: ResolvedView | None) -> list[Column]:
-    """Join measured and printed columns; in the overview, papers add only dimensions that were not measured."""
+    """Join measured and printed columns; in the overview, a paper's column is added only if its dimension was not
+    measured.
+    """
     measured = settled.choices.columns
     ids = {column.id for column in measured}
     dimensions = {column.dimension for column in measured} if settled.view.dimension == OVERVIEW else ()
@@ -199,10 +202,10 @@ def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Wor
 
 
 def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) -> str:
-    """Describe a system's stated facts and who ran it, with the verdict of a spot check."""
+    """Describe a system's stated facts, who ran the system, and the verdict of a spot check."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
-        # A spot check regenerates some of the supplied outputs with the model that is said to have made them.
+        # A spot check regenerates some of the supplied outputs with the model that is said to have produced them.
         run += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
     openness = words.fact("openness", facts.openness) if facts.openness != NOT_STATED else ""
     size = format_value(facts.size) if facts.size else ""
@@ -210,14 +213,14 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
 
 
 def _missing(rows: Sequence[Row], words: Words) -> list[str]:
-    """Return a system's counts of scored items and the reasons for gaps; empty if there are no gaps."""
+    """Return a system's numbers of scored items and the reasons for unscored items; empty if every item is scored."""
     why = describe_reasons(rows, words["causes"])
     scored = format_scored(rows)
     return [scored, f"{str(words['scored_of']).format(scored)}: {why}"] if why else []
 
 
 def _cells(sheet: Sheet, column: Column, words: Words) -> dict[Key, dict[str, Any]]:
-    """Return the cells of a column, each with `number` and further facts."""
+    """Return the cells of a column, each with its `number` and further facts."""
     written = sheet.cells(column.id)
     ranked = sum(to_number(row["rank_best"]) is not None for row, _ in written.values())
     ranged = column.better == "in range" and column.ideal
@@ -335,7 +338,9 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """Describe the draws behind the ranks, and the number of columns that may have false ranks; empty without ranks."""
+    """Describe the draws on which the ranks are based, and the number of columns that may have false ranks; empty if
+    there are no ranks.
+    """
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]

@@ -154,7 +154,7 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """Yield rows for the mean over a run's seeds and for its worst seed; both are shown without ranks."""
+    """Yield rows for the mean over a run's seeds and for the worst seed; both kinds of row are shown without ranks."""
     for run in runs:
         figures = reliability.read_reliability(run.folder, run.summary.profile)
         if figures is None:
@@ -183,7 +183,9 @@ def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reported_rows(shipped: Iterable[Submission]) -> list[BoardRow]:
-    """List the figures as papers print them, in the papers' order, without interval or rank; the profile is `paper`."""
+    """List the figures as printed in papers, in the papers' order, without intervals or ranks; the profile is
+    `paper`.
+    """
     order = locate_hub_source("submissions") / PRINTED_ORDER
     printed = csv.DictReader(order.read_text(encoding="utf-8").splitlines()) if order.exists() else ()
     places = {(row["paper"], row["system"]): number for number, row in enumerate(printed)}
@@ -224,8 +226,8 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """Return the dimension of a figure for which we have no metric, as the benchmark's composite or the paper states
-    it.
+    """Return the dimension, as stated by the benchmark's composite or by the paper, of a figure for which we have no
+    metric.
     """
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:

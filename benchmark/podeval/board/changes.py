@@ -1,6 +1,6 @@
-"""List the changes to a board with their times, derived from runs and submissions and never entered by hand.
+"""List the changes to a board with their times, derived from runs and submissions, never entered by hand.
 
-There are three kinds of change. A result is new, or replaces an earlier one of the same system. A submission is
+There are three kinds of change. A result is new, or replaces an earlier result of the same system. A submission is
 withdrawn. A newer version of a metric supersedes the protocols of an older version, which can still be selected.
 """
 
@@ -69,7 +69,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         plan = run.plan
         measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
-    # Results with the same time are put in a fixed order that does not depend on the order of the set.
+    # Results with the same time are put in a fixed order that does not depend on the iteration order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
         yield Change(

@@ -2,11 +2,11 @@
 
 A column is one key of one metric under one protocol. Its name and direction come from the metric's declaration. A key
 without a declaration (a figure from a paper, a metric from a later version) still gets a column: for a spread over
-groups, lower is better; everything else is shown without a direction. If a metric has numbers under several protocols,
+groups, lower is better; any other key is shown without a direction. If a metric has numbers under several protocols,
 one protocol is chosen (`protocol_offers`).
 
-A cell is a number formatted for readers: value, 95 % interval, and rank as a range, or `incomplete` if too little was
-scored for a rank. A cell also contains the raw number, for sorting.
+A cell is a number formatted for readers: value, 95 % interval, and rank as a range, or `incomplete` if too few items
+were scored for a rank. A cell also contains the raw number, for sorting.
 """
 
 import math
@@ -29,17 +29,17 @@ from podeval.stats.intervals import Interval
 from podeval.texts import CAUSES, find_kinds, translate_reason
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
-"""Mark in a header for the better direction."""
+"""Mark in a header that shows the better direction."""
 
 MISSING = "–"
 OVERVIEW, EVERYTHING = "overview", "all"
-"""Choices of columns other than a dimension: the headline columns, and all columns."""
+"""Choices of columns that are not a dimension: the headline columns, and all columns."""
 JUDGED = "dialogue"
-"""Column group of ratings from battles that judges decided; in it, the arena's metric is `dialogue_arena`."""
+"""Column group of ratings from battles that judges decided; in this group, the arena's metric is `dialogue_arena`."""
 PERCENT = -1
-"""Special number of decimals that stands for a percentage with one decimal."""
+"""Special value for the number of decimals that means a percentage with one decimal."""
 ALIKE = "{0} of {0}"
-"""Text shown instead of an interval if every item is at the same bound."""
+"""Text shown instead of an interval if the values of all items are at the same bound."""
 Row = Mapping[Any, Any]
 
 
@@ -100,7 +100,7 @@ Choice = tuple[str, str]
 
 
 def get_column(metric: str, key: str, dimension: str) -> Column:
-    """Return the column of a key, as its metric declares it if there is a declaration."""
+    """Return the column of a key, as declared by its metric if the metric has a declaration."""
     if metric == reliability.NAME:
         return _reliability_column(key, dimension)
     declared = find_declaration(metric)
@@ -139,7 +139,9 @@ def order_columns(columns: Iterable[Column]) -> list[Column]:
 
 
 def choose_headlines(columns: Iterable[Column]) -> list[Column]:
-    """Return one column for each dimension: the first in board order that has a direction, otherwise the first."""
+    """Return one column for each dimension: the first column in board order that has a direction or, if none has one,
+    the first column.
+    """
     best: dict[str, Column] = {}
     for candidate in order_columns(columns):
         current = best.get(candidate.dimension)
@@ -149,7 +151,9 @@ def choose_headlines(columns: Iterable[Column]) -> list[Column]:
 
 
 def rank_dimension(dimension: str) -> tuple[int, str]:
-    """Return the sort key of a dimension: known groups come first in their order, then others by name."""
+    """Return the sort key of a dimension: known groups come first, in their fixed order, then all other dimensions by
+    name.
+    """
     group = dimension.partition(".")[0]
     groups = list(DIMENSION_GROUPS)
     return (groups.index(group) if group in groups else len(groups), group)
@@ -187,7 +191,7 @@ class Cell:
 
     Attributes:
         number: the value, or `–`, or `unscored (6)`.
-        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` if all items are at the bound, or empty.
+        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` if the values of all items are at the bound, or empty.
         standing: `#1–2`, `incomplete`, `unscored`, `not ranked`, or empty.
         value: the raw number; None if there is none.
     """
@@ -231,7 +235,7 @@ def format_standing(row: Row) -> str:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:
             return ""
-        # Write a range if the data does not separate the ranks.
+        # Write a range of ranks if the data does not separate the systems.
         return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""
@@ -267,7 +271,8 @@ def count_unscored(row: Row) -> int:
 def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
-    The rows of a metric repeat the metric's counts in addition to those of their own key; each count is used once.
+    Every row of a metric contains the metric's counts in addition to those of its own key; each count is used only
+    once.
     """
     every_row = list(rows)
     unranked = dict.fromkeys(

@@ -43,7 +43,7 @@ class Pair:
     Attributes:
         column: column of the key.
         protocol: the protocol under which both were measured.
-        a, b: the rows of the board; None for a system without one.
+        a, b: the rows of the board; None for a system without a row.
         beside: both systems over common items, with the paired difference; None if they share no scored item.
     """
 
@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def values(self) -> tuple[float | None, float | None]:
-        """The means of both systems, each over its own scored items."""
+        """The means of both systems, each over the items on which that system was scored."""
         a, b = (to_number(row["value"]) if row else None for row in (self.a, self.b))
         return a, b
 
@@ -95,9 +95,9 @@ class SystemComparison:
     Attributes:
         a, b: the two systems.
         where: `benchmark/split/profile`.
-        places: places where both systems have numbers, as choices.
+        places: places where both systems have numbers, as choices for the reader.
         pairs: pairs in the order of the board.
-        items: every item on which at least one of the two was measured, sorted by title.
+        items: every item on which at least one of the two systems was measured, sorted by title.
     """
 
     a: ComparedSystem
@@ -109,7 +109,7 @@ class SystemComparison:
 
     @property
     def headlines(self) -> tuple[Column, ...]:
-        """Return one column for each dimension, from the columns that have per-item values for both systems."""
+        """Return one column for each dimension, chosen from the columns with per-item values for both systems."""
         return tuple(choose_headlines([pair.column for pair in self.pairs if pair.beside is not None]))
 
     def item(self, id: str) -> Shared | None:
@@ -118,7 +118,7 @@ class SystemComparison:
 
 
 def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
-    """Return every system of a board by name, with controls and papers' systems last."""
+    """Return every system of a board, sorted by name, with controls and papers' systems last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
     systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in choose_names(board).items()]
@@ -126,7 +126,9 @@ def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
 
 
 def list_shared_places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
-    """Return the places where both systems have numbers, as label and `benchmark/split/profile`, most numbers first."""
+    """Return the places where both systems have numbers, each as a label and `benchmark/split/profile`, starting with
+    the place that has the most numbers.
+    """
     whole = board[board["slice"] == ""]
     of_a, of_b = (count_rows_by_place(whole[whole["system"] == system]) for system in (a, b))
     shared = sorted(
@@ -141,12 +143,12 @@ def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemCo
     Args:
         folder: the folder of runs.
         a: id of one system.
-        b: id of the other.
+        b: id of the other system.
         benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first shared place whose name begins
             with it is used. Empty for the first shared place.
 
     Raises:
-        UnknownSystem: the system does not exist, or the two were not both measured at that place.
+        UnknownSystem: a system does not exist, or the two systems were not both measured at that place.
     """
     board = folder.board()
     by_id = {side.system: side for side in list_sides(board)}
@@ -181,7 +183,7 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
 
 
 def _protocols(rows: pd.DataFrame, a: str) -> dict[str, str]:
-    """Choose one protocol for each metric, preferably one that both systems have."""
+    """Choose one protocol for each metric, preferably one under which both systems were measured."""
     mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
     theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
     both = mine & theirs

@@ -101,7 +101,7 @@ def format_reading(reading: Reading | None, key: str, places: int, unscored: str
 
 @dataclass(frozen=True)
 class BoardScores:
-    """All scores of one system at one place: its items in order, and every metric's result on each."""
+    """All scores of one system at one place: its items in order, and every metric's result on each item."""
 
     system: str
     where: str
@@ -114,7 +114,7 @@ class BoardScores:
         return {item: value for item, value in values.items() if value is not None}
 
     def weights(self, metric_protocol: Place, key: str) -> dict[str, float] | None:
-        """Return the weight of each item's value; None if all weights are equal."""
+        """Return the weight of each item's value; None if all the weights are equal."""
         readings = self.results.get(metric_protocol, {})
         if not any(key in reading.weights for reading in readings.values()):
             return None
@@ -122,7 +122,7 @@ class BoardScores:
 
     @cached_property
     def clusters(self) -> dict[str, str]:
-        """Cluster of each item: the unit with which it is resampled, as defined by its benchmark."""
+        """Cluster of each item: the group of items that are resampled together, as defined by the benchmark."""
         benchmark = benchmarks.find_all().get(self.where.partition("/")[0])
         by = benchmark.aggregation.cluster if benchmark else "id"
         return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
@@ -207,10 +207,10 @@ class ShownValue:
     """One value of one metric on an item, or the reason why there is none.
 
     Attributes:
-        metric: name of the metric, with the protocol if there are results of several.
+        metric: name of the metric, with the protocol if there are results under several protocols.
         name: name of the key, with direction and unit, as in a header.
-        value: the value as the board formats it; empty if there is none.
-        notes: name and text of each note of the metric, shown with its first key.
+        value: the value as the board formats it; empty if there is none. notes: name and text of each note of the
+            metric, shown with its first key.
         reason, cause: the reason for a missing score, and its cause.
     """
 
@@ -241,7 +241,9 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
 def list_scores(
     results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
 ) -> list[ShownValue]:
-    """Return an item's values in one of the site's languages, in metric order; `words` holds the texts for reasons."""
+    """Return an item's values in one of the site's languages, in metric order; `words` contains the texts for
+    reasons.
+    """
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]
@@ -329,7 +331,7 @@ def _plain(value: Any) -> str:
 def read_item_values(
     folder: RunsFolder, filters: Mapping[str, str], key: str, systems: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return each system's per-item values, in ascending order; only the necessary rows of the table are read.
+    """Return each system's per-item values, in ascending order; only the required rows of the table are read.
 
     Args:
         folder: the folder of runs.
@@ -351,7 +353,8 @@ def read_item_values(
 
 
 def choose_samples(folder: RunsFolder, board: str, profile: str) -> dict[str, str]:
-    """Return an item to play for each system that has a recording on a board; if possible, the same item for all.
+    """Return an item to play for each system that has a recording on a board; if possible, the same item for all
+    systems.
 
     Args:
         folder: the folder of runs.

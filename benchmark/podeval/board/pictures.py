@@ -1,6 +1,6 @@
 """Pictures of a board view, each with a caption, notes on omitted data, and a table of its data.
 
-A picture shows only rows of the view, so it has one profile, and one protocol for each metric; pinned systems are
+A picture shows only rows of the view, so it covers one profile, and one protocol for each metric; pinned systems are
 always shown and marked.
 """
 
@@ -56,7 +56,7 @@ TABLE = 60
 
 
 def get_kind(row: Row) -> str:
-    """Return the kind of a row, as one of the kinds that have a shape."""
+    """Return the kind of a row, as one of the kinds that have their own marker shape."""
     if row["provenance"] == "reported":
         return "reported"
     if row["system_kind"] in ("control", "human"):
@@ -176,7 +176,7 @@ def _time(scene: Scene) -> Drawn:
 
 
 def _find_best_so_far(scene: Scene, points: Sequence[Point], times: Mapping[Key, float]) -> list[tuple[float, float]]:
-    """Return the times at which the best value among ranked systems changed, with the new best value."""
+    """Return the times at which the best value among ranked systems changed, each with the new best value."""
     best: list[tuple[float, float]] = []
     ranked = [point for point in points if get_kind(point[1]) == "ranked"]
     if scene.of.better == "informative":
@@ -196,7 +196,7 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; name the pinned systems, or all systems if their names fit."""
+    """Draw the figure against another quantity; label the pinned systems, or all systems if their names fit."""
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(
@@ -230,7 +230,9 @@ def _table_of(
 
 
 def _radar(scene: Scene) -> Drawn:
-    """Draw the radar of the pinned systems, or of the first three; return the reason if there are too few figures."""
+    """Draw the radar of the pinned systems, or of the first three systems; if there are too few figures, return the
+    reason.
+    """
     words, settled = scene.words, scene.settled
     keys = choose_radar_keys(settled, scene.order, 3)
     axes = [
@@ -288,7 +290,7 @@ def draw_distribution(scene: Scene) -> Drawn:
 def draw_density(scene: Scene) -> Drawn:
     """Draw the density of item values, with a curve for each of the first systems, as in PodEval's Figure 5.
 
-    If the metric has an ideal range, it is shaded behind the curves.
+    If the metric has an ideal range, this range is shaded behind the curves.
     """
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     items = {system: of for system, of in _read_items(scene, points, len(SERIES)).items() if len(of) >= FEWEST_ITEMS}
@@ -314,7 +316,7 @@ def _read_items(scene: Scene, points: Sequence[Point], most: int) -> dict[str, l
 
 
 def _select_items(settled: ResolvedView, metric: str) -> dict[str, str]:
-    """Return the filters for a view's items; of the slices, only those by category are available for items."""
+    """Return the filters for a view's items; the only slices that are available for items are those by category."""
     view, protocol = settled.view, settled.protocols[metric]
     benchmark, _, split = view.board.partition("/")
     filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": metric, "protocol": protocol}

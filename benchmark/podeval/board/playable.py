@@ -1,7 +1,7 @@
-"""Find the audio of an output: the recording that a system made for an item, or its answers in a dialogue one by one.
+"""Find the audio of an output: the recording that a system generated for an item, or each of its answers in a dialogue.
 
 Pages play copies (`podeval.recording.playback`): regardless of the source's format, all copies have the same sample
-rate and exact positions, so two of them can play in sync; on request, they also have the same loudness.
+rate and allow exact seeking, so two of them can be played in sync; on request, they also have the same loudness.
 """
 
 import logging
@@ -16,11 +16,11 @@ from podeval.recording.playback import Playback, Stretch, match_gains
 from podeval.runs.run_folder import Output
 
 Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
-"""Reason why there is nothing to play: no output, an unreadable output, a failed system, audio removed to free disk
+"""Reason why there is nothing to play: no output, an unreadable output, a system failure, audio removed to free disk
 space, or an output without audio."""
 
 LOUDNESS = -19.0
-"""Loudness in LUFS of two recordings if a listener asks for equal loudness; lower if one of them would clip."""
+"""Loudness in LUFS of two recordings if a listener asks for equal loudness; lower if either of them would clip."""
 
 Found = TypeVar("Found")
 
@@ -42,7 +42,7 @@ class PlayablePart:
     """One sound of an output: its path, and the turns in it with their times.
 
     If there is no audio, `why` gives the reason, and `detail` gives further facts: an error, the reason for a missing
-    output, or the day on which the audio was removed.
+    output, or the date on which the audio was removed.
     """
 
     audio: Path | None
@@ -52,7 +52,8 @@ class PlayablePart:
 
 
 def list_parts(runs: Path, output: str) -> tuple[PlayablePart, ...]:
-    """Return the sounds of an output: one, or one for each answer. There is always at least one, but it may lack audio.
+    """Return the sounds of an output: one, or one for each answer. There is always at least one part, but it may lack
+    audio.
 
     Args:
         runs: the folder of runs; nothing outside it is read.
@@ -84,7 +85,8 @@ class Recordings:
         Args:
             output: path of the output's document, as in the table of items.
             part: number of the sound.
-            beside: another output; the loudness is matched to that of its corresponding part. None keeps the loudness.
+            beside: another output; the loudness is matched to that output's corresponding part. With None, the loudness
+                stays unchanged.
         """
         return self._of(output, part, beside, self._playback.copy)
 

@@ -1,6 +1,7 @@
 """The protocols that are available for a metric's numbers: all of them, the default, and their labels.
 
-Protocols differ in their parameters (from a preset or from settings), models or judge; their labels say how.
+Protocols differ in their parameters (from a preset or from settings), models or judge; their labels state the
+differences.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +26,7 @@ class Offer:
     protocol: str
     label: str
     judge: str
-    """Id of the protocol's judge; empty if it has none."""
+    """Id of the protocol's judge; empty if the protocol has no judge."""
     presets: tuple[str, ...] = ()
     """Names of the presets that include this protocol; a request for one of these presets selects it."""
 
@@ -37,8 +38,8 @@ Offers = Mapping[str, tuple[Offer, ...]]
 def list_offers(numbers: pd.DataFrame) -> Offers:
     """Return the protocols of some rows by metric, with the default first.
 
-    Protocols with the benchmark's parameters and the profile's models come first, then those with the most systems,
-    then the newest.
+    Protocols with the benchmark's parameters and the profile's models come first; the others are sorted by their number
+    of systems, and then the newest come first.
     """
     contents: dict[str, dict[str, dict[str, Any]]] = {}
     ranks: dict[tuple[str, str], tuple[int, str]] = {}
@@ -55,7 +56,7 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
     for metric, by_protocol in sorted(contents.items()):
         models = list_differing_models(by_protocol.values())
         for protocol, content in by_protocol.items():
-            # A composite belongs to a preset, or counts as usual, only if the same is true of all its parts.
+            # A composite's protocol belongs to a preset, or counts as usual, only if the same is true of all its parts.
             if parts := [part for part in (content.get("models") or {}).values() if isinstance(part, str)]:
                 names[protocol] = tuple(n for n in PRESETS if all(n in names.get(part, ()) for part in parts))
                 usual |= {protocol} if usual.issuperset(parts) else set()
@@ -102,12 +103,13 @@ def list_differing_models(contents: Collection[Mapping[str, Any]]) -> list[str]:
 
 
 def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
-    """Choose one protocol for each metric: the last requested one, or else the first available one.
+    """Choose one protocol for each metric: the one that was requested last or, if none was requested, the first one
+    available.
 
     Args:
         offers: offers from `list_offers`.
         wishes: protocol ids or names of presets.
-        judge: id of a judge; if given, judged metrics are shown only with this judge's figures.
+        judge: id of a judge; if given, only this judge's figures are shown for judged metrics.
     """
     chosen: dict[str, str] = {}
     wished = list_wished(offers, wishes)
@@ -128,7 +130,7 @@ def judge_of(content: Mapping[str, object]) -> str:
 def label_protocol(
     protocol: str, content: Mapping[str, Any], presets: Sequence[str] = (), models: Sequence[str] = ()
 ) -> str:
-    """Return a short label of a protocol: its metric, parameters, some models, presets, judge, and id."""
+    """Return a short label of a protocol: its metric, parameters, differing models, presets, judge, and id."""
     metric = protocol.partition("@")[0]
     parts = [f"{name}={value}" for name, value in _parameters(content).items()]
     parts += [f"{job} {model}" for job in models if (model := _model_id((content.get("models") or {}).get(job)))]

@@ -1,8 +1,8 @@
-"""A system's analysis report: all data that the board has about the system, in the style of PodEval's Figure 14.
+"""A system's analysis report: all of the board's data about the system, in the style of PodEval's Figure 14.
 
 There is one chapter per place (benchmark, split, profile): summary by dimension, radar, distributions compared with
-people, drift over the recordings, breakdowns, every item, unscored items with reasons, protocols, and citations. This
-module contains only the data; `report_page` builds the page.
+those of people, drift over the recordings, breakdowns, every item, unscored items with reasons, protocols, and
+citations. This module contains only the data; `report_page` builds the page.
 """
 
 import tempfile
@@ -33,12 +33,13 @@ class Chapter(SystemFigures):
         where: `benchmark/split/profile`.
         benchmark: the benchmark's record; None if this version lacks the benchmark.
         people: the display name of the recordings of people; "" if there are none.
-        scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
-        drifts: the drift of every windowed key; `people_drifts` are those of people, by column id.
+        scores: the system's scores by item; `people_scores` are the scores of people, or None if there are none.
+        drifts: the drift of every windowed key; `people_drifts` are the drifts of recordings of people, by column id.
         items: every item, by category and title.
         readings: the result of each metric on each item, by metric and item id.
         missing: the unscored items by metric, reason and cause, most items first.
-        latencies: speed of the system's server under each load, smallest load first; empty if it was not measured.
+        latencies: speed of the system's server under each load, smallest load first; empty if the speed was not
+            measured.
         contents: the content of every protocol, by metric.
     """
 
@@ -57,7 +58,9 @@ class Chapter(SystemFigures):
 
     @property
     def others(self) -> str:
-        """The basis of comparison: `median` for several systems, `other` for a single one, empty if there are none."""
+        """The basis of comparison: `median` of several other systems, `other` for a single other system, empty if there
+        are none.
+        """
         most = max((len(figure.others) for figure in self.figures), default=0)
         return "" if not most else "other" if most == 1 else "median"
 
@@ -110,7 +113,9 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
 
 
 def list_places(board: pd.DataFrame, system: str) -> list[str]:
-    """Return the places where a system has numbers, `benchmark/split/profile`, most numbers first and papers last."""
+    """Return the places where a system has numbers, `benchmark/split/profile`, places with the most numbers first and
+    papers last.
+    """
     counts = count_rows_by_place(board[board["system"] == system])
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
@@ -133,7 +138,7 @@ def report_system(
 def read_chapter(
     folder: RunsFolder, system: str, where: str, slice_: str = "", wishes: tuple[str, ...] = ()
 ) -> Chapter:
-    """Return the chapter on a system at `benchmark/split/profile`, with the figures for one slice of the items."""
+    """Return the chapter on a system at `benchmark/split/profile`, with figures for one slice of the items."""
     key, tables = (system, where, slice_, wishes), (BOARD, ITEMS)
     return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, *key), most=24)
 
@@ -175,13 +180,14 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wish
 def report_runs(
     folders: Sequence[Path], profile: str | None = None, wishes: tuple[str, ...] = ()
 ) -> list[SystemReport]:
-    """Return a report on each system in some runs, compared with other runs, with a chapter for each run and profile.
+    """Return a report on each system in the given runs, compared with other runs, with a chapter for each run and
+    profile.
 
     The folders of runs are `<runs>/<benchmark>/<split>/<system>`; if a `profile` is given, only that profile is
     reported.
 
     Raises:
-        BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.
+        BadInput: a folder does not contain a run, is not at the path of a run, or has not been measured.
     """
     by_folder: dict[Path, list[RunFolder]] = {}
     for run in map(open_run, folders):

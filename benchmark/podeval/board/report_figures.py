@@ -16,12 +16,12 @@ from podeval.stats.intervals import Interval, mean_ci, paired_difference
 Pairing = Callable[[Column, str], "Paired | None"]
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
 """Position of one value relative to another: `higher` or `lower` if neither direction is better, `in range` if both
-values are in the ideal range, `unclear` if the interval covers both, empty if one value is missing."""
+values are in the ideal range, `unclear` if the interval allows both, empty if one value is missing."""
 
 
 @dataclass(frozen=True)
 class ReferenceFigure:
-    """The comparison of a value with another, and whether an interval supports it."""
+    """The comparison of a value with another value, and whether an interval supports the result."""
 
     word: Word = ""
     sure: bool = False
@@ -38,7 +38,7 @@ class ReferenceFigure:
 class Paired:
     """The means of two systems a and b over the items on which both were scored, and the difference a minus b.
 
-    `to_b` compares a with b; if the key has an ideal range, it compares the distances from that range.
+    `to_b` compares a with b; if the key has an ideal range, the comparison is between the distances from that range.
     """
 
     a: float
@@ -55,7 +55,8 @@ class ReportFigure:
         median: median of the other systems under the same protocol, without controls.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None if they share no item.
-        to_median: comparison of the system with the median; if there is only one other system, over the common items.
+        to_median: comparison of the system with the median or, if there is only one other system, with that system over
+            the common items.
         to_person: comparison of the system with people.
     """
 
@@ -193,7 +194,9 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
 def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
-    """Compare a value with another; if the other is within the value's interval, it is unclear which is better."""
+    """Compare a value with another; if the other value is within the interval of the first, it is unclear which is
+    better.
+    """
     if value is None or other is None:
         return ReferenceFigure()
     alike = None if low is None or high is None else low <= other <= high
@@ -229,7 +232,7 @@ def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> P
 def _verdict(
     of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
 ) -> ReferenceFigure:
-    """Compare two values by their badness (for means over items, the mean badness), by the same rule on every page.
+    """Compare two values by their badness (for means over items, the mean badness); every page uses this rule.
 
     `alike` states whether the interval leaves open which value is better; it is None if there is no interval.
     """
@@ -248,7 +251,9 @@ def _verdict(
 
 
 def _reference(rows: pd.DataFrame, system: str) -> str:
-    """Return the id of the recordings of people that have the most figures here, excluding the system itself."""
+    """Return the id of the recordings of people that have the most figures among these rows, excluding the system
+    itself.
+    """
     people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
     counts = people["system"].value_counts()
     return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""

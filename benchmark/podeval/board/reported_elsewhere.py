@@ -1,8 +1,9 @@
-"""Figures that others have published for systems on other benchmarks: as printed, with their sources, never ranked.
+"""Figures that others have published for systems on other benchmarks: shown as printed, with their sources, and never
+ranked.
 
 A figure names our corresponding metric, if there is one, but its protocol is not ours, because the material and the
-models differ. Such figures are therefore shown in a separate table below a board, not in the board's columns. A cell
-printed as "-" has no figure; rows with means over systems are left out.
+models differ. Such figures are therefore shown in a separate table below a board, not in the board's columns. Cells
+printed as "-" and rows with means over systems are left out.
 """
 
 import csv
@@ -45,13 +46,13 @@ class ElsewhereFigure(FactSheet):
     source: str
     system: str
     group: str
-    """The part of the source's material, as the source names it; empty if there is only one part."""
+    """The part of the source's material, under the source's own name; empty if there is only one part."""
     printed: str
     """The measure as printed."""
     module: str
-    """Our metric for the same quantity, or `reliability` for figures over seeds; empty if there is none."""
+    """Our metric for the same quantity, or `reliability` for figures over several seeds; empty if there is none."""
     key: str
-    """The key of our metric; empty if the source does not make it clear."""
+    """The key of our metric; empty if the source does not make clear which key corresponds."""
     value: str
     spread: str
     better: Literal["higher", "lower"]

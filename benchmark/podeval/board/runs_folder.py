@@ -1,4 +1,5 @@
-"""Read the tables of a folder of runs for the board, and arrange the numbers for lookup; all readers share the result.
+"""Read the tables of a folder of runs for the board, and arrange the numbers for lookup; all readers share the arranged
+numbers.
 
 Everything is read once for each version of the tables. Text columns of the board's table are stored as categories,
 because they have few distinct values. An `Index` has a `ProfileBoard` for each split of a benchmark under each profile.
@@ -74,7 +75,7 @@ CELL = (
 PROFILES = (*reversed(MEASURING), *(name for name in NAMED_PROFILES if name not in MEASURING))
 """Profiles in the order of the board: the papers' models, ours, and the figures that papers print."""
 BOARD_VALUES, SHEETS, RECENT, CORRECTED = 400, 24, 24, 4
-"""Cache sizes for values derived from a board, sheets of a board, listings of a sheet, and corrected sheets of a
+"""Cache sizes for values derived from a board, sheets of a board, listings of a sheet, and corrected versions of a
 sheet."""
 
 
@@ -89,12 +90,12 @@ def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
 
 
 def choose_protocols(board: pd.DataFrame, wishes: Sequence[str] = ()) -> dict[str, str]:
-    """Choose one protocol for each metric among those of some rows of the board, with `protocol_offers.choose`."""
+    """Choose one protocol for each metric from the protocols of some rows, with `protocol_offers.choose`."""
     return choose(list_offers(arrange_numbers(board)), wishes)
 
 
 class MadeOnce:
-    """A cache of values derived from read-only numbers; if bounded, it keeps only the most recently used values.
+    """A cache of values derived from read-only numbers; a bounded cache keeps only the most recently used values.
 
     Args:
         most: maximum number of cached values.
@@ -119,7 +120,7 @@ class Sheet:
     Attributes:
         kept: cache of derived values with the same lifetime as the numbers.
         recent: bounded cache for derived values that may be numerous.
-        corrected: sheets with ranks corrected over several columns together; these take a while to compute.
+        corrected: sheets with ranks corrected over several columns together; these sheets take long to compute.
     """
 
     def __init__(self, numbers: pd.DataFrame) -> None:
@@ -216,7 +217,7 @@ class ProfileBoard:
         return self._sheets.get((slice_, *protocols.items()), make)
 
     def _under(self, protocols: Mapping[str, str]) -> pd.DataFrame:
-        """Return the rows under each metric's chosen protocol; a paper's setting may cover several metrics."""
+        """Return the rows under the protocol chosen for each metric; a paper's setting may cover several metrics."""
 
         def make() -> pd.DataFrame:
             chosen = self._numbers["metric"].map(protocols).astype("object")
@@ -305,7 +306,9 @@ class Index:
 
 
 def choose_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the systems' display names: the title, with the id if two systems share the title, and the kind's mark."""
+    """Return the systems' display names: the title, with the id if two systems share the title, and a mark for the
+    kind.
+    """
     latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]].astype(str)
     shared = Counter(latest["system_title"])
     return {
@@ -315,7 +318,7 @@ def choose_names(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _names(board: str) -> tuple[str, ...]:
-    """Return a board's name, and the name used for figures on its whole benchmark."""
+    """Return a board's name, and the name under which figures on its whole benchmark are stored."""
     whole = f"{board.partition('/')[0]}/"
     return (board,) if board == whole else (board, whole)
 
@@ -370,7 +373,7 @@ class RunsFolder:
     def _read_index(self) -> Index:
         path = self.path / BOARD
         try:
-            # Texts keep their stored form, in which each distinct value occurs once.
+            # Texts keep their stored form, in which each distinct value occurs only once.
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
             return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:

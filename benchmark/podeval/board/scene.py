@@ -18,7 +18,9 @@ Point = tuple[Key, Row, float]
 
 @dataclass(frozen=True)
 class PictureSize:
-    """Sizes in a picture's own units: the width, the height of a plot area with two axes, the text, and the radar."""
+    """Sizes in a picture's own units: its width, the height of a plot area with two axes, and the sizes of text and
+    radar.
+    """
 
     width: int
     field: int
@@ -44,7 +46,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture, or the reason why there is none; if the requested plot would be empty, `plot` names another plot."""
+    """A picture, or the reason why there is none; if the requested plot would be empty, `plot` names the plot drawn
+    instead.
+    """
 
     picture: Picture | None = None
     why_not: str = ""
@@ -72,7 +76,9 @@ class Scene:
         return [(key, row, value) for key, row in existing if (value := to_number(row["value"])) is not None]
 
     def points(self) -> list[Point]:
-        """Return the rows to draw, without controls so far from all other rows that they would dominate the axis."""
+        """Return the rows to draw, leaving out controls that are so far from all other rows that they would dominate
+        the axis.
+        """
         others = [
             end
             for _, row, value in self.every_point
@@ -97,7 +103,7 @@ class Scene:
         return f"{name.removesuffix(KIND_MARKS[kind])} ({kinds[kind]})" if kind else name
 
     def say_standing(self, of: Cell) -> str:
-        """Return the text for a cell's standing in the reader's language."""
+        """Return the text that describes a cell's standing, in the reader's language."""
         return str(self.words.get("standings", {}).get(of.standing, of.standing))
 
     def pinned(self, key: Key) -> bool:
@@ -109,12 +115,12 @@ class Scene:
         return f"{self.title(self.of)}{ARROWS[self.of.better]}" + (f" ({self.of.unit})" if self.of.unit else "")
 
     def frame(self, caption: str) -> Frame:
-        """Return the frame of a picture in the scene's size."""
+        """Return the frame of a picture with the scene's size."""
         return Frame(caption, self.size.width, self.size.font_size, percent=self.of.percent)
 
 
-# The axes of a radar: columns between fixed ends, so a point farther out is better and equal values have equal
-# positions.
+# The axes of a radar: each is a column between fixed ends, so a point farther out is better, and equal values have
+# equal positions.
 #
 # The ends are the bounds of the metric's own scale and never depend on the displayed systems. The axis of an error rate
 # ends at 1, where there are as many errors as words; the axis of a figure with an ideal range ends far from that range.
@@ -163,12 +169,12 @@ def find_axis(column: Column) -> RadarAxis | None:
 
 
 def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
-    """Return the axes of the columns that have one, at most twelve axes."""
+    """Return the axes of the columns that have an axis; at most twelve axes are returned."""
     return [axis for axis in map(find_axis, columns) if axis is not None][:MOST_AXES]
 
 
 def choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | None) -> list[Key]:
-    """Return the rows on the radar: the pinned ones, or else the first ones that are not controls."""
+    """Return the rows on the radar: the pinned rows or, if there are none, the first rows that are not controls."""
     systems = settled.board.systems
     pinned = [key for key in order if key[0] in settled.view.pins]
     return (pinned or [key for key in order if systems[key[0]]["system_kind"] != "control"][:most])[

@@ -2,11 +2,11 @@
 
 A column is one key over all items or one slice of them, in one benchmark, split, profile and protocol. Each pair of
 systems is compared on its common items, with a correction for the number of pairs in the column. A system is ranked
-only if it is complete in the column (an item counts as unscored if it lacks a value of a key that it could have), is
-not a control, ran a split that is large enough for ranks, and can be compared with another system. For the error rates
-themselves, and in dimensions that need accurate speech, the system's WER and CER must also stay below the benchmark's
-ceiling in each language; in dimensions with a guard, nearly all of the system's items must pass the guard. Values that
-a metric itself marks as unranked (`Score.unranked`), such as the richness of three words, are not ranked.
+only if it is complete in the column (an item counts as unscored if it lacks a value that it could have for the key), is
+not a control, ran a split that is large enough for ranks, and can be compared with at least one other system. For the
+error rates themselves, and in dimensions that need accurate speech, the system's WER and CER must also stay below the
+benchmark's ceiling in each language; in dimensions with a guard, nearly all of the system's items must pass the guard.
+Values that the metric itself marks as unranked (`Score.unranked`), such as the richness of three words, are not ranked.
 """
 
 from collections import Counter, defaultdict
@@ -57,8 +57,8 @@ class Run:
     def error_rates(self) -> list[tuple[float, str, str]]:
         """The mean, key and slice of the run's error rates over all items and in each language.
 
-        English has both rates and Chinese has only the CER, so a CER over all items would hide the Chinese rate behind
-        the English one. If there are several settings, the benchmark's own setting is used.
+        English has both rates and Chinese has only the CER, so in a CER over all items, the English rate would mask the
+        Chinese rate. If there are several settings, the benchmark's own setting is used.
         """
         protocol = self.summary.choose_protocols().get("wer")
         return [
@@ -76,7 +76,7 @@ class Run:
         return values[0].mean if values and values[0] is not None else None
 
     def comparison_key(self, protocol: str, slice_: str) -> Place:
-        """Return the place within which the run's numbers can be compared with those of other runs."""
+        """Return the place within which the run's numbers can be compared with the numbers of other runs."""
         return (self.summary.plan.benchmark, self.summary.plan.split, self.summary.profile, protocol, slice_)
 
     def select_scores(self, protocol: str, slice_: str) -> dict[str, Score]:
@@ -96,7 +96,7 @@ class Run:
 
     def find_foreign(self, protocol: str, slice_: str, name: str) -> list[Unscored]:
         """Find the unscored items of a slice that cannot have a key because the key is named after one group of a
-        breakdown and the items belong to another.
+        breakdown and the items belong to another group.
         """
         field, _, group = slice_.partition("=")
         of = next((breakdown.name for breakdown in self.benchmark.breakdowns if name in breakdown.groups), "")
@@ -110,13 +110,13 @@ class Standing:
     """The standing of a system in one column.
 
     Attributes:
-        scored: the number of items without a gap in this key.
+        scored: the number of items that have every value of this key that they could have.
         unscored_system: the number of items that are unscored, or lack a value of this key, because of the system.
-        unscored_ours: the same number for causes on our side.
-        reasons: the reasons why items are unscored or the system has no rank, with the number of items.
+        unscored_ours: the number of such items for which the cause is ours, not the system's.
+        reasons: the reasons why items are unscored or the system has no rank, each with the number of items.
         values: the number of items that have a value.
-        clusters: the number of independent clusters behind the rank or, if there is no rank, behind the value.
-        rankable: whether the system can be ranked if there are others to compare it with.
+        clusters: the number of independent clusters on which the rank or, if there is no rank, the value is based.
+        rankable: whether the system can be ranked if there are other systems to compare it with.
         rank: best and worst rank; None if unranked.
     """
 
@@ -234,8 +234,8 @@ def _count_items(
 def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
     """Return the rankable values of a key, by item; weighted values are scaled by their weight.
 
-    If there are weights (for example, for criteria over which a mean is pooled), the mean of the result is the weighted
-    mean.
+    If there are weights (for example, if a mean is pooled over criteria), the mean of the returned values is the
+    weighted mean.
     """
     kept = {
         item: (value, score.weights.get(name, 1.0))
@@ -277,13 +277,15 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
-    """Return the reason why a key ranks no system, for example because no item has it; empty if there is none."""
+    """Return the reason why a key ranks no system, for example because no item has the key; empty if there is no such
+    reason.
+    """
     checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
     return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 
 
 def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
-    """Return the reason why a system is not compared with others, saying whose results are missing."""
+    """Return the reason why a system is not compared with others, stating whose results are missing."""
     sizes = shared.diagonal().tolist()
     least = min(range(len(sizes)), key=lambda other: shared[index, other] / max(sizes[index], sizes[other]))
     whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"
@@ -294,7 +296,7 @@ def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
 
 
 def read_runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
-    """Read the runs of a folder: all of them, or those of one `benchmark/split` under one profile."""
+    """Read the runs of a folder: all runs, or only the runs of one `benchmark/split` under one profile."""
     for folder in run_folders(runs):
         for summary in folder.summaries():
             where = f"{summary.plan.benchmark}/{summary.plan.split}"

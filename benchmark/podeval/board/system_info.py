@@ -1,8 +1,8 @@
 """The facts about systems in submission documents: organisation, openness, size, licence and languages.
 
-A run made from a submission has the submission's document next to its results; the documents that ship with podeval
-describe the baselines and the systems in papers. A fact that no document states is never guessed; it is `not stated`,
-which can be used as a filter.
+If a run was made from a submission, the submission's document is next to the results; the documents that ship with
+podeval describe the baselines and the systems in papers. A fact that no document states is never guessed; it is `not
+stated`, which can be used as a filter.
 """
 
 import contextlib
@@ -93,7 +93,9 @@ def read_links(systems: pd.DataFrame) -> dict[str, str]:
 
 
 def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return each fact's values with their numbers of systems; buckets are in order, with `not_stated` last."""
+    """Return the values of each fact, each with its number of systems; size buckets are in order, with `not_stated`
+    last.
+    """
     nothing = Facts()
     declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
 
@@ -109,7 +111,9 @@ def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tupl
 
 
 def build_system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
-    """Return one row for each system with a document, either shipped or next to a run; the latter takes precedence."""
+    """Return one row for each system with a document, which either ships with podeval or is next to a run; a document
+    next to a run takes precedence.
+    """
     of_shipped = {document.system.id: build_system_row(document) for document in shipped}
     of_runs = {row.system: row for run in runs for row in _document_row(run)}
     return list({**of_shipped, **of_runs}.values())
@@ -118,7 +122,8 @@ def build_system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) 
 def build_system_row(document: Submission) -> SystemRow:
     """Return the facts in a document, except `unknown` ones.
 
-    People are neither open nor closed; a paper's system with an unknown licence is closed only if the paper says so.
+    People are neither open nor closed; a paper's system with an unknown licence counts as closed only if the paper says
+    so.
     """
     system, source = document.system, document.source
     licence = "" if system.licence.lower() in _UNSAID else system.licence
@@ -143,6 +148,6 @@ def _document_row(run: RunFolder) -> Iterable[SystemRow]:
     document = run.document()
     if document is None:
         return
-    # A document of an earlier schema cannot be read; the results remain valid without it.
+    # A document that follows an earlier schema cannot be read, but the results remain valid without it.
     with contextlib.suppress(ValidationError):
         yield build_system_row(Submission.model_validate(document))

@@ -49,20 +49,20 @@ class BoardView:
         judge: id of the judge whose figures are shown for judged metrics.
         provenance: provenance of the rows; empty for all.
         controls: whether control systems are shown.
-        openness: openness of the systems' weights: `open`, `closed`, `not_stated`; empty for all.
-        size: bucket for the systems' number of parameters; empty for all.
+        openness: openness of the systems' weights, `open`, `closed` or `not_stated`; empty for all.
+        size: size bucket of the systems, by number of parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
         spoken: the way in which outputs were generated, according to their protocols: `whole`, `turns`, `chunks`; empty
             for all.
-        q: search words for the name, id or organisation.
+        q: words to search for in the name, id or organisation.
         pins: up to six systems, which are shown at the top regardless of the filters.
         columns: ids of the columns to show; empty for all.
         protocols: ids of the chosen protocols for metrics that have several; a requested view may name presets instead.
         sort: id of the column to sort by, best first, or worst first with a leading `-`; `system` sorts by name.
         plot: one of `PLOTS`.
         of: column id for the plot.
-        correction: `view` for ranks corrected over all columns of the view together; "" for each column separately.
+        correction: `view` for ranks corrected over all columns of the view together; "" for ranks corrected by column.
     """
 
     board: str = ""
@@ -105,7 +105,7 @@ class BoardView:
 class Choices:
     """The choices that a view offers in addition to the board's slices and provenances.
 
-    `facts` contains every value with the number of systems to which it applies.
+    `facts` contains every value of every fact, with the number of systems to which the value applies.
     """
 
     boards: tuple[Choice, ...]
@@ -137,7 +137,7 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """Return the wishes that cannot be met: the requested values of the fields in which the view differs."""
+        """Return the wishes that cannot be met: the requested values of the fields that the view does not follow."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
@@ -175,7 +175,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     profiles = index.profiles(name)
     profile = _pick(wish.profile, profiles)
     here = index.board(name, profile)
-    # Choose the columns: those of one dimension, with one protocol for each metric.
+    # Choose the columns: the columns of one dimension, with one protocol for each metric.
     judges = tuple(sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""}))
     judge = wish.judge if wish.judge in judges else ""
     protocols = choose(here.offers, wished := list_wished(here.offers, wish.protocols), judge)
@@ -230,7 +230,7 @@ def _correct_together(runs: Path, sheet: Sheet, *where: Any) -> Sheet | None:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the requested board or, if there is none, the one with the most systems for its benchmark or profile."""
+    """Return the requested board or, if it is missing, the board with the most systems for its benchmark or profile."""
     by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
@@ -250,7 +250,7 @@ def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
 def _put_empty_last(
     columns: Iterable[Column], sheet: Sheet, board: ProfileBoard, facts: Mapping[str, Facts]
 ) -> tuple[Column, ...]:
-    """Return the columns, placing last those that have values only of controls and our baselines, or none."""
+    """Return the columns, placing last those without values and those with values only for controls or baselines."""
     hidden = {name for name in board.systems if name in facts and facts[name].is_ours}
     return tuple(
         sorted(
@@ -310,7 +310,7 @@ def _pick(wish: str, choices: Sequence[str]) -> str:
 
 
 def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Key]:
-    """Return the rows that pass the filters, and all pinned ones."""
+    """Return the rows that pass the filters, and all pinned rows."""
     nothing, words = Facts(), view.q.casefold().split()
     filters = {name: frozenset(getattr(view, name)) for name in FACTS if getattr(view, name)}
 
@@ -341,12 +341,12 @@ class TableRow:
 
     @property
     def counted(self) -> str:
-        """The numbers of scored measurements and of all measurements."""
+        """The number of scored measurements, and the number of all measurements."""
         return format_scored(self.rows)
 
 
 def format_scored(rows: Iterable[Row]) -> str:
-    """Format some rows' numbers of scored and of all measurements, `306/306`; `–` if a paper does not state them.
+    """Format how many of some rows' measurements are scored, as in `306/306`; `–` if a paper does not state them.
 
     Each metric is counted once, by its key with the most gaps.
     """
@@ -367,7 +367,7 @@ def order(settled: ResolvedView) -> list[Key]:
     pins = {system: number for number, system in enumerate(settled.view.pins)}
 
     def rank_key(key: Key) -> tuple[Any, ...]:
-        """Return the sort key: pinned first, then run by us, controls last, complete before incomplete, best first."""
+        """Return the sort key: pinned first, then our runs, controls last; complete before incomplete; best first."""
         row = cells.get(key)
         value = to_number(row["value"]) if row else None
         behind = by is not None and (row is None or format_standing(row) in ("incomplete", "unscored"))
@@ -380,7 +380,7 @@ def order(settled: ResolvedView) -> list[Key]:
 
 
 def build_lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
-    """Return some rows of a view, formatted for the view's columns."""
+    """Return the given rows of a view, formatted for the view's columns."""
     ids = [column.id for column in settled.columns]
     written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *ids), dict)
     missing = [key for key in keys if key not in written]

@@ -36,7 +36,7 @@ class Words:
         return str(self["profiles"].get(name, name))
 
     def spoken(self, name: str) -> str:
-        """Describe how outputs were generated: in one piece, turn by turn, or joined."""
+        """Describe how outputs were generated: in one piece, turn by turn, or in chunks that are then joined."""
         return str(self["spoken"].get(name, self["not_stated"]))
 
     def slice(self, name: str) -> str:
@@ -54,7 +54,7 @@ class Words:
 
 
 def write_board_name(name: str) -> str:
-    """`real_pod · voice`, or a place `real_pod/voice/embedded`, as `Real-Pod · voice · embedded`."""
+    """Return the display name of a board or place: `Real-Pod · voice · embedded` for `real_pod/voice/embedded`."""
     benchmark, *rest = name.replace("/", " · ").split(" · ")
     record = benchmarks.find_all().get(benchmark)
     return " · ".join(filter(None, (record.title if record else benchmark, *rest)))
@@ -84,10 +84,10 @@ def explain_column(column: Column, words: Words) -> dict[str, Any]:
 def explain(of: Column, language: str = "en") -> dict[str, str]:
     """Return the facts about a column in one of the site's languages; missing texts are empty.
 
-    The keys are `metric` (with a card), `about` (the value), `of_metric` (the purpose of the metric), `range`, `ideal`
-    (the ideal range, if there is one), `people` and `systems` (the values that they reach), `source` (the origin of
-    these values), `unreached` (the reason why there are no comparable values), and `agreement` (the metric's agreement
-    with people, or a note that it was never measured).
+    The keys are `metric` (the metric that has a card), `about` (the meaning of the value), `of_metric` (the purpose of
+    the metric), `range`, `ideal` (the ideal range, if there is one), `people` and `systems` (the values that people and
+    systems reach), `source` (the origin of these values), `unreached` (the reason why there are no comparable values),
+    and `agreement` (the metric's agreement with people, or a note that the agreement was never measured).
     """
     key, declared = find_declared_key(of, language), find_declaration(of.metric)
     metric = declared if declared and declared.name in catalogue.NAMES else None
@@ -106,7 +106,7 @@ def explain(of: Column, language: str = "en") -> dict[str, str]:
 
 
 def find_declared_key(of: Column, language: str = "en") -> Key | None:
-    """Return the declaration of a column's key; None for a figure that only a paper has."""
+    """Return the declaration of a column's key; None for a figure that is only reported by a paper."""
     if of.metric == reliability.NAME:
         return reliability.declare(of.key, language)
     declared = find_declaration(of.metric)

@@ -1,4 +1,4 @@
-"""The command line, which contains no logic of its own.
+"""The command line, which only calls the engine.
 
 The exit codes are 0 (done), 1 (some items are unscored or failed), 2 (wrong usage or refused input, explained in a
 sentence) and 3 (a comparison failed).
@@ -66,7 +66,9 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
-"""Location of each command: a module of this package and a name in it, or the function that builds the command."""
+"""Location of each command: a module of this package and a name in that module, or the function that builds the
+command.
+"""
 
 _GROUPS = {
     "Score": ("score", "measure", "proof", "metrics", "models"),
@@ -96,7 +98,9 @@ _LONGEST = 300
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name; each is imported and built when it is first used, so it does not slow down the others."""
+    """Commands by name; each command is imported and built when it is first used, so it does not slow down other
+    commands.
+    """
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}

@@ -28,7 +28,7 @@ arena = typer.Typer(
 
 
 class Covariate(StrEnum):
-    """Properties that may influence listeners in addition to the judged property."""
+    """Properties of outputs that may influence listeners in addition to the judged property."""
 
     LENGTH = "length"
     LOUDNESS = "loudness"
@@ -252,7 +252,7 @@ def erase(
     if sum(value is not None for value in (name, identity, pseudonym)) != 1:
         raise BadInput("give one of --name, --identity and --pseudonym")
     if identity is not None and ":" in identity:
-        # If the text after the provider is not an id, it is tried as an account name.
+        # If the text after the provider is not an id, it is treated as an account name.
         provider, _, name = identity.rpartition(":")
     issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
     with _open(database, runs, objects) as opened:

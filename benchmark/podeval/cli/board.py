@@ -60,7 +60,7 @@ def print_board(
 
     If a metric has several protocols, the one in `protocols` is shown; protocols are given by id or by preset name.
 
-    A table that is wider than the terminal continues in a second one with the same systems. The reasons for missing
+    A table that is wider than the terminal continues in a second table with the same systems. The reasons for missing
     ranks and scores appear once for each system, after the tables of its board.
     """
     from podeval.board.columns import describe_reasons, write_dimension_title
@@ -103,7 +103,9 @@ def print_board(
 
 
 def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "Iterator[Table]":
-    """Build the tables for all columns, as many per table as fit into the width; each repeats the first column."""
+    """Build the tables for all columns, as many per table as fit into the width; each table repeats the first
+    column.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.table import Table
@@ -161,7 +163,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
 
 
 def require_board(host: str, port: int) -> None:
-    """Fail before long work, rather than after it, if the board cannot be served.
+    """If the board cannot be served, fail before long work rather than after it.
 
     Raises:
         BadInput: gradio is not installed, or the address cannot be bound.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from podeval.runs.compare import ColumnComparison, QuarantinedItem, RunComparison
 
 FAILED = 3
-"""Exit code of a comparison that failed."""
+"""Exit code if the comparison failed."""
 
 
 def compare(
@@ -114,7 +114,7 @@ def describe(column: "ColumnComparison") -> str:
 
 
 def _describe_more(column: "ColumnComparison") -> str:
-    """Name the items that became worse, or the number of further items needed for a decision."""
+    """Name the items that became worse, or state the number of further items needed for a decision."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
         return f"; judged by their own seeds, these items are worse: {items}"
@@ -233,7 +233,7 @@ def _write_markdown(comparison: "RunComparison", path: Path) -> None:
 
 
 def _escape(text: str) -> str:
-    """Escape characters with a special meaning in Markdown, or in HTML inside it."""
+    """Escape characters with a special meaning in Markdown, or in HTML inside Markdown."""
     return re.sub(r"([\\|*_`<\[\]])", r"\\\1", " ".join(text.split()))
 
 
@@ -288,7 +288,9 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
 
 
 def _write_junit(comparison: "RunComparison", path: Path) -> None:
-    """Write a test case for each watched column, and one for the comparison itself if nothing is watched."""
+    """Write a test case for each watched column, or a single test case for the comparison itself if no column is
+    watched.
+    """
     watched = [column for column in comparison.columns if column.verdict]
     name = f"podeval compare {comparison.first.benchmark}/{comparison.first.split}"
     counts = {

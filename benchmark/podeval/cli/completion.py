@@ -1,4 +1,4 @@
-"""Shell completions: names of metrics and their keys, benchmarks, splits, tracks, profiles and others."""
+"""Shell completions: names of metrics and their keys, benchmarks, splits, tracks, profiles and other values."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -45,9 +45,10 @@ fi
 def use_scripts_that_complete_everything() -> None:
     """Replace Typer's completion scripts for bash and zsh with scripts that cover two more cases.
 
-    Bash ends a word at `=`, and Typer's script asks only for the part after it; this script asks for the whole word,
-    and removes the part before `=` from the answers. Zsh loads the script at the first press of the tab key. Typer's
-    script then only defines its function, so the first tab in each shell does nothing; this script also completes.
+    Bash ends a word at `=`, and Typer's script requests completions only for the part after it; this script requests
+    them for the whole word, and removes the part before `=` from the answers. Zsh loads the script at the first press
+    of the tab key. Typer's script then only defines its function, so the first tab in each shell does nothing; this
+    script also completes at that first press.
     """
     from typer import _completion_shared
 
@@ -85,7 +86,7 @@ def complete_metric_or_key(incomplete: str) -> list[str]:
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the parameters of the metric named earlier, with the possible values if there is a choice."""
+    """Return the parameters of the metric named earlier, with the possible values if these are limited."""
     from podeval.metrics.catalogue import NAMES, get
 
     # After an option without a value, the arguments are not assigned yet.

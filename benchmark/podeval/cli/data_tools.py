@@ -235,7 +235,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
 
 
 def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
-    """Return the drawn clips; print a message if there are fewer than requested, or none."""
+    """Return the drawn clips; print a message if there are fewer clips than requested, or none at all."""
     output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:

@@ -41,7 +41,9 @@ Runs = Annotated[
 
 
 def resolve_database(database: str, runs: Path) -> str:
-    """Return the file or address of the database; `database` is the requested one, "" for the one with the runs."""
+    """Return the file or address of the database; `database` is the requested database, or "" for the database in the
+    folder of runs.
+    """
     return database or str(runs / NAME)
 
 

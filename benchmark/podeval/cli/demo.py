@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
 MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
-"""Additional systems of `podeval demo --more`, with the weights that they need; systems in the package need none."""
+"""Additional systems of `podeval demo --more`, with the weights that they need; systems in the package need no
+weights.
+"""
 SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
 """Controls that take a long time to make or to listen to, and the number of items on which the demo runs them."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
-"""The system that the demo runs with several seeds, the number of seeds, and the number of items."""
+"""The system that the demo runs with several seeds, the number of seeds, and the number of items for each seed."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
 """Controls with planted faults, and the number of items on which the demo runs them, with only the metrics that detect
 faults.
@@ -38,7 +40,9 @@ PODCASTS = {
 """Finished podcasts of the demo, by the name of their row: title, and whether there is music."""
 PODCAST_METRICS, PODCAST_ITEM = ("podcast_checks", "loudness", "smr"), "demo_Health_and_Fitness_18"
 RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
-"""A baseline, the control with the same words but human gaps, and a script with enough turns to measure turn-taking."""
+"""A baseline, the control that speaks the same words with human gaps, and a script with enough turns to measure
+turn-taking.
+"""
 
 
 def demo(
@@ -107,7 +111,9 @@ def _attempt(title: str, run: Callable[[], bool]) -> bool:
 
 
 def _install_more() -> tuple[str, ...]:
-    """Download the weights of the demo's better systems; return the available systems, and list the others."""
+    """Download the weights of the demo's better systems; return the systems that are available, and report the systems
+    that are not.
+    """
     from podeval.models import weights
 
     missing = weights.install(filter(None, MORE_SYSTEMS.values()), say)
@@ -148,7 +154,9 @@ def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
 
 
 def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Measure turn-taking of a baseline and a rhythm control on a longer dialogue; return whether both were scored."""
+    """Measure the turn-taking of a baseline and a rhythm control in a longer dialogue; return whether both were
+    scored.
+    """
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(numbers, longer, ("turn_taking",), RHYTHM_SYSTEMS)
 

@@ -104,7 +104,7 @@ def _repeat(
     from podeval.runs.reliability import write_reliability
     from podeval.runs.settings import list_missing_models
 
-    # Check before the first item is spoken, because a missing model would still be missing hours later.
+    # Check before the first item is spoken, because otherwise a missing model would be reported only hours later.
     for sentence in list_missing_models(request.benchmark, request.track, request.split, request.profile):
         say(f"{title}: {sentence}")
     complete = True
@@ -137,7 +137,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason why items are left for a later run; this is not an error.
+        left: the reason why items are left for a later run; this is not considered an error.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds

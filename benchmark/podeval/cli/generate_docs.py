@@ -1,6 +1,6 @@
 """Write the files that are generated from declarations into a checkout: metric Spaces, dataset cards and docs pages.
 
-`python -m podeval.cli.generate_docs` in the checkout writes them; a test fails if they are not current.
+`python -m podeval.cli.generate_docs` in the checkout writes these files; a test fails if a file is not current.
 """
 
 import ast
@@ -48,7 +48,7 @@ def imports(engine: Path) -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """Name the room of a module: `podeval.audio.decode` is in `audio`; the top-level package itself is in none."""
+    """Return the room of a module: `podeval.audio.decode` is in `audio`; the top-level package itself has no room."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -146,7 +146,7 @@ def render_paper_presets() -> str:
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-"""The pages of the checkout; the studies among them contain a picture of the effects on each measured metric."""
+"""The pages of the checkout; the pages of studies contain a picture of the effects on each measured metric."""
 
 
 def _fill_tables(page: str, tables: dict[str, str]) -> str:
@@ -205,7 +205,7 @@ def _section(metric: Metric) -> str:
 
 
 def _say_what_was_looked_at(metric: Metric) -> str:
-    """For a metric without a picture of effects, name the unmeasured effects and the conclusions to avoid."""
+    """For a metric without a picture of effects, state the effects not measured, and the conclusions to avoid."""
     if metric.asks:
         looked = (
             "Each judge has its own biases: `podeval report judge` measures those of the judge in use, from its "
@@ -222,8 +222,8 @@ def _say_what_was_looked_at(metric: Metric) -> str:
 
 
 def prompts_page() -> str:
-    """Return the page of every protocol's prompts as judges read them, with their sources and the differences from
-    these.
+    """Return the page of every protocol's prompts as judges read them, with their sources and the differences from the
+    sources.
     """
     parts = [
         "# What judges are asked\n\nMade from the prompts by `python -m podeval.cli.generate_docs`. The wording is "
@@ -317,7 +317,7 @@ is missing.
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables in docs/validity.md; each row has its number, and its interval if one is printed."""
+    """Render the tables in docs/validity.md; each row has its number, with an interval if one is printed."""
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
     turned = {"higher": "", "lower": ", reversed", "in range": ", distance from the range, reversed"}

@@ -248,7 +248,9 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
 
 
 def _print_metrics(report: dict[str, Any]) -> None:
-    """Print a line per metric and a column per profile: whether the metric can be scored, or the remedy's number."""
+    """Print a line per metric and a column per profile: whether the metric can be scored or, if not, the number of the
+    remedy.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -269,7 +271,9 @@ def _print_metrics(report: dict[str, Any]) -> None:
 
 
 def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[str, None]]) -> str:
-    """Return the cell of a metric under a profile; remedies are added to `remedies` in the order of their numbers."""
+    """Return the cell of a metric under a profile; its remedies are added to `remedies` in the order of their
+    numbers.
+    """
     if not reasons:
         return "judge" if judged else "ready"
     for reason in reasons:
@@ -281,7 +285,7 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 
 
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
-    """Describe how to get missing parts: a line for each command that helps, or for each reason why none does.
+    """Describe how to get missing parts: a line for each command that helps, or for each reason why no command helps.
 
     Args:
         remedies: commands, or reasons where no command helps, each with the parts that it concerns.

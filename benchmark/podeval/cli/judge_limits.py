@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 PAUSE = 10.0
-"""Seconds between two lines about the usage so far."""
+"""Number of seconds between two lines about the usage so far."""
 
 MaxCost = Annotated[
     float | None,
@@ -114,7 +114,8 @@ def tell_pilot(
         usage: the pilot's usage with the number of its items, for each judged metric.
         done: number of items in the pilot.
         total: number of all items.
-        means: the name, the mean with its 95 % interval, and the number of values behind each mean.
+        means: the name, the mean with its 95 % interval, and the number of values on which the mean is based, for each
+            mean.
         seeds: number of outputs per item.
     """
     from podeval.judges.budget import Account
@@ -124,7 +125,8 @@ def tell_pilot(
     whole = Account()
     for account, judged in usage:
         if account.calls and judged:
-            # Without the records, the calls that were answered from them would have had to be made.
+            # Calls that were answered from records count as well, because a run without these records must make the
+            # calls.
             saved = (account.calls + account.from_records) / account.calls
             whole.add(account.scaled(seeds * total / judged * saved))
     if whole.calls:
@@ -182,7 +184,9 @@ def count_unasked(reasons: Iterable[str]) -> int:
 
 
 def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> "list[tuple[str, Interval, int]]":
-    """List the share of battles that a system won against another, with its interval; ties count half."""
+    """List, for each pair of systems, the share of battles that one won against the other, with its interval; ties
+    count half.
+    """
     from podeval.stats.intervals import mean_ci
 
     points: dict[str, list[float]] = {}

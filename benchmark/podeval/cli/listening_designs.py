@@ -97,7 +97,7 @@ def _print_design(design: "Design") -> None:
 
 
 def count_of(number: int, name: str) -> str:
-    """Return a number with a noun in the right form; `name` is the singular."""
+    """Return a number followed by a noun in the singular or plural; `name` is the singular."""
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 

@@ -227,8 +227,8 @@ def gather_sources(
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: a required file is missing, an unused one is given, the numbers of files do not match, or a reference
-            voice cannot be read.
+        BadInput: a required file is missing, a file is given that the metric does not use, the numbers of files do not
+            match, or a reference voice cannot be read.
     """
     if requests and metric.reference != "request":
         raise BadInput(f"{metric.name} does not use requests; leave out --request")
@@ -292,7 +292,7 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
 
 
 def _list_means(metric: "Metric", results: "list[Result]") -> "list[tuple[str, Interval | None, int]]":
-    """List the mean of each value with its interval, if there is one, and the number of files with a value."""
+    """List the mean of each value with its interval, if any, and the number of files with a value."""
     from podeval.metrics.aggregate import aggregate
 
     summary = aggregate(metric, results)
@@ -300,7 +300,7 @@ def _list_means(metric: "Metric", results: "list[Result]") -> "list[tuple[str, I
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:
-    """Print the mean of each value over the files that have it, with its 95 % interval if there are several."""
+    """Print the mean of each value over the files that have it, with its 95 % interval if there are several files."""
     from podeval.metrics.aggregate import aggregate
     from podeval.metrics.score import Score
 

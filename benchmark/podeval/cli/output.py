@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LOG = "PODEVAL_LOG"
-"""Environment variable; if it is `json`, each line of the log is a JSON object."""
+"""Environment variable for the format of the log; if its value is `json`, each line is a JSON object."""
 
 _LONGEST_LINE = 8_000
-"""Number of characters of an event that are logged; it is limited because parts of an event come from untrusted
+"""Number of characters of an event that are logged; the number is limited because parts of an event come from untrusted
 sources.
 """
 
 REQUEST: ContextVar[str] = ContextVar("request", default="")
-"""Method and path of the current HTTP request, which are logged with each of its events."""
+"""Method and path of the current HTTP request, which are logged with each event of the request."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per line")]
 
@@ -44,7 +44,7 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
         allow_nan: whether to write NaN and infinity, which JSON does not support.
 
     Raises:
-        ValueError: the content has such a number and `allow_nan` is false.
+        ValueError: the content contains NaN or infinity, and `allow_nan` is false.
     """
     print(json.dumps(content, ensure_ascii=False, allow_nan=allow_nan, default=_make_plain), flush=True)
 
@@ -105,11 +105,11 @@ def _make_plain(value: Any) -> Any:
 # Show progress on standard error while a command runs.
 
 _PAUSE = 5.0
-"""Seconds between two lines about progress if there is no terminal."""
+"""Number of seconds between two lines about progress if there is no terminal."""
 _AGAIN = 30.0
-"""Seconds between two lines about one step."""
+"""Number of seconds between two lines about the same step."""
 _COUNTED = 10_000
-"""Maximum number of pieces that are shown one by one."""
+"""Maximum number of pieces whose progress is shown individually."""
 
 
 def _describe(title: str, done: float, total: float) -> str:
@@ -120,9 +120,9 @@ def _describe(title: str, done: float, total: float) -> str:
 
 
 class Steps(AbstractContextManager["Steps"]):
-    """A bar for each step on a terminal, with the remaining time, and an occasional line elsewhere.
+    """On a terminal, a bar for each step with the remaining time; elsewhere, an occasional line.
 
-    Nested instances add their bars to the outer one, because a terminal can show only one set of bars.
+    Nested instances add their bars to the outermost instance, because a terminal can show only one set of bars.
 
     Args:
         label: name of the work; it is shown before each step.

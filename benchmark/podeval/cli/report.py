@@ -282,7 +282,7 @@ def audit(
 def _audit(
     folders: list[Path], scores: Path | None, human: Path | None, key: str | None, answers: bool, as_json: bool
 ) -> bool:
-    """Print the audit of the judges in folders, or their answers; return whether none is unfit."""
+    """Print the audit of the judges whose records or answers are in these folders; return whether no judge is unfit."""
     from podeval.stats.agreement import format_estimate
     from podeval.validation import judge_audit as auditing
     from podeval.validation.human_scores import compute_agreement, read_marks, read_scores

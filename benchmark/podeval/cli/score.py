@@ -199,7 +199,7 @@ def list_defects(
 
     Args:
         files: the recordings.
-        texts: the words: none, one for all recordings, or one for each.
+        texts: files with the words: none, one for all recordings, or one for each recording.
         references: the reference voices, as SPEAKER=FILE.
         labels: file for the defects of a single recording.
         profile: the profile of the models.

@@ -76,7 +76,7 @@ def submit(
     with open_queue(location) as queue:
         service, submitter = SubmissionService(queue, gate), ask_hub_submitter() if as_me else OPERATOR
         if check:
-            # Check duplicates and quotas, because a queue already exists.
+            # Also check for duplicates and quotas, because a queue already exists.
             look = partial(service.check, submission, submitter, document_folder=file.parent, profile=profile)
             _check(submission, look)
             return
@@ -98,7 +98,7 @@ def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
 
 
 def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
-    """Check a submission; if the Hub does not answer, check the parts that do not need it."""
+    """Check a submission; if the Hub does not answer, check only the parts that do not need the Hub."""
     from podeval.hub.retry import HubUnavailable
     from podeval.submissions.gate import check_task
     from podeval.submissions.rules import SubmissionRefused
@@ -204,7 +204,7 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
             print(f"  {proposal.form} proposed to the model's repo: {came}")
         for step in history:
             what = f"{step.after} by {step.made_by}"
-            # The reason for a withdrawal repeats this, because the reason is shown alone elsewhere.
+            # The reason for a withdrawal repeats this, because other pages show only the reason.
             reason = step.reason.removeprefix(what).removeprefix(": ")
             print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_append(reason)}")
 
@@ -356,7 +356,7 @@ def mirror(
 
 
 def require_gpu(*, trusted: bool) -> None:
-    """Refuse to run models on a GPU if they cannot use one.
+    """Refuse to run models on a GPU if no GPU can be used.
 
     Raises:
         BadInput: the message names the missing part.

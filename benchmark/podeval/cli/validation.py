@@ -246,7 +246,7 @@ def _print_published(as_json: bool) -> None:
 
 
 def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLine]" = ()) -> None:
-    """Print each measure with its number of compared keys and the chance result, each agreement, and other lines."""
+    """Print each measure with its number of compared keys and the result by chance, each agreement, and other lines."""
     from podeval.stats.agreement import format_estimate
 
     _print_search(agreements)
@@ -337,7 +337,7 @@ def papers(
 
 
 def _compare_with_print(runs: Path, as_json: bool) -> None:
-    """Print each figure of a paper next to the run's, and count those that are not comparable, with the reason."""
+    """Print each figure of a paper next to the run's, and count the figures that are not comparable, by reason."""
     from podeval.validation.paper_runs import RunFigure, compare_with_print
 
     tables: dict[tuple[str, str], list[RunFigure]] = defaultdict(list)

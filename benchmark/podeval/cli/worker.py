@@ -158,7 +158,8 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
 def _work_once(worker: "Worker") -> bool:
     """Work on one submission; return False if submissions were waiting but this machine could not run any of them."""
     faults = []
-    # Act as for Ctrl-C: the worker returns its submission to the queue, so it does not have to time out first.
+    # Treat the signal like Ctrl-C: the worker returns its submission to the queue, so its claim does not have to expire
+    # first.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         while (id := worker.once()) is not None and worker.fault is not None:
@@ -179,7 +180,9 @@ def _work_once(worker: "Worker") -> bool:
 
 @contextmanager
 def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether to stop; a first signal lets the worker finish, and a second ends it."""
+    """Yield a function that returns whether to stop; the first signal lets the worker finish its submission, and a
+    second signal ends the worker.
+    """
     stops: list[int] = []
 
     def stop(number: int, frame: object) -> None:
@@ -223,7 +226,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 
 
 def _report_stops(worker: "Worker") -> None:
-    """Print the work that a worker finishes when procrastinate, which handles the signals, stops."""
+    """When procrastinate, which handles the signals, stops, print what work the worker still finishes."""
 
     class Stops(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

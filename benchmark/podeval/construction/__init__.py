@@ -1,3 +1,3 @@
-"""Construction of material for the four benchmarks, in steps that exchange files and are reviewed by people."""
+"""Construction of material for the four benchmarks, in steps that pass files to each other and that people review."""
 
 __all__ = ["steps", "workshop"]

@@ -1,11 +1,11 @@
-"""Construct an LFS-Bench dataset: cases are written or imported, refined, reviewed and finished; removed ones are
+"""Construct an LFS-Bench dataset: cases are written or imported, refined, reviewed and finished; removed cases are
 replaced.
 
 The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
 
-A plan sets the number of cases for each scenario, language and number of speakers. Each missing case gets an order,
-which asks for an unused topic and a case about it. After refinement, running the step `write` again replaces the
+A plan sets the number of cases for each scenario, language and number of speakers. For each missing case, an order
+requests an unused topic and a case about this topic. After refinement, running the step `write` again replaces the
 cases that were left out; new cases are refined in the same way (LFS-Bench, appendix A.2 and A.3).
 """
 
@@ -65,9 +65,9 @@ def write(
         tuple[int, int], Field(description="minimum and maximum length, in English words or Chinese characters")
     ] = (80, 500),
 ) -> None:
-    """Have a language model write cases from the template of each scenario.
+    """Have a language model write cases based on the template of each scenario.
 
-    A later call with the same settings resumes, and replaces cases that have since been removed.
+    A later call with the same settings resumes the work, and replaces cases that have since been removed.
     """
     require_known("scenario", BY_NAME, *scenarios)
     require_known("language", LANGUAGES, *languages)
@@ -142,7 +142,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
 
 
 def count_published(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Count the cases in a folder of published files, the authors' or your own, as in the paper's figures 8 and 9."""
+    """Count the cases in a folder of published files (the authors' or your own), as in the paper's figures 8 and 9."""
     cases = [case for folder in files for case in read_published_cases(folder)]
     write_json(workshop.folder / "statistics.json", compute_statistics(cases, [case.theme for case in cases]))
     workshop.say(f"counted: {len(cases)} cases in {workshop.folder / 'statistics.json'}")
@@ -158,7 +158,7 @@ STEPS: Mapping[str, Step] = {
 
 
 def read_published_cases(folder: Path) -> list[Case]:
-    """Read the cases in a folder of published files, the authors' or your own.
+    """Read the cases in a folder of published files (the authors' or your own).
 
     Raises:
         BadInput: a file is missing, or a row cannot be read.
@@ -169,8 +169,8 @@ def read_published_cases(folder: Path) -> list[Case]:
 def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
     """Compute the statistics of the paper's figures 8 and 9.
 
-    Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows their lengths, in
-    characters for Chinese and in words for English, without punctuation, and the mean for each language.
+    Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows the lengths of cases, in
+    characters for Chinese and in words for English, excluding punctuation, and the mean for each language.
 
     Args:
         cases: the finished cases.
@@ -248,14 +248,14 @@ def place_orders(
     gone: Collection[str],
     judging: Asked,
 ) -> tuple[list[CaseOrder], list[WaitingRow]]:
-    """Create orders for missing cases, each with its own topic.
+    """Create an order for each missing case, with a topic of its own.
 
     Args:
         kinds: the requested numbers of speakers by scenario and language.
         each: the number of cases for every kind and number of speakers.
         lengths: minimum and maximum number of English words or Chinese characters.
         before: existing orders.
-        gone: the ids of orders whose case was removed.
+        gone: the ids of orders whose cases were removed.
         judging: the client for the language model that suggests topics.
 
     Returns:

@@ -1,7 +1,7 @@
 """The cases of an LFS-Bench dataset under construction: their scenarios, published schema, cleaning, and files.
 
 The 17 scenarios and their numbers of speakers come from the paper and its published rows; the wording of the templates
-is ours. The paper prints one of its templates (figure 5); the others follow the same plan.
+is ours. The paper prints one of its templates (figure 5); the other templates have the same structure.
 
 A case has the form of the authors' published cases (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`),
 with an id and the results of the steps, so a finished case is a row in a source of the dataset `lfs_bench`.
@@ -29,7 +29,7 @@ _LINE = re.compile(r"\[([^\]\n]+)\] ?(.*)")
 
 
 LANGUAGES = {"english": "English", "chinese": "Chinese"}
-"""Languages as the published rows name them."""
+"""The names of languages in the published rows."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Scenario:
 
     Attributes:
         name: name of the scenario as in the published rows.
-        author: the role that the language model takes.
+        author: the role that the language model assumes.
         kind: the kind of text.
         hard: the difficulty that makes the text a test of long-form speech.
         speakers: possible numbers of speakers.
@@ -117,7 +117,7 @@ class Case(StagedRow):
 
     @property
     def length(self) -> int:
-        """Number of words (English) or characters (Chinese), without punctuation."""
+        """Number of words (English) or characters (Chinese), excluding punctuation."""
         return count_words_or_characters(self.text, CODES[self.language])
 
     @property
@@ -127,7 +127,7 @@ class Case(StagedRow):
 
 
 def make_case(name: str, turns: Sequence[CaseTurn], **facts: Any) -> Case:
-    """Make a case from turns: clean them, drop empty ones, and count the speakers.
+    """Make a case from turns: clean the turns, drop empty turns, and count the speakers.
 
     Raises:
         BadInput: the case has no words, or a fact is missing.
@@ -150,7 +150,7 @@ def clean(text: str) -> str:
 
 
 def parse_turns(lines: str) -> list[CaseTurn]:
-    """Parse the turns of a text in the form of `Case.lines`, possibly corrected by a person.
+    """Parse the turns of a text that has the form of `Case.lines` and may have been corrected by a person.
 
     Raises:
         BadInput: a line does not begin with its speaker in brackets.

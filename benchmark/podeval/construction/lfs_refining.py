@@ -2,13 +2,13 @@
 A.3).
 
 There are four steps. A judge describes every case by topics, keywords and a summary, which are compared instead of the
-texts, because different wording can hide the same subject. Sentence embeddings find duplicates. A judge gives two
-ratings and an overall rating, which must be above 2. A judge checks privacy and safety.
+texts, because the same subject can be hidden behind different wordings. Sentence embeddings find duplicates. A judge
+gives two ratings and an overall rating, which must be above 2. A judge checks privacy and safety.
 
 There are three differences from the paper. Topics, keywords and summaries are requested in English, so that one encoder
-can compare cases in both languages. In the privacy step, the judge does not rewrite the text but names the words in it
-to replace, so nothing else can change. The judge invents the names that replace private ones, and people check these
-names in the review; in the paper, people invented them.
+can compare cases in both languages. In the privacy step, the judge does not rewrite the text but names the words to
+replace, so the rest of the text cannot change. The judge invents the names that replace private ones, and people check
+these names in the review; in the paper, people invented the names.
 """
 
 import re
@@ -30,7 +30,7 @@ PERSONAL = {
     "phone number": re.compile(r"(?<![\w.+])\+?\d(?:[ ()-]{0,2}\d){8,14}(?!\w)"),
     "number of an identity card": re.compile(r"(?<!\d)\d{17}[\dXx](?!\d)"),
 }
-"""Patterns of personal data; every text is searched for them, regardless of the judge's findings."""
+"""Patterns of personal data; every text is searched for these patterns, regardless of the judge's findings."""
 
 
 class Digest(JudgeAnswer):
@@ -171,7 +171,7 @@ def rate(rows: Sequence[RefinedCase], judging: Asked, least: int) -> Sifted[Refi
 
 
 def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
-    """Remove cases that cannot be published, and replace private details in the others."""
+    """Remove cases that cannot be published, and replace private details in the remaining cases."""
 
     def request(row: RefinedCase) -> JudgeRequest:
         return JudgeRequest(SCREEN, {"text": row.case.lines}, check=partial(_check_quotes, row.case))
@@ -188,7 +188,7 @@ def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
 
 
 def list_replacements(screening: TextScreening) -> list[Replacement]:
-    """List a screening's replacements: stand-ins for private details, and better words for harmful ones."""
+    """List a screening's replacements: stand-ins for private details, and better wordings for harmful words."""
     softened = {
         one.quote: Replacement(was=one.quote, now=clean(one.replacement), why="minor harm")
         for one in screening.softened
@@ -202,7 +202,7 @@ def list_replacements(screening: TextScreening) -> list[Replacement]:
 
 
 def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
-    """Replace every occurrence in a case's turns and speaker names, longer words first."""
+    """Replace every occurrence of the words in a case's turns and speaker names, starting with the longest words."""
     if not replaced:
         return case
     by_words = {one.was: one.now for one in replaced}

@@ -51,7 +51,7 @@ SCRIPT, CHECKS, SOUNDS, DUE = "script.jsonl", "checks.jsonl", "sounds.csv", "due
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import dialogues from JSON lists of `{number, turns}`, optionally with `type`, prompts, `profile`, `variants`."""
+    """Import dialogues from JSON lists of `{number, turns}` with optional `type`, prompts, `profile` and `variants`."""
     dialogues: dict[str, Dialogue] = {}
     for path in files:
         try:
@@ -100,7 +100,7 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
             raise BadInput(fault)
         return row.dialogue.model_copy(update={"turns": tuple(turns)})
 
-    # Tagged variants are recorded only in the form that people kept; the third annotator may change only tags.
+    # Tagged variants are recorded only in the form that people accepted; the third annotator may change only the tags.
     for kind in KINDS.values():
         if rows := workshop.read(f"tagged-{kind}.jsonl", Tagged):
             table = workshop.folder / f"tags-{kind}.csv"

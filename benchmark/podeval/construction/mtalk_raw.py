@@ -1,11 +1,12 @@
 """Make the semantic dialogues of an MTalk-Bench dataset from scenarios and capabilities: write, label, infer and
 select.
 
-A language model that sees only the user's last turn says whether that turn can be answered alone. A language model then
-reads the whole dialogue and names every capability of the taxonomy that it requires, and a smaller model names the main
-one (appendix B.1, scripts 2 and 3). If the main capability differs from the ordered one, people decide between the two.
-The folder contains `orders.jsonl`, `raw.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv`
-for people's decisions, and then `dialogues.jsonl` for the later steps.
+A language model that sees only the user's last turn decides whether that turn can be answered without the earlier
+turns. A language model then reads the whole dialogue and names every capability of the taxonomy that it requires, and a
+smaller model names the main capability (appendix B.1, scripts 2 and 3). If the main capability differs from the ordered
+capability, people decide between the two. The folder contains `orders.jsonl`, `raw.jsonl`, `labelled.jsonl`,
+`candidates.jsonl` with the table `candidates.csv` for people's decisions, and then `dialogues.jsonl` for the later
+steps.
 """
 
 from collections import Counter
@@ -59,7 +60,9 @@ OTHERS = {
     "ambient_sound_perception": "making sense of sounds around the user",
     "multi_party_interaction": "talking with several people at once",
 }
-"""The capabilities that words alone cannot test; a dialogue that requires one may be tagged for it later."""
+"""The capabilities that words alone cannot test; a dialogue that requires such a capability may be tagged for it
+later.
+"""
 
 ALL: Mapping[str, str] = {name: tested.what for name, tested in CAPABILITIES.items()} | OTHERS
 
@@ -91,7 +94,9 @@ class Foremost(JudgeAnswer):
 
 
 class Candidate(StagedRow):
-    """A dialogue with its labels and reasons, most relevant first, and the main capability once it is inferred."""
+    """A dialogue with its labels and reasons, most relevant first, and the main capability once it has been
+    inferred.
+    """
 
     raw: Raw
     labels: dict[str, str]
@@ -164,7 +169,9 @@ def write(
 
 
 def label(workshop: Workshop, judging: Asked) -> None:
-    """Remove dialogues whose last turn needs no context, and label the capabilities that the others require."""
+    """Remove dialogues whose last turn needs no context, and label the capabilities that the remaining dialogues
+    require.
+    """
     rows = workshop.read(RAW, Raw, made_by="write")
     dependent = workshop.settle("independence", keep_dependent(rows, judging))
     workshop.settle("labelled", label_dialogues(dependent, judging), LABELLED)
@@ -182,12 +189,13 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> None:
 
 
 def select(workshop: Workshop, accept_all: bool) -> None:
-    """Read the review of the candidates; later steps use the accepted dialogues.
+    """Read the review of the candidates; later steps use only the accepted dialogues.
 
-    A candidate whose inferred capability differs from the ordered one waits until a person has decided between the two.
+    If a candidate's inferred capability differs from the ordered capability, the candidate waits until a person decides
+    between the two.
     """
     candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")
-    # A dialogue's number is its position among its scenario's orders; orders are only ever added.
+    # A dialogue's number is its position among its scenario's orders; orders are added but never removed.
     numbers, placed = dict[str, str](), Counter[str]()
     for order in workshop.read(ORDERS, DialogueOrder):
         placed[order.scenario] += 1
@@ -222,7 +230,7 @@ STEPS: Mapping[str, Step] = {"write": write, "label": label, "infer": infer, "se
 
 
 def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
-    """Keep the dialogues whose last turn cannot be answered well without the others."""
+    """Keep the dialogues whose last turn cannot be answered well without the earlier turns."""
     return ask_each(
         judging,
         rows,
@@ -269,7 +277,7 @@ def _check_foremost(row: Candidate, answer: Foremost) -> None:
 
 
 def _make_entry(row: Candidate) -> ReviewRow:
-    """Make the row for a reviewer, who may correct the words and decides on the capability."""
+    """Make the row for a reviewer, who may correct the words and who decides on the capability."""
     agreed = row.foremost == row.raw.capability
     context = {
         "scenario": row.raw.scenario,

@@ -1,10 +1,11 @@
 """Have people check the recordings of an MTalk-Bench dataset in three rounds, and mix in the sounds that the tags name.
 
-In each round, a person listens to every due recording and accepts it or refuses it because of the words, the expression
-or the sound. A refused recording is made again for the next round; after three refusals, the turn and its dialogue are
-removed. A verdict applies only to the recording that was played (paper, section 4.2). For each tag, `sounds.csv` states
-a file, the way to mix it, and the ratio of speech to sound (appendix B.3). The file plays throughout the turn
-(`background`), plays once at the position of the tag (`event`), or is not mixed (`none`, for tags about words or tone).
+In each round, a person listens to every recording that is due, and either accepts it or refuses it because of the
+words, the expression or the sound. A refused turn is recorded again for the next round; after three refusals, the turn
+and its dialogue are removed. A verdict applies only to the recording that was played (paper, section 4.2). For each
+tag, `sounds.csv` states a file, the way to mix it, and the ratio of speech to sound (appendix B.3). The file plays
+throughout the turn (`background`), plays once at the position of the tag (`event`), or is not mixed (`none`, for tags
+about words or tone).
 """
 
 from collections import Counter
@@ -76,7 +77,7 @@ class State:
 
 
 def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
-    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list the missing ones."""
+    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list the missing recordings."""
     files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
     takes, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:
@@ -137,7 +138,7 @@ def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """Describe the numbers of recordings that each round checked and refused, with the reasons, as the paper does."""
+    """Describe how many recordings were checked and refused in each round, with the reasons, as the paper does."""
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
@@ -216,7 +217,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
     """Read the sounds by tag; tags without a kind are left out.
 
     Raises:
-        BadInput: a line is invalid; the message names it.
+        BadInput: a line is invalid; the message names the line.
     """
     sounds = {}
     for number, line in enumerate(read_table(path, set(_COLUMNS)) if path.is_file() else [], 2):
@@ -270,7 +271,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
 
 
 def locate_tags(text: str) -> list[tuple[str, float]]:
-    """Locate the tags of a turn; return each with the share of words before it, 0 to 1."""
+    """Locate the tags of a turn; return each tag with the share of words that precede it, 0 to 1."""
     whole = len(split_tags(text)[0])
     positions, rest, before = list[tuple[str, float]](), text, ""
     for tag in split_tags(text)[1]:
@@ -287,7 +288,7 @@ def _read_mono(path: Path) -> NDArray[np.float32]:
 
 
 # Mixing sounds into speech at a given signal-to-noise ratio. The ratio is in decibels of power: the power of the speech
-# while someone speaks (20 ms frames within 40 dB of the loudest one), divided by the power of the sound while it is
+# while someone speaks (20 ms frames within 40 dB of the loudest frame), divided by the power of the sound while it is
 # audible. Pauses between words therefore do not lower the speech level.
 
 Samples = NDArray[np.float32]
@@ -314,8 +315,8 @@ def measure_active_power(speech: Samples, rate: int) -> float:
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to speech once, starting at `at` seconds and cut where the speech ends; the result has the shape
-    (frames,).
+    """Add a sound to speech once, starting at `at` seconds and cut off at the end of the speech; the result has the
+    shape (frames,).
 
     Raises:
         CannotScore: the speech or the sound is silent.
@@ -331,7 +332,7 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
 
 
 def _fade_ends(sound: Samples, rate: int) -> NDArray[np.float64]:
-    """Apply a short fade-in and fade-out to the sound so that it does not click."""
+    """Apply a short fade-in and fade-out to a sound, so that the sound does not click."""
     faded = sound.astype(np.float64)
     size = min(round(FADE * rate), len(faded) // 2)
     if size:

@@ -2,7 +2,8 @@
 
 A tag is written in parentheses where it applies, as in "(anxious tone) My parcel should have come." Two annotators work
 independently (a judge asked twice, or people), and a third resolves the differences in the review (paper, section 4.1
-and appendix B.2). The words must not change: if an answer's words differ from the dialogue's, it is requested again.
+and appendix B.2). The words must not change: if the words of an answer differ from those of the dialogue, another
+answer is requested.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ class Dialogue(StagedRow):
     """The user's side of a dialogue; `number` combines the numbers of the scenario and the dialogue, as in `3-12`.
 
     `profile` names the voice profile for the audio, or is "" for the reader's own voice. `variants` contains the
-    prompts of its tagged variants by type, because the prompts of the semantic dialogue ask about other things.
+    prompts of its tagged variants by type, because the prompts of the semantic dialogue ask about other aspects.
     """
 
     type: Kind
@@ -96,7 +97,7 @@ def make_tagging_prompt(kind: Kind) -> Prompt:
 
 
 def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[WaitingRow]]:
-    """Have semantic dialogues tagged, each by two annotators.
+    """Have each semantic dialogue tagged by two annotators.
 
     Args:
         dialogues: the dialogues; only those of type `sem` are tagged.

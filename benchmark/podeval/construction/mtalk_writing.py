@@ -1,8 +1,8 @@
 """Write raw dialogues for an MTalk-Bench dataset with a language model: situations, then a dialogue for each.
 
 For every scenario and capability, several candidates are ordered, each with its own situation and one aspect of the
-capability. A dialogue consists of turns by a user and an assistant; its last answer must require the earlier turns
-(appendix B.1, script 1). Another run of the step replaces dialogues that later steps removed.
+capability. A dialogue consists of turns by a user and an assistant; the last answer must depend on earlier turns
+(appendix B.1, script 1). If the step is run again, dialogues that later steps removed are replaced.
 """
 
 import re
@@ -35,7 +35,7 @@ SCENES = {
     "psychological": "about how the user feels: worries, stress, a loss, a decision",
     "service_oriented": "with a service: an order, a booking, a repair, a complaint",
 }
-"""The paper's nine scenarios, in its order, in words of our own."""
+"""The paper's nine scenarios, in the paper's order but in our own words."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ ARENA_PROMPTS = {
     )
     for name, capability in CAPABILITIES.items()
 }
-"""podeval's own prompts for judges that compare two answers, by capability of the dataset's taxonomy."""
+"""podeval's own prompts for judges that compare two answers, by capability in the dataset's taxonomy."""
 
 
 class DialogueOrder(Order):
@@ -148,14 +148,14 @@ def place_orders(
     gone: Collection[str],
     judging: Asked,
 ) -> tuple[list[DialogueOrder], list[WaitingRow]]:
-    """Create orders for missing dialogues, each with an unused situation.
+    """Create an order for each missing dialogue, with an unused situation.
 
     Args:
         scenarios: names of scenarios.
         capabilities: names of capabilities.
         each: the number of dialogues for every scenario and capability.
         before: existing orders.
-        gone: the ids of orders whose dialogue was removed.
+        gone: the ids of orders whose dialogues were removed.
         judging: the client for the language model that suggests situations.
     """
     alive = Counter(order.kind for order in before if order.id not in gone)

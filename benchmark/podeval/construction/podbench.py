@@ -78,7 +78,9 @@ def write(
     *,
     seed: Annotated[int, Field(description="random seed of the draw of dimensions")] = 0,
 ) -> None:
-    """Have a request written for every cluster, filter the requests, and write the table for the review."""
+    """Have a language model write a request for every cluster, filter the requests, and write the table for the
+    review.
+    """
     documents = _read_documents(workshop)
     clusters = workshop.read(CLUSTERS, Cluster, made_by="cluster")
     requests = workshop.settle("written", write_requests(clusters, documents, judging, seed))
@@ -113,7 +115,8 @@ STEPS: Mapping[str, Step] = {"take": take, "cluster": cluster, "write": write, "
 
 
 def make_token_counter(path: Path) -> Count:
-    """Return a function that counts the tokens of a text, excluding the special tokens that a tokenizer adds around it.
+    """Return a function that counts the tokens of a text, excluding the special tokens that a tokenizer adds before and
+    after a text.
 
     Raises:
         BadInput: the file is not a tokenizer.
@@ -204,7 +207,7 @@ def _make_entry(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
 
 
 def _revise(row: Requested, edited: dict[str, str]) -> Requested:
-    """Apply corrections; requirements are returned as lines with a dimension, a colon and a value."""
+    """Apply corrections; the reviewer writes each requirement on a line with a dimension, a colon and a value."""
     lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
     try:
         requirements = [Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines]
@@ -284,7 +287,7 @@ def make_generation_prompt(instruction: str, sources: Sequence[str], language: s
         instruction: the user's request.
         sources: the source texts; may be empty.
         language: language of the prompt, `en` or `zh`.
-        speakers: number of speakers; None leaves it to the request.
+        speakers: number of speakers; None if the request determines the number.
     """
     materials = (f"{_MATERIAL[language].format(n)}\n{text.strip()}" for n, text in enumerate(sources, 1))
     return _TEMPLATES[language].substitute(

@@ -3,7 +3,8 @@
 In the paper, a language model writes a query for each document, and documents are clustered by the embedding of that
 query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is the profile's encoder for English sentences, so
 queries are requested in English. The paper does not state its clustering method; here, clusters within a language are
-merged while the mean cosine between two is high enough (average linkage), up to a maximum number of documents.
+merged as long as the mean cosine between two clusters is high enough (average linkage), up to a maximum number of
+documents.
 
 For every cluster, the number and choice of dimensions in a request are drawn at random, so requests differ in
 difficulty; a language model writes a request with exactly these dimensions. A judge then reads the documents and the
@@ -140,7 +141,7 @@ def cluster_documents(
         queries: the documents with their queries.
         encode: function that encodes queries as vectors.
         alike: minimum mean cosine at which two clusters are merged.
-        most: maximum number of documents in a cluster; a larger one is split into the most homogeneous parts.
+        most: maximum number of documents in a cluster; a larger cluster is split into the most homogeneous parts.
     """
     clusters = []
     for language in ("en", "zh"):
@@ -175,7 +176,7 @@ def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[lis
             continue
         halves = fcluster(linkage(pdist(units[group].astype(np.float64), "cosine"), "average"), 2, "maxclust")
         parts = [[group[n] for n in np.flatnonzero(halves == half)] for half in np.unique(halves)]
-        # If all rows are equally similar, they cannot be divided by similarity, and the order decides.
+        # If all rows are equally similar, they cannot be divided by similarity, so their order decides.
         groups += parts if len(parts) > 1 else [group[:most], group[most:]]
     return sorted(cut)
 
@@ -254,7 +255,7 @@ FILTERING = Prompt(
 
 
 def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
-    """Draw the one to eight dimensions that the request for a cluster names, seeded by the cluster's name."""
+    """Draw the dimensions (one to eight) that the request for a cluster names, seeded by the cluster's name."""
     chance = random.Random(f"{seed}:{cluster}")  # noqa: S311
     chosen = chance.sample(list(DIMENSIONS), chance.randint(1, len(DIMENSIONS)))
     return tuple(name for name in DIMENSIONS if name in chosen)
@@ -319,13 +320,13 @@ def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
 
 
 def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
-    """Join the documents of a cluster into one text; if it is too long, cut each document to the same length."""
+    """Join the documents of a cluster into one text; if the text is too long, cut each document to the same length."""
     share = _SHOWN // len(cluster.documents)
     return "\n\n".join(f"[{n}] {documents[name].text[:share]}" for n, name in enumerate(cluster.documents, 1))
 
 
 def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
-    """Read the requested number of speakers; None if it is left open."""
+    """Read the requested number of speakers; None if the number is left open."""
     stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
     return int(stated) if stated and stated.isdecimal() else None
 

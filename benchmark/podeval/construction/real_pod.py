@@ -1,8 +1,8 @@
 """Construct your own Real-Pod dataset: categories, topics, candidate episodes and items (PodEval, section 3).
 
 For each category, a language model names five topics, and people keep three; a search in Apple's directory finds
-episodes on each topic, and people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`,
-`candidates.csv`, and `finished/`, a source of the dataset.
+episodes on each topic, and people choose an episode. The folder contains `topics.jsonl`, `topics.csv`,
+`candidates.jsonl`, `candidates.csv`, and `finished/`, a source of the dataset.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from podeval.judges import Asked, Prompt
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"
 SUGGESTED, KEPT = 5, 3
-"""Number of topics per category that are suggested, and the number that people keep."""
+"""Number of topics that are suggested per category, and number of topics that people keep."""
 
 VOICES = 2
 _SHOWN = 400
@@ -94,8 +94,8 @@ def search_candidates(
 ) -> None:
     """Search Apple's directory for episodes on the chosen topics, and write a table of candidates.
 
-    Searches run one at a time, with pauses, as Apple requests. A topic that was already searched is not searched again
-    unless its wording changed.
+    Searches run one at a time, with pauses, as Apple requests. If a topic has already been searched for, the search is
+    not repeated unless the wording of the topic has changed.
     """
     kept = _read_kept_topics(workshop, accept_all)
     record = workshop.folder / CANDIDATES
@@ -127,7 +127,7 @@ def search_candidates(
 def finish(workshop: Workshop, accept_all: bool) -> None:
     """Turn the topics and their chosen episodes into items, as a source of the dataset.
 
-    If no candidate was chosen for a topic, `--accept-all` takes the first.
+    If no candidate was chosen for a topic, `--accept-all` takes the first candidate.
     """
     kept = _read_kept_topics(workshop, accept_all)
     candidates = _list_candidates(workshop.folder / CANDIDATES, kept)
@@ -150,7 +150,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         items.append({"id": f"{topic.category}_{len(items) + 1}", **facts, "episode": episode})
     if not items:
         raise BadInput(f"no episode is chosen yet; write yes under keep in {table}")
-    # Write the source, which its builder checks. A source must have all files, even though there are no scripts.
+    # Write the source, which its builder checks. A source must contain all files, even if there are no scripts.
     with workshop.finish("real_pod", "topics") as folder:
         licence = (
             "Topics are yours; titles and links are facts of Apple Podcasts, and the episodes belong to their makers."
@@ -179,7 +179,8 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
 
 
 def _search_episodes(term: str, read: Read, country: str, most: int) -> list[dict[str, Any]]:
-    """Search a country's Apple store for episodes, best first; `minutes` is None if Apple does not give a length.
+    """Search a country's Apple store for episodes, best match first; `minutes` is None if Apple does not state a
+    length.
 
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
     """
@@ -204,7 +205,9 @@ def _search_episodes(term: str, read: Read, country: str, most: int) -> list[dic
 
 
 def _list_candidates(record: Path, kept: Sequence[Topic]) -> list[EpisodeCandidate]:
-    """List the episodes of the last search for each topic in its current wording, each under its first topic."""
+    """List the episodes found by the last search for each topic in its current wording; an episode found for several
+    topics is listed under the first.
+    """
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
     candidates: dict[str, EpisodeCandidate] = {}
     for topic in kept:

@@ -1,7 +1,7 @@
-"""Let people review rows in a spreadsheet table: each row is kept or not, and can be corrected.
+"""Let people review rows in a spreadsheet table: people decide whether to keep each row, and can correct it.
 
 A row passes only if `keep` contains `yes`. Columns whose names end in "(edit)" may be changed, and `remark` is
-free text. When the table is written again, a person's entries in a row are kept as long as the row is unchanged.
+free text. When the table is written again, a person's entries in a row are kept unless the row has changed.
 """
 
 import csv
@@ -48,7 +48,7 @@ class ReviewRow:
 
 @dataclass
 class ReviewDecisions:
-    """People's decisions; `kept` and `refused` contain the current editable columns by id."""
+    """People's decisions; `kept` and `refused` contain the current values of the editable columns, by row id."""
 
     kept: dict[str, dict[str, str]] = field(default_factory=dict)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> str:
     """Write the table, keeping earlier decisions about rows that did not change.
 
     Returns:
-        Number of rows that still wait for a decision, and a description of where they are.
+        The number of rows that still await a decision, and a description of their location.
 
     Raises:
         BadInput: the existing table cannot be read.
@@ -82,7 +82,7 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> str:
 
 
 def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
-    """Read people's decisions about these rows.
+    """Read people's decisions about the given rows.
 
     Args:
         path: the path of the table.
@@ -124,7 +124,8 @@ def apply_review(
         path: the path of the table.
         rows: the original rows.
         make_entry: function that makes the row of the table.
-        revise: function that applies the corrections by column; it raises `BadInput` if they cannot be used.
+        revise: function that applies the corrections by column; the function raises `BadInput` if the corrections
+            cannot be used.
         step: the name of the step that removes refused rows.
         accept_all: whether to keep rows without a decision.
 

@@ -36,7 +36,7 @@ def find_step(benchmark: str, step: str) -> Step:
     """Return a step by its name.
 
     Raises:
-        BadInput: the benchmark or step does not exist; the message lists the existing ones.
+        BadInput: the benchmark or step does not exist; the message lists those that exist.
     """
     require_known("benchmark to construct", STEPS, benchmark)
     require_known(f"step of {benchmark}", STEPS[benchmark], step)
@@ -62,7 +62,7 @@ def describe_steps(benchmark: str) -> str:
 
 
 _NEEDS = {"files": "FILEs", "judging": "--judge", "encode": "--profile", "accept_all": "--accept-all"}
-"""Inputs that a step may take, by the name of their parameter, as written on the command line."""
+"""The inputs that a step may take, by parameter name, each as written on the command line."""
 
 
 def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
@@ -101,13 +101,13 @@ def run_step(
     """Run a step in its folder, and add the report to `workshop`; no other process may use the folder at the same time.
 
     The judge's records are kept in the folder. Answered questions are not asked again, but questions without a usable
-    answer are, so the same command resumes once the judge is fixed.
+    answer are asked again, so once the judge works, the same command resumes the step.
 
     Args:
         workshop: the folder.
         step: the step.
-        settings: its settings.
-        files: files for steps that import some.
+        settings: the settings of the step.
+        files: the files to import, for steps that import files.
         accept_all: whether to keep rows without a decision.
         profile: the profile whose models are used.
         judge: the judge or language model to ask.
@@ -115,7 +115,7 @@ def run_step(
         budget: the limits on using the judge.
 
     Raises:
-        BadInput: a required input is missing, or an unused one is given.
+        BadInput: a required input is missing, or an input is given that the step does not use.
         BrokenRules: rows break the rules of the dataset.
         ModelMissing: a required model is not installed; this is raised before any question is sent to a judge.
     """

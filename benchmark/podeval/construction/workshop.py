@@ -1,9 +1,9 @@
 """The folder of a construction: the files of rows that steps exchange, and the outcome of every row.
 
-A step reads a file of rows and writes another, atomically. A judge's answers are kept in its records, so a stopped step
-does not ask anything twice. Rows are never lost silently: a row that a step removes is recorded in `left_out.jsonl`
-with the step and the reason, and the command names every row that waits (for a judge that did not answer, or for a
-person) and then ends with exit code 1.
+A step reads a file of rows and atomically writes another file. A judge's answers are kept in the judge's records, so a
+step that was stopped asks nothing twice. Rows are never lost silently: a row that a step removes is recorded in
+`left_out.jsonl` with the step and the reason. The command names every row that waits for an answer from a judge or for
+a decision by a person, and then ends with exit code 1.
 """
 
 import json
@@ -36,7 +36,7 @@ Step = Callable[..., object]
 """A step of a construction; `podeval.construction.steps` lists its possible inputs."""
 
 Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
-"""A setting of a step that restricts the step to some entries."""
+"""A setting that restricts a step to some entries."""
 
 
 class StagedRow(BaseModel):
@@ -68,7 +68,7 @@ R = TypeVar("R", bound=StagedRow)
 
 @dataclass
 class Sifted(Generic[S]):
-    """The rows that a step kept or removed, and those that wait."""
+    """The rows that a step kept, the rows that it removed, and the rows that wait."""
 
     kept: list[S] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Workshop:
         """Read the rows of a step's file; empty if the file does not exist.
 
         Raises:
-            BadInput: the file is damaged, or does not exist although `made_by` names the step that makes it.
+            BadInput: the file is damaged, or it does not exist although `made_by` names the step that makes it.
         """
         path = self.folder / name
         if made_by and not path.is_file():
@@ -142,7 +142,8 @@ class Workshop:
 
     @contextmanager
     def finish(self, dataset: str, *configs: str) -> Iterator[Path]:
-        """Open a folder for writing a source of a dataset; it becomes `finished` if it satisfies the builder's rules.
+        """Open a folder for writing a source of a dataset; the folder becomes `finished` if it satisfies the builder's
+        rules.
 
         Args:
             dataset: the name of the dataset.
@@ -271,7 +272,8 @@ def write_ordered(
         workshop: the folder.
         name: the file of the written rows.
         kinds: the type of an order and the type of a written row.
-        place_orders: function that makes new orders from the existing ones and the ids of orders whose row was removed.
+        place_orders: function that makes new orders, given the existing orders and the ids of orders whose rows were
+            removed.
         write: function that writes rows; a row has the id of its order.
     """
     before, gone = workshop.read(ORDERS, kinds[0]), {left.id for left in workshop.read_left_out()}
@@ -335,7 +337,7 @@ def find_near_duplicates(
 ) -> dict[int, tuple[int, float]]:
     """Return the rows to remove, each with the most similar kept row and their cosine.
 
-    Rows are processed in order. A removed row does not cause the removal of others.
+    Rows are processed in order. Rows are not removed for being similar to a removed row.
 
     Args:
         embeddings: the vectors, shape (rows, dimensions), of any norm.

@@ -1,4 +1,6 @@
-"""The datasets of the benchmarks: their records and builders, and the code that builds, verifies and pushes them."""
+"""The datasets of the benchmarks: their records and builders, and the code that builds, verifies and pushes
+datasets.
+"""
 
 __all__ = [
     "build",

@@ -1,4 +1,4 @@
-"""Build a dataset (Parquet files, card, and a record of their sources) completely or not at all.
+"""Build a dataset (Parquet files, the card, and a record of their sources) completely or not at all.
 
 A built dataset is verified against its record, and its rows against their rules.
 """
@@ -38,7 +38,8 @@ def build(
     Args:
         name: name of the builder.
         out: the folder to create; an earlier build is replaced, but any other existing folder is refused.
-        source: the source, in a form that `podeval.datasets.source_files.fetch` accepts; by default the record's first.
+        source: the source, in a form that `podeval.datasets.source_files.fetch` accepts; by default the first source in
+            the record.
         configs: names of the configs to build; by default all configs that can be made from the source.
         cache: folder for downloads.
         progress: function that receives the progress, line by line.
@@ -128,7 +129,9 @@ def _write_configs(
 
 
 def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
-    """Write one split to files of about 400 MB with the Hub's naming scheme, with one row group for each table."""
+    """Write one split to files of about 400 MB named according to the Hub's scheme, with one row group for each
+    table.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     schema = builder.info.features.arrow_schema
     paths: list[Path] = []
@@ -138,7 +141,8 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
         paths.append(folder / f"{split}-{len(paths):05d}.part")
         return pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET)
 
-    # Write tables until a file is large enough, then start the next; a split without rows still gets a file.
+    # Write tables until a file is large enough, then start the next file; a file is written even for a split without
+    # rows.
     writer = begin_file()
     try:
         for table in builder.tables(split):
@@ -205,7 +209,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
     for config, splits in lock["configs"].items():
         table = kind.TABLES[config]
         for split, facts in splits.items():
-            # Compare the columns as `datasets` reads them.
+            # Compare the columns in the form in which `datasets` reads them.
             loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(table.features):
                 yield f"{config}/{split}: the columns differ from those of the builder"
@@ -226,7 +230,9 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
 
 
 def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
-    """Read rows of Parquet files as a builder made them: labels by name, audio as bytes, one row group at a time."""
+    """Read the rows of Parquet files in the form in which a builder made them (labels by name, audio as bytes), one row
+    group at a time.
+    """
     labels = {n: f for n, f in kind.TABLES[config].features.items() if isinstance(f, datasets.ClassLabel)}
     for file in files:
         with pq.ParquetFile(file) as parquet:

@@ -1,8 +1,8 @@
 """The base class of all dataset builders: an `ArrowBasedBuilder` that makes rows, checks them and yields tables.
 
-A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass that contains its record and the table of
-each config. Audio is stored as bytes, so writing it does not require a decoder; anyone who loads it with a decoder
-installed gets `Audio` columns as usual.
+A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass that contains the dataset's record and
+the table of each config. Audio is stored as bytes, so writing it does not require a decoder; anyone who loads the
+dataset with a decoder installed gets `Audio` columns as usual.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +20,9 @@ ROWS_PER_GROUP = 100
 """Number of rows in a Parquet row group of text."""
 
 AUDIO_ROWS_PER_GROUP = 8
-"""Number of rows in a row group of audio; it is small, because streaming reads a group at a time and long audio is
-large."""
+"""Number of rows in a row group of audio; it is small, because streaming reads one row group at a time and long audio
+is large.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class DatasetTable:
         features: the columns, including `id`.
         rules: function that makes the rules for the rows; it is called again each time the rows are read.
         rows: function that makes the rows of a split, in order, from a folder with a source's files; it raises
-            `BadInput` if the files are not those of the source.
+            `BadInput` if the folder does not contain the files of the source.
     """
 
     features: datasets.Features
@@ -101,7 +102,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         """Yield a split as tables of one row group each.
 
         Raises:
-            BrokenRules: a row breaks a rule; in this case no table was yielded.
+            BrokenRules: a row breaks a rule; in this case, no table is yielded.
         """
         if problems := list(self.problems(split)):
             raise BrokenRules(problems)

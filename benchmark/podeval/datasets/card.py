@@ -22,7 +22,7 @@ SAMPLE_NOTICE = (
 
 
 def render_card(kind: type[Builder], lock: Mapping[str, Any]) -> str:
-    """Render the card of a build, or of the repo before the first build (`lock` without configs)."""
+    """Render the card of a build or, if `lock` has no configs, of the repo before the first build."""
     yaml_text = yaml.safe_dump(render_front_matter(kind, lock), sort_keys=False, allow_unicode=True, width=10_000)
     return f"---\n{yaml_text}---\n\n{render_body(kind, lock)}"
 

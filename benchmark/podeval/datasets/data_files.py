@@ -64,7 +64,7 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
         selection: columns to read; all of `columns` by default.
 
     Raises:
-        BadInput: no file matches, or a file is not Parquet or lacks a column; the message names it.
+        BadInput: no file matches, or a file is not Parquet or lacks a column; the message names the file.
     """
     paths = sorted(folder.glob(pattern))
     if not paths:

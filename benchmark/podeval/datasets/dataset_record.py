@@ -35,10 +35,10 @@ class Source(FactSheet):
     """A pinned source of rows.
 
     `location` is a dataset repo (`owner/name`), a URL, or a path next to the builder (`package.module:folder` for a
-    folder in a package); a source of kind `folder` belongs to the user, who gives its path. `revision` is the pinned
-    commit, or "" if none could be determined, in which case the user must name one for the build; `files` are the files
-    to read, with their SHA-256 ("" if unknown). A file's name may be a pattern of the Hub's client, and `a|b` matches
-    either name.
+    folder in a package); a source of kind `folder` is the user's own folder, and the user gives its path. `revision` is
+    the pinned commit, or "" if none could be determined, in which case the user must name a commit for the build;
+    `files` are the files to read, with their SHA-256 ("" if unknown). A file's name may be a pattern of the Hub's
+    client, and `a|b` matches either name.
     """
 
     name: Name
@@ -182,7 +182,7 @@ def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Seque
 
 
 def require_present(*columns: str) -> RowRule:
-    """Return the rule that these columns are not empty."""
+    """Return the rule that the given columns are not empty."""
 
     def broken_by(row: Row) -> str | None:
         empty = [column for column in columns if row.get(column) in (None, "", [], {})]
@@ -192,7 +192,7 @@ def require_present(*columns: str) -> RowRule:
 
 
 def require_text(*columns: str, name: str = "text") -> RowRule:
-    """Return the rule that these columns contain text that is not blank."""
+    """Return the rule that the given columns contain text that is not blank."""
 
     def broken_by(row: Row) -> str | None:
         wrong = [column for column in columns if not isinstance(row[column], str) or not row[column].strip()]
@@ -202,7 +202,7 @@ def require_text(*columns: str, name: str = "text") -> RowRule:
 
 
 def require_one_of(column: str, values: Sequence[str]) -> RowRule:
-    """Return the rule that the column's value is one of these."""
+    """Return the rule that the column's value is one of the given values."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
@@ -212,7 +212,7 @@ def require_one_of(column: str, values: Sequence[str]) -> RowRule:
 
 
 def require_at_least(column: str, least: float) -> RowRule:
-    """Return the rule that the column's value is a number that is not below this minimum."""
+    """Return the rule that the column's value is a number that is not below the minimum."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)

@@ -1,6 +1,7 @@
 """Rows from a folder of recordings: the words, their speakers and times, and the clips around speaker changes.
 
-The rows contain only text and times. The owners of the recordings are unknown, so samples are not distributed.
+The rows contain only text and times. The sound itself is not distributed, because the owners of the recordings are
+unknown.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,13 +69,13 @@ EPISODE_RULES = (
     ),
     RowRule("turns.times", _out_of_time),
 )
-"""Rules for every row: its audio is readable, and contains speech."""
+"""Rules for every row: its audio must be readable and contain speech."""
 
 
 def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
     """Make a row for each recording in a folder, in the order of the file names.
 
-    The files that `podeval data fetch` recorded in the folder must be present, with the recorded content.
+    The files that `podeval data fetch` listed in the folder's record must be present, with the content stated there.
 
     Args:
         folder: folder of audio files; other files are ignored.
@@ -109,13 +110,15 @@ def is_recording(path: Path) -> bool:
 
 
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """Make the row of a recording; the row of an unusable recording states the reason, and the rules refuse it."""
+    """Make the row of a recording; the row of an unusable recording states the reason, and the rules refuse that
+    row.
+    """
     from podeval.models import registry
     from podeval.recording import Recording
     from podeval.recording.speaker_turns import transcribe_and_diarise
     from podeval.text.dialogue_segments import cut_dialogue_clips, explain_no_clips
 
-    # Fill in the facts that need no analysis.
+    # Fill in the facts that require no analysis.
     number = item.id.rpartition("_")[2] if item else ""
     row: dict[str, Any] = {
         "id": path.stem,

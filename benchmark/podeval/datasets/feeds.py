@@ -29,8 +29,9 @@ _LOOKUP_BYTES, _LOOKUP_VALUES = 16 << 20, 1_000_000
 FEED_BYTES = 16 << 20
 """Maximum size of a feed in bytes."""
 _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
-"""Maximum size in bytes of a feed that feedparser reads, and maximum number of `<` and `=` in it; each of these takes
-up to two kilobytes of memory."""
+"""Maximum size in bytes of a feed that feedparser reads, and maximum number of `<` and `=` in the feed; each of these
+characters takes up to two kilobytes of memory.
+"""
 _DEEPEST = 64
 """Maximum nesting depth of a feed's elements."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
@@ -82,7 +83,7 @@ def find_itunes() -> str:
 
 
 def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | BadInput]:
-    """Yield the possible addresses of an episode, best first, and the reasons why a directory does not give one.
+    """Yield the possible addresses of an episode, best first, and the reasons why a directory does not give an address.
 
     The sources are queried in this order, and only as long as the caller continues: Apple for the show's 200 newest
     episodes and its feed, Apple for the episode, and the feed (by the episode's guid, or by its title if only one
@@ -102,7 +103,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
                 continue
-            # Apple cannot be reached or asks to slow down, so do not query it again for now.
+            # Apple cannot be reached or asks for fewer requests, so do not query it again for now.
             break
         answered = True
         feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
@@ -174,7 +175,7 @@ def parse_feed(content: bytes) -> list[Enclosure]:
                 raise BadFeed(f"the feed has a tag of more than {_LONGEST_TAG} bytes")
         root = parser.close()
     except ParseError as error:
-        # Items without audio may be fragments of a page that is not a feed.
+        # If no item has audio, the items may be fragments of a page that is not a feed.
         items = _repair(content)
         if not any(item.url for item in items):
             raise BadFeed(f"the feed is not well-formed XML ({error})") from None
@@ -222,7 +223,7 @@ class _ItemBuilder(TreeBuilder):
 
 
 def _repair(content: bytes) -> list[Enclosure]:
-    """Read the items of a feed that is not well-formed; empty if it is large or declares entities."""
+    """Read the items of a feed that is not well-formed; empty if the feed is large or declares entities."""
     import feedparser
 
     signs = content.count(b"<") + content.count(b"=")

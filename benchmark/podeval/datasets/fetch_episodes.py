@@ -1,7 +1,7 @@
 """Fetch published episodes for your own evaluation, and record which were found and which were not.
 
 A folder of episodes contains complete, checked audio files, and `episodes.jsonl` with a line for every attempt; for
-each id, the last line is valid. Episodes belong to their producers and are not redistributed.
+each id, only the last line is valid. Episodes belong to their producers and are not redistributed.
 """
 
 import contextlib
@@ -46,9 +46,9 @@ class Attempt:
 
     Attributes:
         checked: time of the attempt, UTC.
-        status: `found`, or the fault, which `reason` explains.
+        status: `found`, or the kind of failure, which `reason` explains.
         via: the directory that gave the address of the audio, `lookup` or `feed`.
-        title: the title in that directory, which is also the source of `guid` and `published`.
+        title: the title in that directory, from which `guid` and `published` also come.
         enclosure: address of the audio without user, query and fragment, because these may contain secrets.
         seconds: length of the audio according to the file's header or packets.
         container: name of the container, as in `podeval.audio.container`.
@@ -134,7 +134,9 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
 
 
 def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """Render the attempts as lines, one for each episode; the last line counts the episodes that were found or lost."""
+    """Render the attempts as lines, one for each episode; the last line states how many episodes were found and how
+    many are no longer available.
+    """
     width = max((len(one.id) for one in attempts), default=0)
     for one in attempts:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
@@ -170,7 +172,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
         last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
         status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
         result = replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
-    # Keep an unfinished download only if the next call can resume it.
+    # Keep an unfinished download only if the next call can resume the download.
     if result.status != "unreachable":
         for leftover in scratch.iterdir():
             leftover.unlink()
@@ -181,7 +183,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
 
 def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_bytes: int) -> dict[str, Any]:
     """Download one audio file, check it, move it into place, and return its facts."""
-    # The address determines the name, so a download never resumes from a part of another file.
+    # The address determines the name of a partial download, so a download is never resumed from part of another file.
     address = strip_secrets(url)
     part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)

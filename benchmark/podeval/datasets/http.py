@@ -1,8 +1,8 @@
-"""Read from untrusted servers: one request at a time, with pauses, and never from a private network.
+"""Read from untrusted servers, one request at a time and with pauses, but never from a private network.
 
 The audio addresses in a feed can be anything, and every server may redirect. Each connection, including redirects,
 therefore goes only to an address that was resolved and checked to be public; the name cannot resolve to another address
-in between.
+between the check and the connection.
 
 httpx makes the requests. safehttpx, and a list of additional networks, determine whether an address is public; the idea
 of putting the checked address into the request and keeping the name for the certificate also comes from safehttpx. Its
@@ -35,8 +35,8 @@ class Web:
     """A client that reads from servers with pauses, and never from a private network.
 
     Args:
-        pause: seconds between a response from a host and the next request to it; Apple asks for no more than about 20
-            lookups per minute.
+        pause: seconds between a response from a host and the next request to the same host; Apple asks for no more than
+            about 20 lookups per minute.
         allow_private: whether private and loopback addresses are also allowed, for tests and your own servers.
         options: limits on time and attempts; see `download`.
     """
@@ -68,7 +68,7 @@ class Web:
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address belongs to this machine."""
+    """Return whether an address refers to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -134,13 +134,13 @@ class _Transport(httpx.BaseTransport):
 
 
 def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
-    # Connections are not kept alive, because they belong to an address and several names may share it.
+    # Connections are not kept alive, because a connection belongs to an address, which several names may share.
     limits = httpx.Limits(max_keepalive_connections=0)
     return end_reads(httpx.HTTPTransport(verify=ssl.create_default_context(), proxy=proxy, limits=limits))
 
 
 def _refuse_private_literal(url: str, host: str) -> None:
-    """Refuse private numeric addresses, the only ones that can be checked if a proxy resolves names."""
+    """Refuse private numeric addresses, which are the only addresses that can be checked if a proxy resolves names."""
     # Resolvers also accept addresses with fewer than four numbers, such as 0x7f.1 for 127.0.0.1. httpx refuses other
     # characters, such as ①.
     with contextlib.suppress(OSError):

@@ -30,11 +30,12 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     Args:
         benchmark: the benchmark.
         split: name of the split.
-        folder: a dataset made by `podeval data build`; by default the one of that name in the working directory. The
-            sample that ships with podeval is built if necessary.
+        folder: a dataset made by `podeval data build`; by default the folder with the dataset's name in the working
+            directory. The sample that ships with podeval is built if necessary.
 
     Raises:
-        BadInput: the split does not exist, or the dataset is missing, is a different one, or lacks the pinned content.
+        BadInput: the split does not exist, or the dataset is missing, is a different dataset, or lacks the pinned
+            content.
         PodevalError: the package's own data is damaged.
     """
     part = benchmark.split(split)
@@ -50,7 +51,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
         raise BadInput(f"{build_folder} has {what}, not the split {split} of {benchmark.name}; choose another folder")
-    # Read the rows, with the user's turns if the dataset has them in a separate config.
+    # Read the rows, with the user's turns if the dataset has the turns in a separate config.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":
@@ -74,7 +75,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
 
 def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
     """Return the folder of the build; build the sample if necessary."""
-    # Use the build that the caller names, or the one in the working directory.
+    # Use the build that the caller names or, by default, the build in the working directory.
     if folder is not None:
         return Path(folder)
     if not split.sample:
@@ -121,7 +122,9 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
 
 
 def _write_audio_files(row: Row, folder: Path) -> Row:
-    """Replace the audio of a row's turns with paths; files are written once next to the dataset, named by content."""
+    """Replace the audio of a row's turns with paths; each file is written once, next to the dataset, and named after
+    its content.
+    """
     turns = [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row.get("user", ())]
     return {**row, "user": turns} if turns else row
 

@@ -5,8 +5,8 @@ A submission file has the form of the authors' `data/sample.json`:
     {"Semantic information": [[{"question": path, "dialogue": {model: path}, "question_transcription": text,
                                 "dialogue_transcription": {model: text}}, … turns], … dialogues], …}
 
-`record_<number>` in the path of a question identifies the dialogue, and its position in the dialogue identifies the
-turn.
+`record_<number>` in the path of a question identifies the dialogue, and the position of the question in the dialogue
+identifies the turn.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class Taxonomy:
         self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
         """The scenarios in the paper's order; a dialogue's first number is the position of its scenario, from 1."""
         self.capabilities = {str(capability["name"]): str(capability["type"]) for capability in content["capabilities"]}
-        """Dimension of each capability."""
+        """The dimension of each capability."""
         prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 
@@ -182,7 +182,7 @@ def read_answers(path: Path) -> MtalkAnswers:
         if not isinstance(dialogues, list):
             missing.append(f"{section}: must be a list of dialogues, but is {_describe_kind(dialogues)}")
             continue
-        # Read the dialogues of a section, each once.
+        # Read each dialogue of a section once.
         read: dict[str, int] = {}
         for number, turns in enumerate(dialogues, 1):
             where = f"{section}, dialogue {number}"
@@ -204,7 +204,7 @@ def read_answers(path: Path) -> MtalkAnswers:
 
 
 def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
-    """Return the dialogue's id from the first question path that contains it."""
+    """Return the dialogue's id, taken from the first question path that contains it."""
     if not isinstance(turns, list) or not turns:
         missing.append(f"{where}: must be a list of turns, but is {_describe_kind(turns)}")
         return None
@@ -217,7 +217,7 @@ def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> 
 
 
 def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
-    """Yield the answers of a dialogue; absent ones are added to `missing`."""
+    """Yield the answers of a dialogue; absent answers are added to `missing`."""
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
         if not isinstance(turn, Mapping):

@@ -39,7 +39,7 @@ def find_bucket(kind: str, number: int | None) -> str | None:
 
 
 def parse_object(meta: Any) -> dict[str, Any] | None:
-    """Parse `meta`, removing the nulls that Parquet adds for keys of other rows; None if it is not an object."""
+    """Parse `meta`, removing the nulls that Parquet adds for keys of other rows; None if `meta` is not an object."""
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)
@@ -86,11 +86,11 @@ def _fold(name: str) -> str:
 
 
 def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """Return the value under one of a fact's names; None if there is none or if two values disagree."""
+    """Return the value under one of a fact's names; None if there is no value or if two values disagree."""
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
-    # If a container itself has one of the names, use the name inside it.
+    # If a container itself has one of the names, use the value under that name inside the container.
     inner = {path: value for path, value in matches.items() if not any(p[:-1] == path for p in matches)}
     used |= {path[0] for path in inner}
     values = list(inner.values())
@@ -110,7 +110,7 @@ def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]
 
 
 def _read_sources(value: Any, notes: list[str]) -> list[Any]:
-    """Read the passages; a value that is not text is left unchanged, and the rules refuse it."""
+    """Read the passages; a value that is not text is left unchanged and refused by the rules."""
     if value is None:
         notes.append("sources: meta has no content")
         return []
@@ -169,7 +169,7 @@ def _read_tokens(value: Any, notes: list[str]) -> int | None:
 
 
 def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
-    """Read the requested number of speakers from `meta`, or from the dimension of that name."""
+    """Read the requested number of speakers from `meta`, or from the dimension for the number of speakers."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
     counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
     unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]

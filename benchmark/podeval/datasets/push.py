@@ -1,7 +1,8 @@
-"""Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it belongs to a benchmark.
+"""Push a built dataset to the Hub: the Parquet files and the card and then, if the dataset belongs to a benchmark, the
+tasks.
 
 The tasks (`eval.yaml`) are pushed in a separate, later commit, because the Hub validates them on arrival and refuses
-those whose framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js).
+tasks whose framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js).
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         progress: function that receives the progress, line by line.
 
     Raises:
-        BadInput: the build is damaged, its licence forbids pushing it, or the Hub refuses it; the message gives the
+        BadInput: the build is damaged, its licence forbids pushing, or the Hub refuses the build; the message gives the
             remedy.
     """
     from huggingface_hub import HfApi
@@ -126,8 +127,8 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if the repo contains no part of
-    one.
+    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if the repo does not contain any of
+    the benchmark's splits.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.

@@ -3,9 +3,9 @@
 Users may supply their own scripts on the topics, so rules check each script. The other splits are pinned files of the
 package.
 
-Some sources of claims are in the script files. If a protocol pins a script file without sources, they are in a separate
-file, which is not part of any protocol and is not sent to systems, so it can grow without changing a figure. The card's
-statements about the author of the scripts and their known errors are also here.
+Some sources of claims are in the script files. If a protocol pins a script file without sources, the sources are in a
+separate file, which is not part of any protocol and is not sent to systems, so it can grow without changing a figure.
+This module also contains the card's statements about the author and the known errors of the scripts.
 """
 
 import re
@@ -70,7 +70,9 @@ def _wrong_length(row: Row) -> str | None:
 
 
 def _unreadable(row: Row) -> str | None:
-    """Report digits and signs, which can be read aloud in several ways and would cause unfair word errors."""
+    """Report digits and symbols, which can be read aloud in several ways and would therefore cause unfair word
+    errors.
+    """
     for number, turn in enumerate(row["turns"], 1):
         if match := _UNREADABLE.search(turn["text"]):
             return f"turn {number} has {match[0]!r}; write it out"
@@ -144,7 +146,7 @@ SOURCES = PinnedFile(
 )
 
 NAMED_THROUGHOUT = ("topics", "demo")
-"""Splits in which every spoken year and name has a source, or is marked as invented."""
+"""Splits in which every spoken year and name has a source or is marked as invented."""
 
 _YEAR = re.compile(
     r"\b(?:(?:fifteen|sixteen|seventeen|eighteen|nineteen|twenty)[ -](?:o |hundred|ten|eleven|twelve|thirteen|fourteen"
@@ -157,7 +159,7 @@ _FIRST_WORDS = frozenset(
     "And As At Because But By Did Does Every For From How If In Is Not Of On Or Since So That The Then There This To"  # noqa: SIM905
     " Until Was What When Who Why With".split()
 )
-"""Words that begin a sentence before a name, and are not part of it."""
+"""Words that occur at the beginning of a sentence, before a name, and are not part of the name."""
 
 
 def list_claim_features() -> datasets.Features:
@@ -187,7 +189,7 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
 
 
 def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
-    """Return the sources that the separate file states for each script; your own folder does not need such a file."""
+    """Return the sources in the separate file, by script; a user's own folder does not need such a file."""
     path = folder / SOURCES.file
     return {one.get("id"): one for one in read_objects(path)} if path.is_file() else {}
 
@@ -212,7 +214,7 @@ def find_unsourced_claim(row: Row) -> str | None:
 
 
 def read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
-    """Return the objects in a list that have these values."""
+    """Return those objects in a list that have all the named values."""
     objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
     return [{name: one.get(name) for name in names} for one in objects]
 
@@ -224,7 +226,9 @@ def read_topic_id(item: Mapping[str, Any]) -> int | None:
 
 
 def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], more: Mapping[str, Any]) -> Row:
-    """Make the row of a script's claims: its turns, each with the claims and sources that refer to it by number."""
+    """Make the row of a script's claims: its turns, each with the claims and sources that refer to the turn by its
+    number.
+    """
     added = list(more.get("sources", ()))
     claims = [*(script.get("sources") or ()), *(script.get("claims") or ()), *added]
     sources = read_parts(claims, "turn", "claim", "source")

@@ -32,7 +32,7 @@ def fetch(
 ) -> Fetched:
     """Fetch the files of a source and check them against the record's hashes.
 
-    If no commit of a dataset repo is pinned, the newest one is used, reported, and recorded in the build.
+    If no commit of a dataset repo is pinned, the newest commit is used, reported, and recorded in the build.
 
     Args:
         record: the dataset's record.
@@ -89,7 +89,9 @@ def _fetch_named(
 
 
 def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
-    """Return the commit for a source without a pinned one: that of an earlier build, otherwise the newest."""
+    """Return the commit for a source without a pinned commit: the commit of an earlier build, otherwise the newest
+    commit.
+    """
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
         progress(f"{source.name}: no commit is pinned; using {commit}, as in the existing build")
@@ -167,7 +169,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
 
 
 def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
-    """Compare the files with the pinned ones; a source that is given by name must match exactly."""
+    """Compare the files with the pinned hashes; a source that is given by name must match exactly."""
     digests: dict[str, str] = {}
     missing = []
     for file in source.files:

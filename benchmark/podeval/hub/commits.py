@@ -1,6 +1,6 @@
 """Add files to a dataset repo with compare-and-swap commits, so that files are never changed, lost or duplicated.
 
-Only content that was taken down is deleted, together with its history.
+Only content that was taken down is deleted, including from the history.
 
 Each commit names its predecessor (`parent_commit`), so one of two simultaneous writers is refused and checks again. A
 writer that does not receive a response checks whether the files exist before sending them again.
@@ -36,7 +36,7 @@ chunks, and the viewer reads only the pages that it shows (huggingface.co/docs/h
 
 
 _MET_ANOTHER = (409, 412)
-"""HTTP statuses of a commit that lost to a concurrent one."""
+"""HTTP statuses with which the Hub refuses a commit because a concurrent commit came first."""
 
 _DELETED = "The content that was taken down is deleted; the history follows"
 _SQUASHED = "Everything except the content that was taken down"
@@ -99,7 +99,7 @@ class AppendOnly:
             return fetch_content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
-        """Add files in one commit and return the commit; None if all of them already existed.
+        """Add files in one commit and return the commit; None if all of the files already existed.
 
         Raises:
             Conflict: a file exists with different content; nothing was added.
@@ -108,8 +108,8 @@ class AppendOnly:
         """
 
         def add_once() -> str | None:
-            # Check this in every attempt, because another writer may have committed or the last response may have been
-            # lost.
+            # Check for the files in every attempt, because another writer may have committed or the last response may
+            # have been lost.
             head, new = self._missing(files)
             if not new:
                 return None
@@ -147,7 +147,7 @@ class AppendOnly:
         with _explain_refusals(self.repo, "write"):
             call_with_retries(delete_once, also=_MET_ANOTHER)
             commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
-            # The history is also squashed for an earlier call that was killed before this step.
+            # Squash the history even if no file is left, because an earlier call may have been killed before this step.
             if any(commit.title == _DELETED for commit in commits):
                 call_with_retries(
                     lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)
@@ -155,7 +155,7 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """Return the newest commit of the repo, and those of the given files that the repo lacks."""
+        """Return the newest commit of the repo, and the given files that the repo lacks."""
         head, paths = self.files()
         if not head:
             private = self._private or None
@@ -171,7 +171,7 @@ class AppendOnly:
         return head, {path: data for path, data in files.items() if path not in paths}
 
 
-# Push a folder to a Hub repo in one commit, and report errors as sentences.
+# Push a folder to a Hub repo in a single commit, and report errors as sentences.
 
 
 def push_folder(
@@ -182,7 +182,7 @@ def push_folder(
     Args:
         folder: the folder.
         repo: `owner/name`.
-        kind: the kind of repo; a Space is created as a static one.
+        kind: the kind of repo; a Space is created as a static Space.
         message: the message of the commit.
         private: whether a newly created repo is private.
         options: further options of `HfApi.upload_folder`, such as patterns.
@@ -235,7 +235,7 @@ class BucketFolder:
         return {}
 
     def fetch(self, name: str, size: int, target: Path) -> None:
-        """Download a file that was listed with this size; refuse it if its size has changed since.
+        """Download a file that was listed with this size; refuse the file if its size has changed since.
 
         Raises:
             BadInput: the listed file is missing or differs.
@@ -277,7 +277,7 @@ class BucketFolder:
         """Create the bucket if it does not exist, and make it private.
 
         Raises:
-            BadInput: the token is not allowed to create it.
+            BadInput: the token is not allowed to create the bucket.
             HubUnavailable: the Hub does not respond.
         """
         with _explain_refusals(f"the bucket {self.bucket}", "write"):

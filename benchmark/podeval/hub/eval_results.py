@@ -1,6 +1,7 @@
 """The Hub's own leaderboards: results as a pull request to the model's repo.
 
-Formats: huggingface.co/docs/hub/eval-results. Each dimension is a separate task, because a task has one value.
+Formats: huggingface.co/docs/hub/eval-results. Each dimension is a separate task, because a task can have only one
+value.
 """
 
 import hashlib
@@ -35,7 +36,7 @@ class HubFigure:
 
     Attributes:
         task: name of the task in the `eval.yaml` of the dataset (`name_task`).
-        revision: revision of the dataset, if it is a commit.
+        revision: revision of the dataset, if the revision is a commit.
         date: date of the measurement, ISO 8601.
         note: one line about the method of measurement.
     """
@@ -96,14 +97,14 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
 
 
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None) -> str | None:
-    """Open a pull request with a model's results; return its address, or None if the repo already has them.
+    """Open a pull request with a model's results; return its address, or None if the repo already has these results.
 
-    A second pull request with the same results is never opened, even if the owners closed or merged the first. Use this
-    only for submitters who requested it.
+    A second pull request with the same results is never opened, even if the owners closed or merged the first pull
+    request. Call this function only for submitters who requested a pull request.
 
     Raises:
         BadInput: there are no results, or the Hub refuses the request.
-        HubUnavailable: the Hub does not respond; calling again does not open a second one.
+        HubUnavailable: the Hub does not respond; calling again does not open a second pull request.
     """
     content = write_eval_results_yaml(_require_figures(repo, figures), board).encode()
     title = f"podeval results ({_short_hash(content)})"
@@ -135,7 +136,7 @@ def propose_model_index(
 
     Raises:
         BadInput: there are no results, the repo has no card, or the Hub refuses the request.
-        HubUnavailable: the Hub does not respond; calling again does not open a second one.
+        HubUnavailable: the Hub does not respond; calling again does not open a second pull request.
     """
     added = build_model_index(name, _require_figures(repo, figures), board)
     title = f"podeval results in the card ({_short_hash(yaml.safe_dump(added).encode())})"
@@ -178,7 +179,7 @@ def build_model_index(name: str, figures: Iterable[HubFigure], board: str) -> li
 
 
 def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merge our results into a model-index: keep those of others, and replace our earlier ones."""
+    """Merge our results into a model-index, keeping the results of others and replacing our earlier results."""
     entries = [dict(entry) for entry in index if isinstance(entry, dict)] if isinstance(index, list) else []
     (ours,) = added
     mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
@@ -219,7 +220,7 @@ def _open_once(
     client = api or HfApi()
 
     def find_or_open() -> str | None:
-        # Check this in every attempt, because the last response may have been lost.
+        # Look for the pull request in every attempt, because the last response may have been lost.
         requests = client.get_repo_discussions(repo, discussion_type="pull_request")
         address = next((each.url for each in requests if each.title == title), None)
         if address is not None or (content := write(client)) is None:

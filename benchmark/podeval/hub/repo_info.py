@@ -54,11 +54,11 @@ def find_user_id(name: str) -> str | None:
     return id
 
 
-# The header of an untrusted safetensors file must not exceed limits on its size, its number of values, and its numbers.
-# Parsed JSON takes up to fifty times its size in memory, so its values are counted before it is parsed. The limits
-# leave room for real models: the headers of 97 % of the thousand most popular ones are below 100 kB (huggingface_hub,
-# 2023). For a four-bit mixture of experts with 80 billion parameters, one of ten shards describes 22,000 tensors in 2.8
-# MB; with 30 billion, a single file describes 74,000 in 9.1 MB.
+# The header of an untrusted safetensors file must not exceed limits on its size, on its number of values, and on the
+# values. Parsed JSON takes up to fifty times its size in memory, so its values are counted before it is parsed. The
+# limits leave room for real models: the headers of 97 % of the thousand most popular models are smaller than 100 kB
+# (huggingface_hub, 2023). For a four-bit mixture of experts with 80 billion parameters, the header of one of ten shards
+# describes 22,000 tensors in 2.8 MB; with 30 billion, the header of a single file describes 74,000 tensors in 9.1 MB.
 
 HEADER_MOST = 12 * 2**20
 """Maximum size of a header, in bytes."""
@@ -77,7 +77,7 @@ class SafetensorsFile:
 
 
 def parse_header(content: bytes) -> SafetensorsFile:
-    """Parse the header of a safetensors file, without the eight bytes before it.
+    """Parse the header of a safetensors file, without the eight bytes that precede it in the file.
 
     Raises:
         ValueError: the bytes are not a header, have more values than the header of any model, or state impossible
@@ -103,7 +103,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
 Kind = Literal["model", "dataset"]
 
 CONFIG_MOST = 2 * 2**20
-"""Maximum size in bytes of a config that is read; a larger file is not a config."""
+"""Maximum size in bytes of a config that is read; a larger file is not considered a config."""
 
 SHARDS_MOST = 300
 """Maximum number of weight files whose headers are read; a repo with more is refused unread."""
@@ -138,8 +138,8 @@ class RepoFacts:
         files: size in bytes by path.
         on_main: whether the commit is in the history of the main branch, not only in a pull request.
         card: the metadata at the top of README.md.
-        card_text: the text below it.
-        configs: parsed JSON of small files whose name contains `config`, by path; None if it is not JSON.
+        card_text: the text below the metadata.
+        configs: parsed JSON of small files whose name contains `config`, by path; None if a file is not JSON.
         weights: headers of safetensors files by path; None if a header cannot be read.
     """
 
@@ -230,7 +230,7 @@ def _list_files(client: HfApi, repo: str, revision: str, kind: Kind) -> dict[str
 
 
 def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
-    """Return whether a commit is among the last ten thousand of the main branch."""
+    """Return whether a commit is among the last ten thousand commits of the main branch."""
     url = f"{client.endpoint}/api/{kind}s/{repo}/commits/main"
     for page in range(_COMMIT_PAGES_MOST):
         response = call_with_retries(partial(_get, client, f"{url}?p={page}"))
@@ -242,7 +242,9 @@ def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
 
 
 def _get(client: HfApi, url: str, **headers: str) -> Any:
-    """Return the response to a request of our own, because the client's methods do not limit the size."""
+    """Return the response to a request of our own, because the client's methods do not limit the size of the
+    response.
+    """
     about = build_hf_headers(token=client.token) | headers
     response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
     hf_raise_for_status(response)

@@ -1,4 +1,4 @@
-"""Retry calls to the Hub during rate limits and outages, without doing anything twice.
+"""Retry calls to the Hub during rate limits and outages, without carrying out any change twice.
 
 tenacity repeats the calls; this module decides which errors are temporary and how long to wait.
 """
@@ -19,18 +19,22 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors raised when the Hub did not answer, or when a server in front of it, which lacks the Hub's files, answered
-instead."""
+"""Errors raised when the Hub did not answer, or when a server in front of the Hub, which lacks the Hub's files,
+answered instead.
+"""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
 class HubUnavailable(PodevalError):
-    """The Hub did not respond or asked to wait; the call changed nothing, or repeating it will find its changes."""
+    """The Hub did not respond or asked the client to wait; if the call changed something, repeating it finds the
+    changes.
+    """
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
-    """Make a call, and retry it while the Hub is down or asks to wait. Use this only for calls that are safe to repeat.
+    """Make a call, and retry it while the Hub is down or asks the client to wait. Use this only for calls that are safe
+    to repeat.
 
     Args:
         call: the call to the Hub.
@@ -74,7 +78,7 @@ def is_transient(error: BaseException) -> bool:
     status = _status(error)
     if status is not None:
         return status in _PASSING
-    # The client's HTTP library has changed before, but the names of its errors have not.
+    # The client has switched to another HTTP library before, but the names of the errors have not changed.
     return any(kind.__name__ in _NO_ANSWER for kind in type(error).__mro__)
 
 

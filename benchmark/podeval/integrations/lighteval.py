@@ -28,7 +28,7 @@ class WeightedValue(float):
 
 
 def average(values: Sequence[float]) -> float:
-    """Return the mean of the existing values, with podeval's weights; NaN if there are none."""
+    """Return the mean of the existing values, weighted as in podeval; NaN if there are no values."""
     pairs = [(value, getattr(value, "weight", 1.0)) for value in values if not isnan(value)]
     return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs) if pairs else nan
 

@@ -34,7 +34,8 @@ class PodevalMetric(Metric):  # type: ignore[misc]
         # torchmetrics does not allow a metric to set this attribute.
         self.__dict__["higher_is_better"] = {"higher": True, "lower": False}.get(self.declared.headline.better)
         self.reasons: list[str] = []
-        # For each key, the sums of weighted values and of weights, followed by the numbers of unscored items by cause.
+        # For each key, the sums of weighted values and of weights, followed by the number of unscored items for each
+        # cause.
         totals = torch.zeros(2 * len(self.declared.keys) + 2, dtype=torch.float64)
         self.add_state("totals", totals, dist_reduce_fx="sum")
 

@@ -1,4 +1,4 @@
-"""Log scores to Trackio: the values of a recording, or the means of many, as metrics of a run.
+"""Log scores to Trackio: the values of one recording, or the means over many recordings, as metrics of a run.
 
 For example:
 
@@ -16,11 +16,12 @@ from podeval.measuring.engine import Scores, ScoreTable
 
 
 def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict[str, float]:
-    """Return the values of a recording, or the means of many, by `prefix/metric.key`, in the form that trackers accept.
+    """Return the values of one recording, or the means over many, by `prefix/metric.key`, in the form that trackers
+    accept.
 
     Args:
         scores: the result of `podeval.score`.
-        prefix: prefix of each name, which groups the values; no prefix if it is empty.
+        prefix: prefix of each name, which groups the values; if it is empty, names have no prefix.
     """
     if isinstance(scores, ScoreTable):
         values = {name: interval.mean for name, interval in scores.intervals.items()}

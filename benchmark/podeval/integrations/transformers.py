@@ -30,7 +30,8 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
 
     Args:
         generate: function that takes the model and returns recordings in any form that `podeval.score` accepts.
-        texts: the words that the recordings should contain, one text each; None if no metric compares words.
+        texts: the words that the recordings should contain, one text for each recording; None if no metric compares
+            words.
         metrics: names of metrics; all by default.
         profile: the profile of the models that score.
         when: the time of scoring: each checkpoint (`save`) or each evaluation (`evaluate`).

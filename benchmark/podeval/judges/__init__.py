@@ -1,6 +1,7 @@
-"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records of both.
+"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records of prompts and
+answers.
 
-Measurements that ask a judge use the names that are imported here.
+Metrics that ask a judge use the names that are imported here.
 """
 
 from podeval.judges.client import JudgeClient, JudgeRequest, UsableAnswer

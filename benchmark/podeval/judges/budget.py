@@ -2,8 +2,8 @@
 
 A call starts only if its maximum cost, together with that of the calls in progress, still fits under the cap. The
 maximum is estimated from the length of the request, the backend's counts so far, and the longest answer so far (before
-the first answer, the longest allowed one); after the call, the backend's count replaces the estimate. The cap can
-therefore be exceeded only by a call that is unlike the earlier ones.
+the first answer, the longest allowed answer); after the call, the backend's count replaces the estimate. The cap can
+therefore be exceeded only by a call that is unlike the earlier calls.
 """
 
 import math
@@ -20,16 +20,16 @@ from podeval.judges.prompt import AudioClip
 from podeval.models.chat import ChatAnswer
 
 BYTES_A_TOKEN = 3.0
-"""Assumed UTF-8 bytes per token, a cautious estimate: English has about 4, Chinese about 3."""
+"""Assumed number of UTF-8 bytes per token, a cautious estimate: English has about 4, Chinese about 3."""
 TOKENS_A_SECOND = 50.0
-"""Assumed tokens per second of audio, a cautious estimate: public models use 10 to 32."""
+"""Assumed number of tokens per second of audio, a cautious estimate: public models use 10 to 32."""
 USED_UP = "the budget is used up"
 """Beginning of the reason why a question was not asked."""
 
 
 @dataclass
 class Account:
-    """Usage so far: calls, tokens, money, and the answers that were taken from records instead."""
+    """Usage so far: calls, tokens, money, and the answers that were taken from records instead of a call."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -138,7 +138,7 @@ class Budget:
                 self._changed.wait()
 
     def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> Account:
-        """Release a reservation, record the usage and return it; `answer` is None if the call got no answer."""
+        """Release a reservation, record the usage and return the usage; `answer` is None if the call got no answer."""
         with self._changed:
             self._open.remove(reservation)
             used = Account(busy=1)
@@ -208,7 +208,7 @@ def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, in
 
 
 def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> tuple[int, int]:
-    """Estimate the number of tokens in a request, erring on the high side, and the number of those that are audio."""
+    """Estimate the number of tokens in a request, erring on the high side, and the number of tokens that are audio."""
     size = 0
     for message in messages:
         content = message["content"]
@@ -218,11 +218,12 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
     return round(size / BYTES_A_TOKEN) + audio, audio
 
 
-# The number of concurrent calls is limited to the number that the backend can handle; it is found by trial and error.
+# The number of concurrent calls is limited to what the backend can handle; this limit is found by trial and error.
 #
-# The limit increases additively and decreases multiplicatively, as in network congestion control: every round of
-# answers allows one more call. A sign of overload (too many requests, a server error, a timeout) halves the limit, but
-# at most once for the calls that were in progress together. If the backend asks for a wait, all calls wait.
+# The limit increases additively and decreases multiplicatively, as in network congestion control: after every round of
+# answers, one more concurrent call is allowed. A sign of overload (too many requests, a server error, a timeout) halves
+# the limit, but at most once for the calls that were in progress at the same time. If the backend asks for a wait, all
+# calls wait.
 
 
 @dataclass(frozen=True)
@@ -231,8 +232,8 @@ class Patience:
 
     Args:
         tries: maximum number of calls for one answer.
-        first_wait: seconds before the second call; doubled each time, with half of it random.
-        longest_wait: maximum wait in seconds; if the backend asks for a longer one, the retries end.
+        first_wait: seconds before the second call; the wait doubles each time, and half of each wait is random.
+        longest_wait: maximum wait in seconds; if the backend asks for a longer wait, the retries end.
     """
 
     tries: int = 6
@@ -246,7 +247,7 @@ class Patience:
 
 
 class AdaptiveConcurrency:
-    """A limit on concurrent calls between 1 and `most`; it starts at `most`."""
+    """A limit on concurrent calls, from 1 to `most`; the limit starts at `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most

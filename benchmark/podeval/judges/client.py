@@ -1,8 +1,8 @@
 """A judge's client: it uses recorded answers if there are any, and otherwise makes several calls at a time.
 
-If an answer cannot be parsed, the judge is told about the fault and asked again until its number of tries is reached;
-after that, the request counts as unanswered, with the reason. Every answer is recorded before it is used, so a stopped
-run resumes where it stopped.
+If an answer cannot be parsed, the judge is told about the fault and asked again, up to its maximum number of tries;
+then the request counts as unanswered, with the reason. Every answer is recorded before it is used, so a stopped run
+resumes where it stopped.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ from podeval.judges.wording import reword
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused, convert_library_errors
 
 _SHOWN_AGAIN = 6000
-"""Maximum characters of an unusable answer that are shown to the judge again."""
+"""Maximum number of characters of an unusable answer that are shown to the judge again."""
 
 _TWICE = "(an answer that was given twice and is not shown again)"
 
@@ -51,7 +51,7 @@ class JudgeRequest:
     Args:
         prompt: the prompt.
         inputs: a text or a clip for every placeholder of the prompt.
-        seed: number that distinguishes repetitions; it is added to the judge's own seed.
+        seed: number that distinguishes repetitions; this number is added to the judge's own seed.
         check: function that raises `ValueError` with a sentence if an answer is well-formed but wrong.
     """
 
@@ -256,7 +256,7 @@ class JudgeClient:
     def _ask_until_usable(
         self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
     ) -> Outcome:
-        """Ask until an answer is usable or there are no tries left."""
+        """Ask until an answer is usable or no tries are left."""
         # Refuse requests that this judge cannot answer.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
@@ -360,7 +360,7 @@ class _NoAnswer(Exception):
 
 
 def _value(answer: ChatAnswer, request: JudgeRequest) -> pydantic.BaseModel:
-    """Parse an answer into its type and check it.
+    """Parse an answer into its type, and check the answer.
 
     Raises:
         UnreadableAnswer: the answer cannot be used.

@@ -1,9 +1,9 @@
-"""Records of all exchanges with judges: append-only JSON lines from which scoring can be repeated.
+"""Records of all exchanges with judges: append-only JSON lines with which scoring can be repeated.
 
 A folder contains `records.jsonl`. Each line has a `kind`: `judge` (the judge that was asked, once per judge),
 `exchange` (the request, with audio as its SHA-256, and the answer, unchanged), `failure` (a call without an answer) or
-`removed` (content that was taken down). Lines never contain an API key: keys leave the process only in the request's
-header.
+`removed` (content that was taken down). Lines never contain an API key: keys leave the process only in the header of a
+request.
 
 An exchange is looked up by its key: prompt, inputs, judge and seed. Records store the judge's words, not their
 interpretation; the words are parsed again each time, with the current parser.
@@ -42,13 +42,13 @@ class JudgeExchange:
     Args:
         key: key in the records.
         series: number that increases when an answer is deliberately requested again.
-        attempt: 1 for the first; later requests state the fault of the previous answer.
+        attempt: 1 for the first attempt; each later attempt states the fault of the previous answer.
         prompt, judge, seed, inputs: parts of the key; `inputs` maps a name to the hash of a text or clip.
         messages: the messages that were sent, with audio as its SHA-256.
         answer: the answer of the judge.
         asked: time of the request, UTC, ISO 8601.
         seconds: duration of the call.
-        problem: the reason why the answer was unusable on arrival; None if it was usable.
+        problem: the reason why the answer was unusable on arrival; None if the answer was usable.
     """
 
     key: str
@@ -83,10 +83,10 @@ class JudgeExchange:
 
 
 class Records:
-    """The records of a folder, or only of this process if there is none; several threads and processes may use them.
+    """The records in a folder or, without a folder, in this process only; several threads and processes may use them.
 
     Raises:
-        BadInput: a line is damaged; the message names it.
+        BadInput: a line is damaged; the message names the line.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -114,7 +114,7 @@ class Records:
         return self._forms.get(judge)
 
     def unsent(self, judge: str) -> tuple[str, ...]:
-        """Return the sampling parameters that were not sent to this judge last time because it refuses them."""
+        """Return the sampling parameters that the last request to this judge omitted because the judge refuses them."""
         return self._unsent.get(judge, ())
 
     def series(self, key: str) -> int:
@@ -131,7 +131,7 @@ class Records:
         return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
     def all_exchanges(self) -> Iterator[JudgeExchange]:
-        """Yield all exchanges in recorded order, including those that a newer series replaced."""
+        """Yield all exchanges in recorded order, including exchanges that a newer series replaced."""
         for _, line in self._read():
             if line["kind"] == "exchange":
                 yield JudgeExchange.from_json(line)
@@ -149,7 +149,7 @@ class Records:
             self._append({"kind": "judge", "version": VERSION, **described})
 
     def add(self, exchange: JudgeExchange) -> None:
-        """Record an exchange; it is synced to disk before this method returns."""
+        """Record an exchange; the exchange is synced to disk before this method returns."""
         self._append(exchange.to_json())
 
     def add_failure(self, key: str, prompt: str, judge: str, reason: str, started: str, seconds: float) -> None:
@@ -238,7 +238,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _append_line(path: Path, line: bytes) -> int:
-    """Append a line, sync it, and return its offset; other processes wait for their turn.
+    """Append a line, sync it, and return its offset; other processes wait until this is done.
 
     Raises:
         DiskFull: no space is left.

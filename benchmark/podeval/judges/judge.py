@@ -8,7 +8,7 @@ On a command line, a judge is written as
 - the path of a YAML file with all fields.
 
 The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, or `HF_TOKEN` for Hugging Face's router
-if the former is not set. The key is never part of a judge, a record or a message.
+if `PODEVAL_JUDGE_KEY` is not set. The key is never part of a judge, a record or a message.
 """
 
 import functools
@@ -51,8 +51,8 @@ class Price:
     Args:
         prompt: price of requests.
         answer: price of answers.
-        audio: price of audio in requests, if it differs.
-        thinking: price of thinking tokens before an answer, if it differs.
+        audio: price of audio in requests, if different.
+        thinking: price of thinking tokens before an answer, if different.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -69,21 +69,21 @@ class Judge:
 
     Args:
         backend: `endpoint`, `gguf`, `transformers` or `records`.
-        model: name at the endpoint, file or repo, or the recorded judge's model for `records`.
-        revision: commit or content hash; None if an endpoint does not state one.
+        model: name of the model at the endpoint, its file or its repo; for `records`, the model of the recorded judge.
+        revision: commit or content hash; None if an endpoint does not state its revision.
         endpoint: base URL, or the folder for `records`.
-        provider: name of the provider whose format the endpoint uses; None to recognise it by the address.
+        provider: name of the provider whose format the endpoint uses; None to recognise the provider by the address.
         sampling: settings for sampling answers.
         trial: whether this is a trial model, whose scores must not be published regardless of its audit.
-        hears: whether it accepts audio; assumed to be true for an endpoint that is given without a file.
-        audio: limits on the audio that it accepts.
+        hears: whether the model accepts audio; assumed to be true for an endpoint that is given without a YAML file.
+        audio: limits on the audio that the model accepts.
         extra: additional fields of the request body, such as `reasoning_effort`.
         timeout: maximum duration of a call in seconds.
-        tries: maximum number of answers that are requested, each with the faults of the previous one, before a request
-            counts as unanswered.
+        tries: maximum number of times that an answer is requested, each time stating the faults of the previous answer,
+            before a request counts as unanswered.
         context: maximum tokens that a local model reads; None for the model's own limit.
         dtype: precision of a local model run through transformers if it is not float32: bfloat16 on a GPU.
-        price: price of its tokens, if there is one.
+        price: price of the model's tokens, if there is one.
         recorded: the id of the judge that gave the recorded answers, for `records`.
     """
 
@@ -127,7 +127,7 @@ class Judge:
 
     @property
     def served_by(self) -> Provider:
-        """The provider of an endpoint: the named one, otherwise the one at its address."""
+        """The provider of an endpoint: the provider that is named, otherwise the one that the address belongs to."""
         matching = [provider for provider in PROVIDERS if provider.name == self.provider]
         return matching[0] if matching else find_provider(str(self.endpoint), self.model)
 
@@ -284,7 +284,7 @@ def _read_file(path: Path) -> Judge:
     try:
         read = pydantic.TypeAdapter(Judge).validate_python(read_yaml_file(path))
     except pydantic.ValidationError as error:
-        # The message omits the value, which may be a key.
+        # The message omits the value, because it may be an API key.
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"]) or "the file"
         raise BadInput(

@@ -4,7 +4,7 @@ Tolerated: reasoning before the answer, code fences, surrounding prose, trailing
 commas, keys in another case or spelling, keys that are (Chinese) aliases of the answer's fields, `36/45` where a number
 is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated answer,
 several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot be parsed
-is an `UnreadableAnswer` with a sentence; podeval never invents a value for it.
+is an `UnreadableAnswer` with a sentence; podeval never invents a value for such an answer.
 """
 
 import functools
@@ -25,11 +25,11 @@ Answer = TypeVar("Answer", bound=pydantic.BaseModel)
 
 
 class UnreadableAnswer(PodevalError):
-    """Raised for an answer that cannot be parsed; the message tells the judge what to correct."""
+    """Raised for an answer that cannot be parsed; the message states what the judge should correct."""
 
 
 _REPAIRS = 200
-"""Maximum number of errors of form that are corrected; no real answer contains that many."""
+"""Maximum number of errors of form that are corrected; no real answer contains that many errors."""
 
 
 def validate(data: Any, model: type[Answer]) -> Answer:
@@ -45,7 +45,7 @@ def validate(data: Any, model: type[Answer]) -> Answer:
             return model.model_validate_json(json.dumps(data), strict=True)
         except pydantic.ValidationError as error:
             problems = error.errors(include_url=False, include_context=False)
-            # Try every object, because one that cannot be repaired may be followed by one that can.
+            # Try every object, because an object that cannot be repaired may be followed by an object that can.
             if not any([_repair(data, problem, schema) for problem in problems]):
                 raise UnreadableAnswer(_describe_problems(problems)) from None
     raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
@@ -93,7 +93,9 @@ def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
 
 
 def _number(value: Any, node: dict[str, Any]) -> int | float | None:
-    """Return the number meant by `"4"`, by `4.0` for an integer, or by `"36/45"` if 45 is the maximum."""
+    """Return the number that is meant by `"4"`, by `4.0` if an integer is expected, or by `"36/45"` if 45 is the
+    maximum.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -160,7 +162,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the part of a JSON schema that describes a location; empty if it cannot be determined."""
+    """Return the part of a JSON schema that describes a location; empty if that part cannot be determined."""
     node: Any = schema
     for step in (*path, None):
         while isinstance(node, dict) and "$ref" in node:
@@ -220,8 +222,8 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
-    # Objects are keyed by their canonical form, because comparing each with all earlier ones takes quadratic time.
-    # Collect all different objects in the text.
+    # Objects are keyed by their canonical form, because comparing each object with all earlier objects takes quadratic
+    # time. Collect all different objects in the text.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
     for span in _objects(_strip_thinking(text)):
@@ -242,7 +244,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
             problem = error
             continue
         valid.setdefault(value.model_dump_json(), value)
-    # Exactly one must remain.
+    # Exactly one answer must remain.
     if len(valid) == 1:
         return next(iter(valid.values()))
     if valid:
@@ -283,7 +285,7 @@ _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTAL
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield the outermost {...} of the text, or of its fenced blocks if those contain any.
+    """Yield the outermost {...} objects in the text, or in its fenced blocks if these contain any.
 
     Raises:
         UnreadableAnswer: an object is truncated.
@@ -300,7 +302,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 _BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)
-"""Pattern for strings, whose braces do not count, and for braces."""
+"""Pattern that matches braces, and also strings, because braces inside strings do not count."""
 
 
 def _find_closing(text: str, start: int) -> int | None:

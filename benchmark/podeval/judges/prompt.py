@@ -1,9 +1,10 @@
-"""A prompt: a question for a judge, its version, and the form of the answer.
+"""Prompts: a prompt is a question for a judge, with its version and the form of the answer.
 
 Everything that is judged is data. Each text and each recording is placed between two lines with a delimiter derived
 from the hash of all texts in the request. A text cannot contain its own delimiter, because it would have to contain its
-own hash, so it cannot end its section and pose as the prompt. Control words of chat templates inside a text are broken
-up with an invisible character, because a model's tokenizer would otherwise interpret them as the end of the message.
+own hash, so it cannot end its own section and then pass itself off as part of the prompt. Control words of chat
+templates inside a text are broken up with an invisible character, because a model's tokenizer would otherwise interpret
+them as the end of the message.
 """
 
 import base64
@@ -27,9 +28,9 @@ from podeval.errors import BadInput, CannotScore
 FORMATS = ("wav", "flac", "mp3")
 
 SECONDS = 1800.0
-"""Maximum duration of a clip: half an hour, the limit of the most capable public models."""
+"""Maximum duration of a clip in seconds: half an hour, the limit of the most capable public models."""
 BYTES = 20_000_000
-"""Maximum bytes of an encoded clip: endpoints accept requests of 20 to 30 MB, base64 included."""
+"""Maximum size of an encoded clip in bytes: endpoints accept requests of 20 to 30 MB, including base64 overhead."""
 
 
 @dataclass(frozen=True)
@@ -198,11 +199,12 @@ class Prompt:
     Args:
         name: name of the prompt, such as `script_quality`.
         version: number that increases when the wording changes.
-        system: the judge's role and its criteria; the rules that separate data from instructions are added to it.
+        system: the judge's role and its criteria; the rules that separate data from instructions are appended.
         template: the request, with `{placeholders}` for the inputs; a literal brace is doubled.
         answer: the type against which an answer is validated.
         source: the paper and section that the prompt follows.
-        passages: passages of the template that grow with the material, with their names in files.
+        passages: passages of the template whose length depends on the material, and the names of these passages in
+            files.
     """
 
     name: str
@@ -221,7 +223,7 @@ class Prompt:
 
     @property
     def family(self) -> str:
-        """The name without the number of turns; prompts with the same wording share it."""
+        """The name without the number of turns; prompts with the same wording share this name."""
         return self.name.rstrip("_" + string.digits) if self.passages else self.name
 
     @functools.cached_property
@@ -291,11 +293,13 @@ def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """Return the delimiter for these texts: it is made from a hash of all of them and occurs in none of them."""
+    """Return the delimiter for these texts: it is derived from a hash of all the texts and does not occur in any of
+    them.
+    """
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
-        # A collision is practically impossible; the search rules it out.
+        # A collision is practically impossible; the search rules it out completely.
         if not any(mark in text.lower() for text in texts.values()):
             return mark
         salt += 1

@@ -1,8 +1,8 @@
-"""Conversations with a judge: a measurement asks its questions in rounds, and does not depend on who answers them.
+"""Conversations with a judge: a metric asks its questions in rounds, independently of who answers them.
 
-A measurement that needs a judge is a generator. It yields the requests of a round, receives their answers, may yield
-further requests, and returns its result. Many conversations run at the same time and their rounds are sent together, so
-the total time depends on the number of requests and not on their order.
+A metric that needs a judge is a generator. It yields the requests of a round, receives their answers, may yield further
+requests, and returns its result. Many conversations run at the same time and their rounds are sent together, so the
+total time depends on the number of requests and not on their order.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -29,7 +29,7 @@ class Asked(Protocol):
 
 
 class NoAnswer(PodevalError):
-    """The judge did not give a usable answer; raised in the conversation that waits for it."""
+    """The judge did not give a usable answer; raised in the conversation that waits for the answer."""
 
 
 def select_values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:

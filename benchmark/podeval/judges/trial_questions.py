@@ -1,4 +1,4 @@
-"""Two questions with known answers, one about a text and one about a recording, for testing a judge's abilities."""
+"""Two questions with known answers, about a text and about a recording, to test what a judge can do."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ AUDIO = Prompt(
 
 @dataclass(frozen=True)
 class JudgeTrial:
-    """The result of a question.
+    """The result of a trial question.
 
     Attributes:
         question: `text` or `audio`.

@@ -1,4 +1,4 @@
-"""Prompts with custom wordings: the text of a file replaces a prompt's system text and request.
+"""Prompts with custom wordings: the text in a file replaces the system text and the request of a prompt.
 
     [system]
     You mark scripts.
@@ -7,10 +7,10 @@
     Here is the script:
     {script}
 
-Braces contain the names of the prompt's inputs and of passages that grow with the material. Other braces are not
-changed, so the examples of a paper's prompt can be copied. Without the line `[request]`, the whole text is the request,
-and there is no system text. The schema of the answer, and the rules that separate material from instructions, are added
-to every wording.
+Braces contain the names of the prompt's inputs, and of passages whose length depends on the material. Other braces are
+not changed, so the examples of a paper's prompt can be copied. Without the line `[request]`, the whole text is the
+request, and there is no system text. The schema of the answer, and the rules that separate material from instructions,
+are added to every wording.
 """
 
 import functools
@@ -21,7 +21,7 @@ from podeval.errors import BadInput
 from podeval.judges.prompt import Prompt
 
 SYSTEM, REQUEST = "[system]", "[request]"
-"""Heading lines above the two texts."""
+"""The heading lines above the two texts."""
 
 
 def write_wording(prompt: Prompt) -> str:

@@ -48,10 +48,10 @@ PAIRED = ("preference", "text_preference", "abx")
 """Kinds whose pages compare two systems instead of rating them separately."""
 
 SPREAD = ("mos", "rubric", "preference", "text_preference")
-"""Kinds in which a listener rates one recording or pair per item, unless the design says `each: all`."""
+"""Kinds in which a listener rates one recording or pair per item unless the design states `each: all`."""
 
 MINUTES = 30.0
-"""Default limit on a test's length in minutes; PodEval's listeners needed no more."""
+"""Default limit on a test's length in minutes; PodEval's listeners did not need more time."""
 
 _PAGE_SECONDS = 5.0
 _MARK_SECONDS = 4.0
@@ -101,8 +101,8 @@ class OwnQuestion(FactSheet):
     labels, answered in words.
 
     `reason` asks for the reason for a rating. With `choice`, the labels have no order, and the counts of labels are
-    reported instead of a mean. A question named `speakers` without labels asks for a number. Questions that have the
-    names of podeval's nine questions are screened and scored like these.
+    reported instead of a mean. A question named `speakers` without labels asks for a number. Questions with the same
+    names as podeval's nine questions are screened and scored like those questions.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -245,8 +245,8 @@ class Design(FactSheet):
     @property
     def digest(self) -> str:
         """SHA-256 of the document and the questions; answers are pooled only across designs with the same digest."""
-        # The way back to the listeners' panel does not affect the answers, so it is left out. Fields that were added
-        # later are left out if unset, so that the digests of older designs stay the same.
+        # The way back to the listeners' panel does not affect the answers, so it is left out. Fields that were added in
+        # later versions are left out if unset, so that the digests of older designs stay the same.
         plain = {"questions": (), "demographics": (), "trials": 1, "headphone_check": None, "each": None}
         later = {name for name, value in plain.items() if getattr(self, name) == value}
         document = self.model_dump(mode="json", exclude={"consent", "completion"} | later)
@@ -270,7 +270,7 @@ class Design(FactSheet):
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The pairs of systems to compare, each in one order; sides are drawn for each listener."""
+        """The pairs of systems to compare, each pair in only one order; the sides are drawn for each listener."""
         return list(itertools.combinations(self.systems, 2))
 
     @property
@@ -287,7 +287,9 @@ class Design(FactSheet):
         return max(0, sum(seconds / 60 <= self.minutes for seconds in whole) - 1)
 
     def estimate(self, items: int) -> float:
-        """Return the number of minutes that one listener needs for this many of the longest items, each played once."""
+        """Return the number of minutes that one listener needs for the given number of the longest items, each played
+        once.
+        """
         return (self._check_seconds + sum(self._longest_first()[:items])) / 60
 
     @property

@@ -1,6 +1,6 @@
-"""The pages of one listener, and the valid answers to a page.
+"""The pages that one listener sees, and the valid answers to a page.
 
-A page labels its stimuli with letters; only the server knows which system is behind a letter. Answers are validated
+A page labels its stimuli with letters; only the server knows which system each letter represents. Answers are validated
 here, so only requested answers are stored.
 """
 
@@ -33,7 +33,9 @@ class Page:
 
     @property
     def letters(self) -> list[str]:
-        """The letters of the stimuli in order; on an ABX page, the last one is X, which is one of the other stimuli."""
+        """The letters of the stimuli in order; on an ABX page, the last letter is X, which is one of the other
+        stimuli.
+        """
         repeats = len(set(self.stimuli)) < len(self.stimuli)
         return [*name_letters(len(self.stimuli) - 1), "X"] if repeats else name_letters(len(self.stimuli))
 
@@ -43,7 +45,7 @@ class Page:
         return cls(document["id"], document["item"], tuple(document["stimuli"]))
 
     def stimulus(self, letter: str) -> str:
-        """Return the system or anchor behind a letter.
+        """Return the system or anchor that a letter represents.
 
         Raises:
             BadInput: the page has no such letter.
@@ -64,8 +66,9 @@ def name_letters(count: int) -> list[str]:
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
     """Make the pages for the listener at place `slot` in the balanced assignment.
 
-    Items, systems and their order follow from the place; the sides of a pair, the letters of a MUSHRA page and the
-    identity of X are drawn with the seed. A headphone check comes first, and questions about the listener come last.
+    The items, the systems and their order depend on the place; the sides of a pair, the letters of a MUSHRA page and
+    the identity of X are drawn with the seed. A headphone check comes first, and questions about the listener come
+    last.
     """
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
@@ -89,7 +92,9 @@ def count_marks(design: Design) -> tuple[int, Counter[str]]:
 
 
 def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
-    """Return a listener's ABX pages in random order; X is equally often A and B, and A is equally often each system."""
+    """Return a listener's ABX pages in random order; X is A as often as it is B, and A is each of the systems equally
+    often.
+    """
     count = len(chosen) * design.trials
     turns = [(swap, same) for swap in (False, True) for same in (0, 1)]
     arrangements = [turn for _ in range(count // len(turns)) for turn in turns]
@@ -159,10 +164,11 @@ def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Quest
 
 @dataclass(frozen=True)
 class PageAnswer:
-    """One validated answer: a number on a scale, or words; `stimulus` is the system's name (for a pair, the first one).
+    """One validated answer: a number on a scale, or words; `stimulus` is the system's name (for a pair, of the first
+    system).
 
-    The answer to an ABX page is 1 (correct) or 0 (wrong), and its stimulus is the system behind X; the words name the
-    two sides, `A | B`.
+    The answer to an ABX page is 1 (correct) or 0 (wrong), and its stimulus is the system that X represents; the words
+    name the two sides, `A | B`.
     """
 
     stimulus: str
@@ -256,7 +262,7 @@ def _read_questionnaire(
         reply = answer.get(question.name)
         if reply is None:
             continue
-        # Read a bare string as the reason, and a bare value as the mark.
+        # Read a string on its own as the reason, and any other value on its own as the mark.
         if not isinstance(reply, Mapping):
             reply = {"reason": reply} if isinstance(reply, str) else {"mark": reply}
         if question.optional:
@@ -329,10 +335,11 @@ def build_williams_row(size: int, row: int) -> list[int]:
 
 
 def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
-    """Choose the items for one listener in playing order, each with the number of listeners who had it earlier.
+    """Choose the items for one listener in playing order, each with the number of listeners who have already had the
+    item.
 
-    The items form a ring, in which each listener starts where the previous one stopped, so the play counts of any two
-    items differ by at most one. Listeners with the same items hear them in successive orders of a Latin square.
+    The items form a ring, in which each listener starts where the previous listener stopped, so the play counts of any
+    two items differ by at most one. Listeners with the same items hear them in successive orders of a Latin square.
 
     Args:
         slot: the listener's place in the assignment, from 0.
@@ -348,6 +355,6 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
     """Choose one of several alternatives (systems, pairs of systems) for the n-th play of an item.
 
-    The plays of an item cycle through all alternatives, and so do the items of one listener.
+    Successive plays of an item cycle through all alternatives, and so do successive items of one listener.
     """
     return (item + hearing) % alternatives

@@ -1,9 +1,9 @@
 """Estimate from a pilot how many listeners a test needs, and decide whether a running test may stop.
 
-Both use one number per listener for each pair of systems: the difference between the mean marks of the two systems or,
-if a page compares the two, the mean answer (in an ABX test, the share of correct answers above chance). The answers of
-one listener depend on each other, but listeners are independent. You may check after every listener whether to stop,
-because the evidence from `podeval.stats.sequential` is valid at any number of listeners.
+Both calculations use one number per listener for each pair of systems: the difference between the mean marks of the two
+systems or, if a page compares the two, the mean answer (in an ABX test, the share of correct answers above chance). The
+answers of one listener depend on each other, but listeners are independent. You may check after every listener whether
+to stop, because the evidence from `podeval.stats.sequential` is valid at any number of listeners.
 """
 
 import math
@@ -28,10 +28,12 @@ MOST = 100_000
 """A difference that needs more listeners than this is considered too small for a listening test."""
 
 _LEVEL = 0.95
-"""Confidence level of each interval in a plan, and of all intervals in a running test together."""
+"""Confidence level: in a plan, of each interval; in a running test, of all intervals together."""
 
 _CAUTION = 0.8
-"""Confidence that the spread of all listeners is at most the planned spread; a pilot's spread is often too small."""
+"""Confidence that the spread of all listeners is at most the planned spread; the spread in a pilot is often too
+small.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class StoppingVerdict:
         listeners: number of listeners who heard both systems.
         mean: mean of the listeners' differences, first minus second.
         interval: interval that is valid at every check; None if there are too few listeners.
-        better: the system that has been shown to be better, so that the test may stop; "" if neither has.
+        better: the system that has been shown to be better, so that the test may stop; "" if neither has been.
         expected: total number of listeners needed for a decision if later listeners give similar marks; None if
             unknown.
     """
@@ -77,7 +79,7 @@ class StoppingVerdict:
 
 
 def compute_listener_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
-    """Return each listener's mean mark for one system minus the mean mark for another, in the listeners' order.
+    """Return, for each listener in order, the mean mark for one system minus the mean mark for another.
 
     Args:
         marks: marks of the listeners who finished, in the order of their places.
@@ -96,10 +98,10 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str)
 
 
 def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
-    """Return each listener's mean answer to the pages that compare two systems, in the listeners' order.
+    """Return, for each listener in order, the mean answer to the pages that compare two systems.
 
-    For preferences, the mean is that of the preference for the first system over the second; for ABX answers, it is the
-    share of correct answers above chance.
+    For preferences, it is the mean preference for the first system over the second; for ABX answers, it is the share of
+    correct answers above chance.
 
     Args:
         marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
@@ -123,7 +125,7 @@ def count_listeners(
     power: float = 0.8,
     pairs: bool = False,
 ) -> list[ListenersNeeded]:
-    """Compute from a pilot's marks the number of listeners needed to distinguish two systems that differ by
+    """Compute from a pilot's marks the number of listeners needed to distinguish two systems whose means differ by
     `difference`.
 
     Args:
@@ -183,8 +185,8 @@ def _find_power(count: int, effect: float) -> float:
     """Return the probability that `count` differences of this effect size give an interval on the correct side of 0."""
     limit = stats.t.ppf(1 - (1 - _LEVEL) / 2, count - 1)
     chance = float(stats.nct.sf(limit, count - 1, effect * math.sqrt(count)))
-    # Far in the tail, scipy's noncentral t returns no value; there, the normal distribution agrees with it to many
-    # digits.
+    # Far in the tail, scipy's noncentral t distribution returns no value; there, the normal distribution agrees with it
+    # to many digits.
     return chance if math.isfinite(chance) else float(stats.norm.sf(limit - effect * math.sqrt(count)))
 
 
@@ -192,7 +194,7 @@ def _find_power(count: int, effect: float) -> float:
 
 KINDS = ("mos", "mushra", "abx")
 ANCHORS = ("reference", "high", "low")
-"""Folders that a MUSHRA test uses in addition to those of the systems."""
+"""Folders that a MUSHRA test uses in addition to the folders of the systems."""
 
 
 def draft_design(

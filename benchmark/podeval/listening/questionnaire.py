@@ -55,7 +55,9 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Question:
-    """One question about a clip; `labels` are numbered from 1, and empty if the answer is a number or free text."""
+    """One question about a clip; `labels` are numbered from 1, and there are none if the answer is a number or free
+    text.
+    """
 
     name: str
     text: str
@@ -127,8 +129,8 @@ _PODEVALS = {
 
 
 def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Give the questions of PodEval's questionnaire the names of podeval's nine questions, so that both are screened
-    and scored in the same way. PodEval's questions are recognised by their text and labels.
+    """Give the questions of PodEval's questionnaire the names of podeval's nine questions, so that these questions are
+    screened and scored in the same way. PodEval's questions are recognised by their text and labels.
 
     All other questions keep their names. If a questionnaire lacks one of the seven rated questions, or does not ask for
     the reason for one of them, all its questions keep their names, because the screening excludes listeners who give no

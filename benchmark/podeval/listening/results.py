@@ -45,7 +45,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "text_preference": (-2, 2),
     "abx": (0, 1),
 }
-"""The lowest and the highest mark of each kind of test."""
+"""The lowest and the highest possible mark in each kind of test."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
     """Measure how well listeners distinguish two recordings.
 
     The interval is Wilson's with the effective number of trials, because the trials of one listener depend on each
-    other; with a single listener it is the exact interval (Clopper and Pearson). The p-value is that of the exact
+    other; with a single listener, the interval is the exact one (Clopper and Pearson). The p-value is that of the exact
     binomial test. The test can ignore differences between listeners: because X is drawn at random, anyone who hears no
     difference is correct with probability one half in each trial, regardless of their habits.
 
@@ -115,7 +115,9 @@ def share_right(d: float) -> float:
 
 
 def d_prime(share: float) -> float:
-    """Return the sensitivity that gives this share of correct answers; negative for a share below one half."""
+    """Return the sensitivity at which listeners give this share of correct answers; negative if the share is below one
+    half.
+    """
     if share < 0.5:
         return -d_prime(1 - share)
     if share >= share_right(_FARTHEST):
@@ -138,7 +140,7 @@ class ListeningResults:
 
 
 def summarise(database: Database, test: str) -> ListeningResults:
-    """Screen the finished sessions of a test by the rules of its design, and summarise the remaining ones.
+    """Screen the finished sessions of a test by the rules of its design, and summarise the remaining sessions.
 
     Raises:
         BadInput: the test does not exist, or no marks remain to be averaged.
@@ -223,11 +225,11 @@ def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
 
 
 _FIGURES = ("mean", "low", "high", "marks", "listeners", "best", "worst")
-"""Fields of a row whose values may differ without screening."""
+"""Fields of a row whose values may be different without screening."""
 
 
 def _set_beside(screened: list[dict[str, Any]], unscreened: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the screened rows with the unscreened figures added; rows without a counted mark come last."""
+    """Return the screened rows with the unscreened figures added; rows without any counted marks come last."""
     rows = {(row["stimulus"], row["scale"]): row for row in screened}
     for row in unscreened:
         nothing = row | dict.fromkeys(_FIGURES) | {"marks": 0, "listeners": 0}
@@ -244,7 +246,7 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
     of_scale = [mark for mark in marks if mark.scale == scale]
     if design.kind in PAIRED:
         of_scale = _by_system(of_scale)
-    # Only systems that are marked on the same page have ranks; anchors have none.
+    # Only systems that are rated on the same page have ranks; anchors have no ranks.
     ranked = design.systems if design.kind == "mushra" else ()
     return [
         {
@@ -264,14 +266,14 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
 
 
 def _find_bounds(design: Design, scale: str) -> tuple[float, float]:
-    """Return the lowest and the highest mark on a scale; a user's own question has one mark per label."""
+    """Return the lowest and the highest mark on a scale; a user's own question has as many marks as labels."""
     labels = {question.name: len(question.labels) for question in design.questions}
     return (1, labels[scale]) if scale in labels else _BOUNDS[design.kind]
 
 
 def _describe_headphones(database: Database, design: Design) -> list[str]:
-    """Return sentences about the headphone check: the number of listeners who passed, and the names of those who
-    failed.
+    """Return sentences about the headphone check: the number of listeners who passed, and the names of the listeners
+    who failed.
     """
     if design.headphone_check is None:
         return []
@@ -288,7 +290,7 @@ def _describe_headphones(database: Database, design: Design) -> list[str]:
 
 
 def _discriminate(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
-    """Return a row for each pair of an ABX test, with the clearest distinction first."""
+    """Return a row for each pair of an ABX test, starting with the pair that listeners distinguish most clearly."""
     trials: dict[str, list[Trial]] = {}
     sides = sorted(permutations(design.systems, 2), key=lambda pair: -len("".join(pair)))
     for mark in marks:

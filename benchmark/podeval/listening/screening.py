@@ -1,10 +1,10 @@
-"""The headphone check: six sounds of three intervals each; the intervals can be distinguished only over headphones.
+"""The headphone check: six sounds with three intervals each, which can be distinguished only over headphones.
 
 `antiphase` (Woods, Siegel, Traer and McDermott 2017): there are three tones of 200 Hz, one of which is 6 dB softer and
     another in antiphase between the ears; the question is which tone is the softest. Over loudspeakers, the tone in
-    antiphase cancels in the air and seems softest, so most listeners without headphones fall below chance. `huggins`
-    (Milne et al. 2021): there are three noises, one of which contains a faint tone of 600 Hz that exists only as a
-    phase difference between the ears and disappears over loudspeakers.
+    antiphase cancels out in the air and seems to be the softest, so most listeners without headphones fall below
+    chance. `huggins` (Milne et al. 2021): there are three noises, one of which contains a faint tone of 600 Hz that
+    exists only as a phase difference between the ears and disappears over loudspeakers.
 
 A listener with at least five of six correct answers passes; the probability of passing by guessing is 13/729, or 1.8 %.
 The sounds and the correct answers follow from the seed of the session; every sound is a single file, and all files have
@@ -13,7 +13,7 @@ the same size, regardless of which interval is correct.
 At the end, a listener receives a completion code and the address for returning to their panel.
 
     completion:
-      code: C1A2B3C4            # of the study; without it, every listener gets an individual code
+      code: C1A2B3C4            # of the study; without a code, every listener gets an individual one
       screened_out: C9Z8Y7X6    # for listeners whom the headphone check turns away
       panel: prolific           # or an address of another panel, on a host that the design names:
       # address: https://panel.example/end?token={code}
@@ -38,10 +38,10 @@ from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
 PAGE = "headphones"
-"""Id of the check's page; no item may have this id."""
+"""Id of the page with the check; no item may have this id."""
 
 TRIALS, INTERVALS, NEEDED = 6, 3, 5
-"""Number of sounds, of intervals in each, and of correct answers needed to pass."""
+"""Number of sounds, number of intervals in each sound, and number of correct answers needed to pass."""
 
 TRIAL_NAMES = tuple(f"trial_{number}" for number in range(1, TRIALS + 1))
 """Names of the trials, in order."""
@@ -58,7 +58,7 @@ _PITCH, _BAND = 600.0, 0.06
 Samples = NDArray[np.float64]
 
 PANELS = {"prolific": "https://app.prolific.com/submissions/complete?cc={code}"}
-"""Address of each panel to which listeners return."""
+"""Address at each panel to which listeners return."""
 
 _ADDRESS = r"^https://[!-\[\]-~]+$"
 
@@ -117,7 +117,7 @@ def synthesise(kind: str, seed: int, trial: int) -> bytes:
 
 
 def _draw_roles(seed: int) -> list[list[int]]:
-    """Return, for each trial, the roles of its intervals in order; role 0 is the correct one."""
+    """Return, for each trial, the roles of its intervals in order; role 0 is the correct answer."""
     chance = random.Random(f"headphones:{seed}")  # noqa: S311 - reproducible by its recorded seed
     return [chance.sample(range(INTERVALS), INTERVALS) for _ in range(TRIALS)]
 
@@ -181,7 +181,7 @@ class Completion(FactSheet):
         )
 
     def code_for(self, own: str, screened_out: bool) -> str:
-        """Return the code for a listener: the study's code, or an individual one if it has none."""
+        """Return the code for a listener: the study's code, or an individual code if the study has none."""
         return (self.screened_out if screened_out else self.code) or own
 
     def address_for(self, code: str) -> str | None:

@@ -1,6 +1,6 @@
 """Listening tests as a service: a listener starts, saves page by page, can return later, and finishes with a code.
 
-A page is on disk before it is acknowledged. The service never reveals which system is behind a letter. Unfinished
+A page is on disk before it is acknowledged. The service never reveals which system a letter represents. Unfinished
 sessions are kept and counted separately, and are not part of any result.
 """
 
@@ -130,7 +130,7 @@ class Listening:
     def start(self, test: str, identity: str, *, origin: str = "", name: str = "") -> SessionProgress:
         """Start or resume a session; each person has one session per test.
 
-        A new listener gets the place in the balanced assignment with the fewest finished sessions.
+        A new listener is given the place in the balanced assignment that has the fewest finished sessions.
 
         Args:
             test: id of the test.
@@ -139,7 +139,7 @@ class Listening:
             name: name of the account that the person signed in with, if any; only its keyed hash is stored.
 
         Raises:
-            BadInput: the test does not exist, or it is closed and this person has not started it.
+            BadInput: the test does not exist, or the test is closed and this person has not started it.
         """
         now = self._clock()
 
@@ -246,7 +246,7 @@ class Listening:
         )
 
     def source(self, session_id: str, number: int, letter: str) -> StimulusSource:
-        """Return the sound behind a letter of a page, or behind `reference` or `prompt`.
+        """Return the sound that a letter of a page, `reference` or `prompt` represents.
 
         Raises:
             BadInput: the session, page or sound does not exist.
@@ -351,7 +351,7 @@ class Listening:
                 raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
             now = self._clock()
             row.standing, row.standing_reason, row.standing_by = standing, reason, by
-            # Do not record the session's id, because anyone who has it can act as the listener.
+            # Do not record the id of the session, because anyone who has this id can act as the listener.
             operator_settings.note(session, f"session {standing}", f"{test}: {listener}", reason, by, now)
             decision = {"kind": standing, "detail": reason, "made_by": by, "made_at": now}
             session.add(Flag(id=secrets.token_hex(16), session=row.id, **decision))

@@ -35,7 +35,7 @@ page; `headphones` is the number of correct answers to the headphone check."""
 
 @dataclass(frozen=True)
 class Overview:
-    """The progress of a test: the numbers of sessions by state."""
+    """The progress of a test: the number of sessions in each state."""
 
     design: Design
     finished: int
@@ -142,7 +142,8 @@ def _count_headphones(session: Session, test: str) -> dict[str, int]:
 
 
 def read_session_marks(database: Database, test: str) -> list[Mark]:
-    """Return all numeric answers of the finished, counted sessions; a criterion's comment is the rationale of its page.
+    """Return all numeric answers from finished, counted sessions; the comment on a criterion is the rationale given on
+    its page.
 
     For the mark of a pair, `page` names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is X.
 
@@ -199,7 +200,7 @@ def read_session_answers(
             )
             for who, r in rows
         ]
-        # Find the test's own questions that are answered without a mark.
+        # Find the user's own questions in this test that are answered without a mark.
         unmarked = {question.name for question in design.questions} - set(rated)
         page_answers += [
             QuestionnaireAnswer(who, a.item, a.stimulus, a.question, None, a.reason)
@@ -271,8 +272,8 @@ def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]
 
     Excluded sessions are included and marked in `counted`; unfinished sessions are not included.
 
-    The mark of a preference compares `stimulus` with `compared_with`, and is positive if the latter is better. The mark
-    of an ABX page is 1 for a correct answer; `stimulus` is X, and `compared_with` is the other stimulus.
+    The mark of a preference compares `stimulus` with `compared_with`, and is positive if `compared_with` is better. The
+    mark of an ABX page is 1 for a correct answer; `stimulus` is X, and `compared_with` is the other stimulus.
 
     Raises:
         BadInput: the test does not exist.
@@ -291,7 +292,7 @@ def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]
         rows = []
         for row, rating in session.execute(query):
             number, page = next((n, page) for n, page in enumerate(row.pages, 1) if page["id"] == rating.page)
-            # Use the reason for the mark, or else the reason for all marks on its page.
+            # Use the reason for the mark or, if there is none, the reason for all marks on its page.
             names = [(row.id, rating.page, name) for name in (rating.scale, "rationale")]
             reason = next((reasons[name] for name in names if name in reasons), "")
             other = next((name for name in page["stimuli"] if name != rating.stimulus), "")

@@ -40,13 +40,15 @@ class SessionProgress:
 
     @property
     def next_page(self) -> int | None:
-        """Number of the first page that is not saved, counted from 0; None if all pages are saved."""
+        """Number of the first page without a saved answer, counted from 0; None if all answers are saved."""
         return next((number for number in range(self.pages) if number not in self.saved), None)
 
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A listener's answer to a page, in the form that `validate_answer` accepts, and the heard shares by letter."""
+    """A listener's answer to a page, in the form that `validate_answer` accepts, and the share of each stimulus that
+    was heard, by letter.
+    """
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
@@ -56,7 +58,7 @@ class AnsweredPage:
 class Shown:
     """A page as its listener sees it; `stimuli` maps each letter to a text or to the name of the sound.
 
-    A page of the kind `headphones` is the headphone check named in `check`.
+    A page of the kind `headphones` contains the headphone check that `check` names.
     """
 
     kind: str
@@ -76,7 +78,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class StimulusSource:
-    """The sound behind a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
+    """The sound that a letter represents: a file, padded to `seconds` if given, or a sound of the headphone check.
 
     `blind` means that no picture of the sound may be shown, because it would reveal the answer.
     """
@@ -88,7 +90,7 @@ class StimulusSource:
 
 
 def find_source(design: Design, row: ListeningSession, page: Page, letter: str) -> StimulusSource:
-    """Return the sound behind a letter of a page, or behind `reference` or `prompt`.
+    """Return the sound that a letter of a page, `reference` or `prompt` represents.
 
     Raises:
         BadInput: the sound does not exist, or the stimulus is text.
@@ -198,7 +200,7 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
 
 
 def find_session(session: Session, test: str, listener: str) -> ListeningSession | None:
-    """Return a listener's session of a test; None if they have not started it."""
+    """Return a listener's session of a test; None if the listener has not started the test."""
     return session.scalar(select(ListeningSession).filter_by(test=test, listener=listener))
 
 
@@ -225,7 +227,7 @@ def read_progress(session: Session, row: ListeningSession, design: Design) -> Se
 
 
 def end_session(row: ListeningSession, now: datetime) -> None:
-    """End a session, and give it its own code."""
+    """End a session, and assign an individual code to it."""
     row.completion_code = secrets.token_hex(5).upper()
     row.finished_at = now
 
@@ -233,8 +235,8 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and apply the consequence if it is failed; only the first answers
-    count.
+    """Record the answers to the headphone check, and apply the consequence if the listener failed the check; only the
+    first answers count.
 
     Raises:
         BadInput: the data is not a valid answer to the check.
@@ -266,7 +268,9 @@ def record_check(
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """Return the next free place; once all planned places are taken, a place with the pages of an unfinished one."""
+    """Return the next free place; once all planned places are taken, return a place with the same pages as an
+    unfinished session.
+    """
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id
@@ -285,7 +289,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
     """Return the heard share of each stimulus by system.
 
     Raises:
-        BadInput: a share is below the required one, or is not a valid share.
+        BadInput: a share is below the required share, or is not valid.
     """
     by_stimulus: dict[str, float] = {}
     for letter, name in zip(page.letters, page.stimuli, strict=True):
@@ -304,7 +308,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
 
 
 def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
-    """Record the failed attention checks of a page, replacing those of an earlier answer to the page."""
+    """Record the failed attention checks of a page, replacing the checks that an earlier answer to the page failed."""
     about = f"page {page.id}: "
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))

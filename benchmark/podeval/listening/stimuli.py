@@ -1,4 +1,4 @@
-"""Play stimuli as copies that reveal nothing but their sound, and provide a noise for setting the volume."""
+"""Play stimuli as copies that reveal nothing except their sound, and provide a noise for setting the volume."""
 
 import io
 import logging
@@ -27,7 +27,7 @@ _log = logging.getLogger("podeval.listening")
 
 
 class StimulusAudio:
-    """The copies of listening tests' stimuli that listeners play.
+    """The copies of stimuli that listeners play in listening tests.
 
     Args:
         listening: the service that manages the sessions.
@@ -41,7 +41,8 @@ class StimulusAudio:
         self._folder = folder
 
     def file(self, session: str, number: int, letter: str) -> Path | bytes:
-        """Return the file behind a letter of a page, or behind `reference` or `prompt`, as FLAC at original loudness.
+        """Return the sound that a letter of a page, `reference` or `prompt` represents, as FLAC at its original
+        loudness.
 
         Sounds of the headphone check are returned unchanged, as WAV. The three sounds of an ABX page have the same
         length.
@@ -63,7 +64,7 @@ class StimulusAudio:
         return self._of(source.audio, self._playback.peaks)
 
     def _of(self, audio: Path, fact: Callable[[Stretch], Found]) -> Found:
-        """Return a fact about a recording; an error does not reveal the system, and the error's reason is logged."""
+        """Return a fact about a recording; an error message does not reveal the system, but the reason is logged."""
         path = self._folder / audio
         try:
             status = path.stat()
@@ -86,7 +87,7 @@ def write_level_noise(folder: Path) -> Path:
     frequencies = np.fft.rfftfreq(count, 1 / RATE)
     heights = np.where((frequencies >= 80) & (frequencies <= 8000), 1 / np.sqrt(np.maximum(frequencies, 1)), 0)
     phases = np.random.default_rng(23).uniform(0, 2 * np.pi, len(frequencies))
-    # The noise is a sum of sines with whole numbers of periods, so its end joins its beginning.
+    # The noise is a sum of sines with whole numbers of periods, so the end joins the beginning without a click.
     noise = np.fft.irfft(heights * np.exp(1j * phases), count)
     noise = (noise / np.abs(noise).max() / 4).astype(np.float32)
     both = np.column_stack([noise, noise])

@@ -1,15 +1,15 @@
 """Read webMUSHRA's test configurations as designs, and write tests in its layout.
 
-webMUSHRA (International Audio Laboratories Erlangen) is the tool that ran PodEval's listening tests. A page can name
-its stimuli freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire,
-so the part that all stimuli of a page share is the category.
+webMUSHRA (International Audio Laboratories Erlangen) is the tool with which PodEval's listening tests were run. The
+stimuli of a page can have any names; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in
+the questionnaire, so the part that all stimuli of a page share is the category.
 
 The questions of a questionnaire are kept if they are rated with labels (`rate2`, `likert`) or stars (`rate`; eleven
 stars mean 0 to 10), answered by a choice from a list (`select`), or answered in words (`text`, `long_text`, `option`).
 A text field that asks for the reason for a rating is kept with its question. Questions of PodEval's own questionnaire
-get the names of podeval's nine questions, and are screened and scored like these. Questions about the listener on the
-last page become the last page of the test. A file with questions of other types is refused, and the message names these
-questions.
+get the names of podeval's nine questions, and are screened and scored like podeval's. Questions about the listener on
+the last page become the last page of the test. A file with questions of other types is refused, and the message names
+these questions.
 """
 
 import html
@@ -63,11 +63,11 @@ class Imported:
 
 
 def read_configuration(path: Path) -> Imported:
-    """Read designs from a webMUSHRA configuration; they have no time limit, because webMUSHRA has none.
+    """Read designs from a webMUSHRA configuration; the designs have no time limit, because webMUSHRA does not have one.
 
     Raises:
         BadInput: the configuration cannot be read (for example, because it has more than `LONGEST_YAML` characters),
-            has no page of a known kind, or asks a question that podeval's pages cannot ask.
+            has no page of a known kind, or contains a question that podeval's pages cannot ask.
     """
     content = _read(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
@@ -76,7 +76,7 @@ def read_configuration(path: Path) -> Imported:
     pages: dict[str, list[dict[str, Any]]] = {}
     questionnaires: list[list[dict[str, Any]]] = []
     demographics: list[dict[str, Any]] = []
-    # Sort pages by kind, and note which ones are left out.
+    # Sort the pages by kind, and note which pages are left out.
     for page in _flat(content["pages"]):
         kind = _KINDS.get(str(page.get("type")))
         if page.get("type") == "finish" and isinstance(page.get("questionnaire"), list):
@@ -118,7 +118,7 @@ def read_configuration(path: Path) -> Imported:
 _SESSION = ("session_test_id", "session_uuid", "trial_id")
 
 CHOICES = ("choice_reference", "choice_non_reference", "choice_answer", "choice_time", "choice_comment")
-"""Columns of webMUSHRA's paired comparison, which is an ABX test: which of two is the reference?"""
+"""Columns of webMUSHRA's paired comparison, which is an ABX test: which of two stimuli is the reference?"""
 
 SINGLE = ("stimuli_rating", "stimuli", "rating_time")
 """Columns of webMUSHRA's likert_single_stimulus."""
@@ -127,7 +127,7 @@ _TABLES = {"mushra": COLUMNS, "abx": (*_SESSION, *CHOICES), "mos": (*_SESSION, *
 
 
 def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Write a test in the form of webMUSHRA's `mushra.csv`, `paired_comparison.csv` or `lss.csv`, without formulas.
+    """Write a test in the form of webMUSHRA's `mushra.csv`, `paired_comparison.csv` or `lss.csv`, escaping formulas.
 
     Args:
         test: id of the test.
@@ -195,7 +195,7 @@ def _unmask(value: Any) -> Any:
 
 
 def _flat(pages: Sequence[Any]) -> Iterable[Mapping[str, Any]]:
-    """Yield the pages in order, including those of random blocks."""
+    """Yield the pages in order, including the pages in random blocks."""
     for page in pages:
         if isinstance(page, Mapping):
             yield page
@@ -306,7 +306,9 @@ def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
 
 
 def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[str, Any]]:
-    """Return the last page's questions about the listener, except for the name; empty if no question has labels."""
+    """Return the last page's questions about the listener, except for the name; the list is empty if no question has
+    labels.
+    """
     questions: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, 1):
         kind, text, labels = _entry(entry)

@@ -1,4 +1,4 @@
-"""An author's starting point: a draft document for a model repo, or scripts that any other system can speak.
+"""Starting points for authors: a draft document for a model repo, or scripts for any other system to speak.
 
 A draft is filled in from the commit, the card, the languages and the headers of the weights on the Hub; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: the speech for `<name>.json` goes
@@ -32,26 +32,26 @@ from podeval.texts import write_sentence
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
 )
-"""Pattern for the address of a model's page on the Hub, or of a page below it."""
+"""Pattern for the address of a model's page on the Hub, or of a page below that page."""
 
 _DESCRIPTION = 600
-"""Number of characters of the card that serve as the description if the submitter writes none."""
+"""Number of characters of the card that are used as the description if the submitter does not write one."""
 
 
 def draft_document(
     repo: str, *, benchmark: str = "real_pod", track: str = "", task: str = "", api: HfApi | None = None
 ) -> dict[str, Any]:
-    """Return the document that submits a model repo at its latest commit, as plain data.
+    """Return, as plain data, a document for submitting a model repo at its latest commit.
 
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
         benchmark: name of the benchmark.
-        track: a track of the benchmark; by default, the first one.
+        track: a track of the benchmark; by default, the first track.
         task: task of the model; by default the task on its card, otherwise text-to-speech.
         api: client of the Hub.
 
     Raises:
-        BadInput: the text is not the name of a repo, the repo does not exist, or there is no such benchmark.
+        BadInput: the text is not the name of a repo, or the repo or the benchmark does not exist.
         HubUnavailable: the Hub does not answer.
     """
     repo = read_repo_name(repo)
@@ -86,7 +86,7 @@ def draft_document(
 
 
 def read_repo_name(text: str) -> str:
-    """Return the name of a repo that is given by name or by the address of one of its Hub pages."""
+    """Return the name of a repo from its name or from the address of one of its Hub pages."""
     match = _ADDRESS.fullmatch(text.strip())
     return match["repo"] if match else text.strip()
 
@@ -113,7 +113,7 @@ def _list_languages(facts: repo_info.RepoFacts) -> list[str]:
 
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Timestamp of every file in a zip, so that the same scripts give the same bytes."""
+"""Timestamp of every file in a zip, so that the same scripts always produce the same bytes."""
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
@@ -134,7 +134,9 @@ def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ..
 
 
 def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
-    """Write the scripts of a run as a zip: for each item its turns as JSON and as text, with brief instructions."""
+    """Write the scripts of a run as a zip: for each item, its turns as JSON and as text, together with brief
+    instructions.
+    """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as kit:
 
@@ -226,7 +228,8 @@ print(api.upload_folder(repo_id=repo, repo_type="dataset", folder_path="outputs"
 def check_document(
     desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
 ) -> dict[str, Any]:
-    """Return the gate's verdict on a document, without queueing it: `passed`, every refusal, and the runs if it passes.
+    """Return the gate's verdict on a document, without queueing it: `passed`, every refusal, and the runs if the
+    document passes.
 
     Args:
         desk: the desk that accepts submissions.
@@ -251,7 +254,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
     Args:
         desk: the desk that accepts submissions.
         plain: the document as filled in so far.
-        jobs: machines of the Hub that run models for this board, if any.
+        jobs: machines on the Hub that run models for this board, if there are any.
 
     Raises:
         HubUnavailable: the Hub does not answer.
@@ -272,7 +275,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
 
 
 def make_preview(desk: SubmissionService, document: Submission, parameters: int) -> dict[str, Any]:
-    """Return the model that would run, its settings, and the latest time by which it would be done."""
+    """Return the model that would run, its settings, and the latest time by which the run would be finished."""
     standing = desk.queue.end()
     runs = []
     for entry in list_entries(document):

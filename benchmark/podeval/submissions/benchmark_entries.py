@@ -1,4 +1,4 @@
-"""The runs of a submission, the supplied files of each item, and each item as a task for a model.
+"""The runs of a submission, the supplied files of each item, and the items as tasks for a model.
 
 Tasks are written to a folder, which adapters read inside a sandbox.
 """
@@ -33,7 +33,7 @@ class RunEntry:
 
     @property
     def folder(self) -> str:
-        """Folder of its outputs in a repo or folder of outputs."""
+        """Folder of the run's outputs within a repo or folder of outputs."""
         return f"{self.benchmark}/{self.split}"
 
     def items(self, data: Path | None = None) -> tuple[Item, ...]:
@@ -46,9 +46,10 @@ class RunEntry:
 
 
 def list_entries(document: Submission) -> tuple[RunEntry, ...]:
-    """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
+    """List the runs that a submission asks for: every split of its tracks except trial splits, or its trial splits if
+    there are only trial splits.
 
-    Splits for listening tests are generated only on request, and superseded splits are not entered either.
+    Splits for listening tests are not entered, because they are generated only on request; nor are superseded splits.
     """
     return list_runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
 
@@ -76,7 +77,7 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def find_trial(document: Submission, folder: Path) -> tuple[RunEntry, ...]:
-    """Find the runs for which a folder has outputs, if it has no outputs for the document's own entries."""
+    """Find the runs for which a folder has outputs, if the folder has no outputs for the document's own entries."""
     supplied = [run for run in list_possible_runs(document) if (folder / run.folder).is_dir()]
     return () if set(supplied) & set(list_entries(document)) else tuple(supplied)
 
@@ -133,7 +134,7 @@ def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
 
 
 def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
-    """Return one item as a task for a model."""
+    """Return an item as a task for a model."""
     match entry.track:
         case "voice" if item.script is not None:
             return Ask(id=item.id, language=item.language, script=item.script.turns, voices=_voices(item, folder))
@@ -149,7 +150,7 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:
-    """Return the reference voice of each speaker, copying each recording next to the items once."""
+    """Return the reference voice of each speaker, copying each recording only once to a place next to the items."""
     voices = {}
     for speaker, voice in item.reference_voices.items():
         copy = folder / f"{voice.id}{Path(voice.file).suffix}"

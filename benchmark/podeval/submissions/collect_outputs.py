@@ -3,8 +3,9 @@
 A second sandbox decodes audio and rewrites it as FLAC, and only this copy is kept. A line of the process's log is used
 if it is well-formed, belongs to a requested item, and names plain files next to the log.
 
-A machine fault that this process observes is a `MachineFault`: the submission returns to the queue and is never given
-up because of it. A fault that a sandboxed program reports counts as an attempt (`OursFailed`).
+If this process observes a fault of the machine, it raises `MachineFault`: the submission returns to the queue and is
+never given up for this reason. A fault that is only reported by a sandboxed program counts as an attempt
+(`OursFailed`).
 """
 
 import contextlib
@@ -67,11 +68,11 @@ class Intake:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """Read new complete lines of a folder's log; return them and the position of the next line. Call it again until
-        there are no new lines.
+        """Read new complete lines of a folder's log; return them and the position of the next line. Call this method
+        again until there are no new lines.
 
         Raises:
-            BadInput: the log is not a plain file, or it or one of its lines is larger than allowed.
+            BadInput: the log is not a plain file, or the log or one of its lines is larger than allowed.
         """
         content, size = _read_file(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
         if size > _LOG_MOST:
@@ -80,12 +81,13 @@ class Intake:
         # Split before parsing; the last piece is a line that is still being written or that the limit cut off.
         if any(len(piece) > _LINE_MOST for piece in pieces):
             raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
-        # There should be one line for each item; if a program writes millions of lines, they are not all read at once.
+        # There should be one line for each item; if a program writes millions of lines, they are not read all at the
+        # same time.
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
         return list(_parse_lines(whole)), start + len(whole)
 
     def take(self, lines: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
-        """Store the outputs of these items, or the reasons for missing ones.
+        """Store the outputs of these items, or the reasons why outputs are missing.
 
         Args:
             lines: items, each with its log line.
@@ -106,7 +108,7 @@ class Intake:
         if line.error is not None:
             self.fail(item, line.error)
             return
-        # Refuse files that are not the output's own, and recordings that were refused when they were decoded.
+        # Refuse files that do not belong to this output, and recordings that were refused when they were decoded.
         refused = [
             f"{file!r} is not a regular file in its folder" for file in line.files if not _is_plain_file(out, file)
         ]
@@ -115,7 +117,7 @@ class Intake:
         if refused:
             self.fail(item, refused[0])
             return
-        # Read the script, or keep the requested one.
+        # Read the script, or keep the script that was requested.
         script: tuple[dict[str, str], ...] = _script_asked_for(item)
         details = keep_proportionate_details(line)
         if line.script is not None:
@@ -184,7 +186,7 @@ class Intake:
                 if one.item in files and (one.refused or _is_right(one, clean)):
                     reports[one.item] = one
         if any(one.refused for one in reports.values()):
-            # A file may have been refused only because there is no room for its copy.
+            # A file may have been refused only because there was no disk space for its copy.
             require_disk(clean)
         return reports, ended.failure
 
@@ -208,7 +210,7 @@ def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
 
 
 def require_disk(folder: Path) -> None:
-    """Raise an error if the disk has too little room for any sandbox, unless this sandbox's own folder is the cause.
+    """Raise an error if the disk has too little space for any sandbox, unless this sandbox's own folder is the cause.
 
     Raises:
         MachineFault: the disk is too full; the message states the remaining space.
@@ -261,7 +263,7 @@ def measure_disk_use(folder: Path) -> int:
 
 
 def _parse_lines(content: bytes) -> Iterator[Generated]:
-    """Yield the well-formed lines; others are ignored."""
+    """Yield the well-formed lines; all other lines are ignored."""
     for line in content.splitlines():
         with contextlib.suppress(ValueError, ValidationError, RecursionError):
             yield Generated.model_validate(json.loads(line))

@@ -1,4 +1,4 @@
-"""The gate: checks before a submission is queued. The gate does not run code from a repo or download weights.
+"""The gate checks submissions before they are queued. It neither runs code from a repo nor downloads weights.
 
 All broken rules are reported together, by name and with the remedy (`rules.RULES`).
 """
@@ -32,11 +32,11 @@ _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say he
 
 @dataclass(frozen=True)
 class PinnedSource:
-    """The repos and commits that passed the gate; they are stored with the submission, and nothing else is run.
+    """The repos and commits that passed the gate; they are stored with the submission, and only these commits are run.
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
-        parameters, weight_bytes: totals for the model and its base, from the headers of the weights.
+        parameters, weight_bytes: totals for the model and its base, as stated in the headers of the weights.
         content: digest of the content of a supplied folder.
     """
 
@@ -60,10 +60,10 @@ class Gate:
 
     Attributes:
         limits: the limits of this board.
-        api: the Hub's client; by default one with the token of the logged-in user.
+        api: the Hub's client; by default, a client with the token of the logged-in user.
         local: whether outputs may come from folders on this machine.
         data: folder of built datasets.
-        uploads: folder of uploads; outputs may always come from it.
+        uploads: folder of uploads; outputs may always come from this folder.
         trial: runs whose outputs are checked in place of the document's entries.
     """
 
@@ -257,7 +257,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
 def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can contain code."""
     config = repo.configs.get("config.json")
-    # One class of models has voices in a pickle of tensors; this file is checked when it is fetched.
+    # One class of models has voices in a pickle of tensors; that file is checked when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
     yield from select_refusals(
@@ -350,11 +350,11 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model in a document can be run here, using only the repo's small files and without running any
+    """Judge whether the model in a document can be run here, using only the small files of its repo and not running any
     code.
 
     Returns:
-        The title of its model class (empty if it cannot be run), and the reasons why it cannot.
+        The title of its model class (empty if the model cannot be run), and the reasons why the model cannot be run.
 
     Raises:
         BadInput: the source is not a model.

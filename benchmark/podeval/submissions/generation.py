@@ -1,4 +1,6 @@
-"""Generation with an untrusted model in a sandbox: collect outputs as they appear, and restart it after a crash."""
+"""Generation with an untrusted model in a sandbox: outputs are collected as they appear, and the model is restarted
+after a crash.
+"""
 
 import contextlib
 import json
@@ -28,7 +30,7 @@ FALLS = 3
 """Number of crashes after which missing outputs count as failed."""
 
 OUTPUTS = "outputs"
-"""The task that reads outputs made elsewhere, without running a model."""
+"""The task that reads outputs generated elsewhere, without running a model."""
 
 _REFUSED = "refused.json"
 _START_SECONDS = 900.0
@@ -77,10 +79,10 @@ class GenerationSettings:
 def write_task(
     entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
 ) -> Path:
-    """Write a model's tasks to a folder: the items, the voices and the job, whose other fields are in `job`; return the
-    job file.
+    """Write a model's tasks to a folder: the items, the voices and the job file, which also contains the fields in
+    `job`; return the job file.
 
-    The model sees the folder under the path `seen_at`.
+    Inside the sandbox, the path of the folder is `seen_at`.
     """
     file = write_asks(entry, items, folder)
     voices = making.voices_for(entry, folder)
@@ -100,7 +102,8 @@ class Runner(Protocol):
     """The interface of a runner that starts a model and collects its outputs in the run's folder."""
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
-        """Start the model once; yield each item when its output is in the folder, and return how the model ended.
+        """Start the model once; yield each item when its output is in the folder, and finally return how the model
+        ended.
 
         Outputs of earlier starts are collected first.
 
@@ -129,8 +132,8 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
 
 def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
-    """Mark items as failed: the one on which the model crashed, or all if it did not crash or did so too often; yield
-    them.
+    """Mark items as failed: the item on which the model crashed, or all items if it did not crash or crashed too often;
+    yield these items.
     """
     if ended.failure is None:
         reason, failed = "the system ended without returning anything for it", left
@@ -156,7 +159,7 @@ class SandboxRunner:
         model, base: the files of the model, and of the model that it adapts.
         task: task of the adapter.
         making: settings for running models here.
-        check: function that is called often, and raises an error when the work must end.
+        check: function that is called often, and raises an error if the work must end.
         seed: seed for generation.
     """
 
@@ -217,7 +220,7 @@ class SandboxRunner:
             return False
         if line.error is not None and line.cause == "ours":
             raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
-        # If a line occurs twice in one read, the first one is used.
+        # If there are two lines about an item in one read, the first one is used.
         return True
 
     def _prepare(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:

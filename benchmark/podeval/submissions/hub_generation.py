@@ -1,8 +1,8 @@
 """Generation with an untrusted model as a job on the Hub, in its own container; outputs are fetched as they appear.
 
-The ledger records each job with its round of a submission's run, so a restarted worker finds the open round and
-continues to watch the job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same
-intake.
+The ledger records each job together with its round in a submission's run, so a restarted worker finds the open round
+and continues to watch its job. The content of the bucket is as untrusted as a sandbox's output, and goes through the
+same intake.
 """
 
 import contextlib
@@ -41,13 +41,13 @@ _SEED = 0
 
 
 class FetchedResults:
-    """The fetched part of a results folder; each line is fetched once, together with its files."""
+    """The fetched part of a results folder; each line is fetched only once, together with the files that it names."""
 
     def __init__(self, results: BucketFolder, items: dict[str, Item], out: Path, most: int) -> None:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Reasons, for which we are at fault, why items could not be generated."""
+        """Reasons why items could not be generated although the system is not at fault, by item."""
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
@@ -60,7 +60,7 @@ class FetchedResults:
         """Fetch items that have received a line since the last check, with their files in `out`.
 
         Args:
-            final: whether the job has ended, so missing files will not appear any more.
+            final: whether the job has ended, so no further files will appear.
 
         Raises:
             Unusable: the files are larger than the limit for outputs.
@@ -72,7 +72,7 @@ class FetchedResults:
             content = None if item.id in self.done else self._fetch_small(name_line(item.id, _SEED), sizes)
             if content is None:
                 continue
-            # A line that is not about the item is ignored.
+            # A line that concerns another item is ignored.
             line = _parse_line(content)
             if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
@@ -92,7 +92,7 @@ class FetchedResults:
         return new
 
     def _fetch_small(self, name: str, sizes: Mapping[str, int]) -> bytes | None:
-        """Fetch a small file; return None if it is missing, exceeds the limit for a line, or has changed."""
+        """Fetch a small file; return None if the file is missing, exceeds the limit for a line, or has changed."""
         size, file = sizes.get(name, 0), self.out.parent / "small.json"
         if 0 < size <= _LINE_MOST:
             with contextlib.suppress(BadInput):
@@ -132,7 +132,7 @@ def _parse_line(content: bytes) -> Generated | None:
 
 
 MOST_ROUNDS = 9
-"""Maximum number of jobs for one run; a model that needs more is abandoned."""
+"""Maximum number of jobs for one run; a model that needs more jobs is given up."""
 
 SILENCE_SECONDS = 1_800.0
 """Seconds without an answer from the Hub after which a worker returns the submission, while the job continues."""
@@ -164,7 +164,8 @@ class OnTheHub:
             raise BadInput("set a budget for all jobs together, in US dollars, with --budget or PODEVAL_JOBS_BUDGET")
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
-        """Stop jobs of submissions that no worker holds any longer, and settle their cost; return the jobs' ids.
+        """Stop the jobs of submissions that are no longer queued or in progress, and settle their cost; return the
+        jobs' ids.
 
         Args:
             under_way: function that returns whether a submission is queued or in progress.
@@ -201,7 +202,7 @@ class OnTheHub:
         return deleted
 
     def find_job(self, row: HubJob) -> JobInfo | None:
-        """Return the job of a round; None if none was started.
+        """Return the job of a round; None if no job was started.
 
         Raises:
             JobGone: the Hub no longer has the job.
@@ -310,7 +311,7 @@ class HubRounds:
             self.check()
 
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> JobInfo:
-        """Find the job of a round, or start it, and return it."""
+        """Return the job of a round; start the job if it does not exist."""
         jobs = self.hub.jobs
         job = self.hub.find_job(row)
         if job is None:
@@ -338,7 +339,7 @@ class HubRounds:
         return job
 
     def _push_asks(self, missing: Sequence[Item]) -> tuple[str, str]:
-        """Push the items to the dataset of requests; return the commit and the folder in it."""
+        """Push the items to the dataset of requests; return the commit, and the folder in that commit."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
         write_task(

@@ -1,12 +1,12 @@
 """Records on the Hub: a public record from which a new server can start, and results proposed to models' own repos.
 
-`requests/<id>/<step>-<state>.json` contains a state change, with the submission as it was at that time; the results
-contain the folders of runs without their audio. Both are append-only (`hub.commits`), except that the results of
+`requests/<id>/<step>-<state>.json` contains a state change, with the submission as it was at that time; the `results`
+repo contains the folders of runs without their audio. Both are append-only (`hub.commits`), except that the results of
 taken-down submissions are deleted, including from the repo's history.
 
-If the submitter requested it, results are proposed to the model's repo in pull requests, one for each form. A proposal
-is stored with the publication and opened afterwards; if a worker is killed in between, or the Hub is down, it waits for
-the next worker. Pull requests are found by their title, so they are never opened twice.
+If the submitter requested it, results are proposed to the model's repo in pull requests, one for each result format. A
+proposal is stored with the publication and opened afterwards; if the worker is killed in between, or the Hub is down,
+the proposal waits for the next worker. Pull requests are found by their title, so they are never opened twice.
 """
 
 import json
@@ -37,16 +37,18 @@ from podeval.systems.submission import Model, Submission
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
-"""Columns that are recorded only with the final states `published` and `refused`, because they change until then."""
+"""Columns that are recorded only with the final states `published` and `refused`, because the columns change until
+then.
+"""
 
 _MOST = 200
 """Maximum number of files in one commit."""
 
 FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
-"""Address of the board, unless `PODEVAL_BOARD_URL` gives another one."""
+"""Address of the board, unless `PODEVAL_BOARD_URL` gives another address."""
 _APART = timedelta(minutes=10)
-"""Time between two attempts at a proposal, during which only one worker may attempt it."""
+"""Time between two attempts to open a proposal; until it has passed, no other worker makes an attempt."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class HubRecord:
     def read_back(self) -> int:
         """Insert the submissions that this database lacks; return their number.
 
-        A submission that a worker held is queued, because that worker's folder is not available on this machine.
+        A submission that a worker held is queued again, because that worker's folder is not available on this machine.
 
         Raises:
             BadInput: a file in the repo does not record a change.
@@ -207,7 +209,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
         return 0
     if [record["step"] for record in records] != list(range(1, len(records) + 1)):
         return 0
-    # The row has the state after the last change.
+    # The row is stored with the state after the last change.
     now, state = datetime.now(UTC), last["change"]["after"]
     names = [name for name in (*_ALWAYS, *_AT_THE_END, "pinned") if name in kept and name != "submitted_at"]
     row = SubmissionRow(
@@ -234,7 +236,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
 
 
 def list_forms(document: Submission) -> tuple[str, ...]:
-    """List the forms in which a submitter asked for results to be proposed."""
+    """List the result formats in which a submitter asked for results to be proposed."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
@@ -300,7 +302,7 @@ class Proposals:
             self._record(waiting, "open" if url else "there", url=url or "")
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose results now, including in forms that were refused or not requested before; return the proposals.
+        """Propose results now, even in formats that were refused or not requested before; return the proposals.
 
         Raises:
             BadInput: the submission is not published, its source is not a model, or no form is named.

@@ -1,6 +1,6 @@
 """The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
-The amounts are in the database, so a restarted worker, or another one, knows how much has been spent and finds the
+The amounts are in the database, so a restarted worker, or another worker, knows how much has been spent and finds the
 running job.
 """
 
@@ -43,7 +43,7 @@ class Ledger:
     budget: float
 
     def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
-        """Reserve the maximum cost of a run's next round; return the open round if there already is one.
+        """Reserve the maximum cost of a run's next round; return the open round if there already is an open one.
 
         Raises:
             TooExpensive: the round could cost more than the whole budget.
@@ -91,11 +91,13 @@ class Ledger:
         return self.database.write(take)
 
     def keep_job(self, row: HubJob, job: str) -> None:
-        """Store the job that was started for a round."""
+        """Store the id of the job that was started for a round."""
         self._change(row, job=job, stage="RUNNING")
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
-        """Settle the cost of a round by the running time that the Hub reports; `info` is None if no job was started."""
+        """Settle the cost of a round, based on the running time that the Hub reports; `info` is None if no job was
+        started.
+        """
         spent, stage, message = 0.0, "NEVER STARTED", ""
         if info is not None:
             spent, stage, message = compute_cost(row, info), get_stage(info), info.status.message or ""
@@ -145,10 +147,10 @@ class Ledger:
 def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
     """Estimate the maximum cost in US dollars of each run of a submission, at the Hub's current prices.
 
-    A run costs at most this much if no job crashes. There are no jobs if the source is not a model.
+    A run costs at most this much if no job crashes. If the source is not a model, there are no jobs and no costs.
 
     Raises:
-        BadInput: there is no machine of this name.
+        BadInput: no machine has this name.
         HubUnavailable: the Hub does not answer.
     """
     if not isinstance(document.source, Model):
@@ -157,13 +159,13 @@ def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
 
 
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
-    """Compute the cost of a finished job from its running time; if that is unknown, return the reserved sum."""
+    """Compute the cost of a finished job from its running time; if that is unknown, return the reserved amount."""
     ran = info.durations.running_secs if info.durations else None
     return row.reserved if ran is None else min(row.reserved, row.per_minute * ran / 60)
 
 
 def get_stage(job: "JobInfo") -> str:
-    """Return the stage of a job as the Hub names it."""
+    """Return the stage of a job, under the Hub's name for the stage."""
     return str(getattr(job.status.stage, "value", job.status.stage))
 
 

@@ -1,13 +1,13 @@
 """An operator's decisions about submissions: requeue, cancel, withdraw, take down.
 
 Each decision has a reason and an author, and is recorded in the trail, in the transaction that carries it out; the
-board changes at once. A takedown also deletes the submission's audio and its words. They are deleted at once from the
-board, superseded runs, the arena, the tables, this machine's cache and judges' records. Every worker deletes them from
-its disk and its cache, and from the place where its jobs ran, at its next check (`worker`, `hub_generation`). The next
-push deletes them from the Hub's record (`hub_record`). When a backup is restored, they are deleted according to the
-decisions in the replaced database and in the file next to the backup. Figures, history and votes stay, as does the
-decision with its reason. The content is recognised by its digests (`takedown`) and not accepted again. Copies that
-people made cannot be reached.
+board changes immediately. A takedown also deletes the submission's audio and its words. They are deleted immediately
+from the board, superseded runs, the arena, the tables, this machine's cache and judges' records. Every worker deletes
+them from its disk and its cache, and from the place where its jobs ran, at its next check (`worker`, `hub_generation`).
+The next push deletes them from the Hub's record (`hub_record`). When a backup is restored, they are deleted according
+to the decisions in the replaced database and in the file next to the backup. Figures, history and votes stay, as does
+the decision with its reason. The content is recognised by its digests (`takedown`) and is never accepted again. Copies
+that people made cannot be reached.
 """
 
 import logging
@@ -161,7 +161,7 @@ def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG
     try:
         row = queue.get(decision.submission)
     except BadInput:
-        # The submission is newer than the backup; its content is recognised anyway.
+        # The submission is newer than the backup, but its content is still recognised.
         queue.database.write(lambda session: _keep_takedown(session, decision))
         return
     content = SpokenContent(set(decision.marks))
@@ -240,7 +240,7 @@ def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], back
         copy: the restored database.
         runs: the unpacked runs.
         replaced: decisions from the replaced database.
-        backup: the backup; later decisions are read from the file next to it.
+        backup: the backup; decisions made after the backup are read from the file next to it.
 
     Returns:
         The ids of the taken-down submissions.
@@ -261,7 +261,7 @@ def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
     line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
     for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
         try:
-            # An incomplete backup has another name.
+            # The name of an incomplete backup does not match this pattern.
             if path.is_file() or any(path.parent.glob(f".{path.name}.*.partial")):
                 append_line(_locate_beside(path), line)
         except (PodevalError, OSError) as error:
@@ -269,7 +269,7 @@ def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
 
 
 def _read_beside(backup: Path) -> list[TakenDown]:
-    """Read the decisions next to a backup."""
+    """Read the decisions in the file next to a backup."""
     path = _locate_beside(backup)
     try:
         return [

@@ -1,6 +1,6 @@
 """The public facts about a submission, and the log in which a worker writes a line for each item and each run.
 
-Neither shows secrets, people's addresses, or the folders and names of the board's machines.
+Neither of these shows secrets, people's addresses, or the folders and names of the board's machines.
 """
 
 import re
@@ -103,7 +103,9 @@ def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
 
 
 def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str, Any]]]:
-    """Return the workers' reports as plain data: `items` with the last line about each item, `log` with the others."""
+    """Return the workers' reports as plain data: `items` contains the last line about each item, and `log` contains all
+    other lines.
+    """
     described = [
         {"item": line.item, "text": redact(line.text), "attempt": line.attempt, "at": line.at.isoformat()}
         for line in lines
@@ -163,12 +165,12 @@ class SubmissionLog:
         self._database = database
 
     def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
-        """Write a line, unless there are too many lines already.
+        """Write a line unless the log is full.
 
         Args:
             submission: the submission in progress.
             text: a sentence without its final full stop.
-            item: the item that the line is about; the line replaces an earlier one about the same item.
+            item: the item that the line concerns; the line replaces an earlier line about the same item.
         """
         now = datetime.now(UTC)
 
@@ -188,7 +190,7 @@ class SubmissionLog:
         self._database.write(write)
 
     def note_output(self, submission: SubmissionRow, item: str, output: Output | None) -> None:
-        """Report that the output of an item, `<benchmark>/<split>/<item>`, exists, or why it does not."""
+        """Report that the output of an item, `<benchmark>/<split>/<item>`, exists, or why it does not exist."""
         if output is None:
             return
         if output.failed:
@@ -210,15 +212,15 @@ def delete_log(session: Session, id: str) -> None:
 
 
 SILENT_SECONDS = 300.0
-"""Time without a sign of life after which no worker is considered alive."""
+"""Number of seconds without a sign of life from any worker after which no worker is considered alive."""
 
 
 @dataclass(frozen=True)
 class QueueHealth:
     """The state of a queue at one point in time.
 
-    `waiting`: submissions that could be claimed. `waited`: the longest wait in seconds. `busy`: workers that hold a
-    claim. `alive_at`: the last sign of life of a worker.
+    `waiting`: number of submissions that could be claimed. `waited`: the longest wait in seconds. `busy`: number of
+    workers that hold a claim. `alive_at`: time of the last sign of life of any worker.
     """
 
     states: dict[str, int]

@@ -1,7 +1,9 @@
-"""The queue. The submissions table is the only source of truth; one transaction changes a state and its history.
+"""The queue of submissions. The submissions table is the only source of truth; a state and its history are changed in
+one transaction.
 
-A change names the previous state and the attempt, so only one of two workers can make it. A claim is a lease that its
-worker renews and that is revoked when it expires. The code is the same for SQLite and PostgreSQL.
+A change names the previous state and the attempt, so if two workers try to make the same change, only one succeeds. A
+claim is a lease that its worker renews and that is revoked when it expires. The code is the same for SQLite and
+PostgreSQL.
 """
 
 import secrets
@@ -186,7 +188,8 @@ class Queue:
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """Claim the next submission exclusively for this worker, or return None; leave those in `without` to others.
+        """Claim the next submission exclusively for this worker, or return None; leave the submissions in `without` to
+        other workers.
 
         Expired claims are revoked first.
         """
@@ -228,7 +231,7 @@ class Queue:
         self.database.write(renew)
 
     def advance(self, claim: Claim, before: str, after: str, *, reason: str = "", rule: str = "") -> None:
-        """Change the state of a claimed submission; the lease ends if the new state does not need one.
+        """Change the state of a claimed submission; the lease ends if the new state does not need a lease.
 
         Raises:
             LeaseLost: the claim is no longer valid; nothing was changed.
@@ -246,8 +249,8 @@ class Queue:
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
         """Give a claimed submission back to the queue with a reason; return its new state.
 
-        A failure is counted, and after several failures the submission is given up. Otherwise, it can be claimed again
-        after `pause` seconds.
+        If `failed`, the failure is counted, and after several failures the submission is given up. Otherwise, it can be
+        claimed again after `pause` seconds.
 
         Raises:
             LeaseLost: the claim is no longer valid.
@@ -267,7 +270,7 @@ class Queue:
         return self.database.write(lambda session: self._take_back(session, now))
 
     def cancel(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
-        """Cancel an unpublished submission; its worker notices at its next beat.
+        """Cancel an unpublished submission; its worker notices this at the next renewal of its claim.
 
         Raises:
             BadInput: there is no such submission, or it can no longer be cancelled.
@@ -327,7 +330,9 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Correct times that a fast clock has set far into the future, so that no submission waits for them."""
+        """Correct times that were set far into the future by a fast clock, so that no submission waits for such a
+        time.
+        """
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

@@ -1,9 +1,9 @@
 """Unpack an untrusted zip of recordings, in a separate program that can run in isolation.
 
 `python -m podeval.submissions.recordings_zip JOB.json` unpacks only recordings, under plain names, into a new folder,
-and writes `unpacked.json`: the recordings, the unreadable ones, the ignored files, or the reason for refusing
-everything. Names and stated sizes are checked before anything is unpacked, and a recording cannot exceed its stated
-size.
+and writes `unpacked.json`: the recordings, the unreadable recordings and the ignored files, or the reason for refusing
+the whole archive. Names and stated sizes are checked before anything is unpacked, and a recording cannot exceed its
+stated size.
 """
 
 import json
@@ -38,7 +38,7 @@ class ZipLimits:
 
     Attributes:
         archive_bytes: size of the archive itself.
-        entries: number of files in it, recordings or not.
+        entries: number of files in the archive, including files that are not recordings.
         unpacked_bytes: total size of all recordings.
     """
 
@@ -68,8 +68,8 @@ def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLim
     Args:
         archive: the zip file.
         folder: a new folder.
-        runs: every `<benchmark>/<split>`; parent folders of these, and a common parent folder of all files, are
-            dropped.
+        runs: every `<benchmark>/<split>`; parent folders of these, and a common parent folder of all files, are removed
+            from the paths.
         limits: the limits of the archive.
 
     Raises:
@@ -128,7 +128,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     """Return the recordings by their paths below the folder of outputs.
 
     Raises:
-        BadInput: two recordings have the same path, or a recording has a name that no item has.
+        BadInput: two recordings have the same path, or a recording does not have the name of an item.
     """
     folders = [entry.filename.split("/")[:-1] for entry in chosen]
     columns = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
@@ -137,7 +137,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     starts = [at for at in range(len(common) - 1) if tuple(common[at : at + 2]) in pairs]
     # `outputs/real_pod/topics/…` is unpacked as `real_pod/topics/…`, and `recordings/…` as `…`.
     skipped = starts[0] if starts else len(common)
-    # Allow each name once, ignoring case, and no file with the name of a folder.
+    # Allow each name only once, ignoring case, and do not allow a file to have the name of a folder.
     recordings: dict[str, zipfile.ZipInfo] = {}
     names: set[str] = set()
     for entry in chosen:
@@ -156,7 +156,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
 def _write_all(
     opened: zipfile.ZipFile, named: Mapping[str, zipfile.ZipInfo], folder: Path, ignored: Sequence[str]
 ) -> UnpackedZip:
-    """Write the recordings, and keep those whose header can be read."""
+    """Write the recordings, and keep those with a readable header."""
     recordings, unreadable = {}, {}
     for name, entry in named.items():
         path = folder / name

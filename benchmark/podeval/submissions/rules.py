@@ -31,12 +31,14 @@ RULES = {
     "audio": "every recording can be decoded, and its length and rate are plausible",
     "script": "every script is readable as a script",
 }
-"""Every rule of the gate and its requirement."""
+"""Every rule of the gate, with its requirement."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """One broken rule: `message` states the fault and the remedy, and `field` is the fault's place in the document."""
+    """One broken rule: `message` states the fault and the remedy, and `field` is the field of the document that
+    contains the fault.
+    """
 
     rule: str
     message: str
@@ -51,7 +53,7 @@ class Refusal:
 
 
 def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
-    """Return a rule's refusal with a sentence (`texts.SENTENCES`) and its values."""
+    """Return a refusal under a rule, with a sentence from `texts.SENTENCES` and the sentence's values."""
     return Refusal(rule, write_sentence(code, **values))
 
 
@@ -92,7 +94,7 @@ class MachineFault(PodevalError):
     """This machine cannot run the submission; the message tells the operator what to do.
 
     Attributes:
-        everything: whether the machine cannot run any other submission either.
+        everything: whether the machine is also unable to run any other submission.
     """
 
     def __init__(self, sentence: str, *, everything: bool = False) -> None:
@@ -110,7 +112,7 @@ class GateLimits:
 
     Attributes:
         weight_bytes: total size of the weights of a model and its base.
-        parameters: total number of parameters of both.
+        parameters: total number of parameters of a model and its base.
         files: number of files in a repo.
         other_bytes: total size of the files fetched in addition to the weights: configs, tokenizers, voices.
         output_bytes: total size of the supplied outputs.
@@ -132,7 +134,8 @@ class Policy:
     Attributes:
         lease_seconds: time after which a silent worker is considered dead.
         failures_allowed: number of consecutive claims without a finished item before the submission is given up.
-        pause_seconds: pause before another attempt after the first failure, doubled with each further failure.
+        pause_seconds: pause after the first failure before another attempt; the pause doubles with each further
+            failure.
         open_per_owner: maximum number of unfinished submissions of one owner.
         day_per_owner: maximum number of submissions of one owner in 24 hours.
         most_waiting: maximum number of unfinished submissions of all owners.

@@ -2,8 +2,8 @@
 
 APScheduler runs in one process and stores nothing, so everything is due again after a restart. Procrastinate wakes
 workers on PostgreSQL and stores nothing about submissions: a job only means "check the queue", and there is exactly one
-for each waiting submission. A woken worker claims the next submission, which may differ from the one for which it was
-woken; the next `announce` replaces a lost job. Only the queue assigns submissions to workers.
+for each waiting submission. A woken worker claims the next submission, which may differ from the submission for which
+it was woken; if a job is lost, the next `announce` replaces it. Only the queue assigns submissions to workers.
 """
 
 import logging
@@ -22,7 +22,7 @@ Work = Callable[[], Any]
 
 @contextmanager
 def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> Iterator[None]:
-    """Run each task periodically while the block runs, but never twice at the same time.
+    """Run each task periodically while the block runs; no task runs twice at the same time.
 
     Failed tasks are logged, and run again at their next scheduled time.
 
@@ -36,7 +36,7 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
         from apscheduler.schedulers.background import BackgroundScheduler
     except ModuleNotFoundError:
         raise BadInput("the scheduler needs APScheduler; run `pip install 'podeval[space]'`") from None
-    # Work that takes longer than its interval is not started twice; this is intended and needs no warning.
+    # A task that takes longer than its interval is not started a second time; this is intended and needs no warning.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():
@@ -84,7 +84,7 @@ class Dispatch:
         self._queue = queue
         self._conninfo = queue.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
-        # If workers start together, one creates the tables and the others wait for it.
+        # If workers start together, one worker creates the tables while the others wait.
         with queue.database.writing() as session:
             if not inspect(session.connection()).has_table("procrastinate_jobs"):
                 with self._sender.open():

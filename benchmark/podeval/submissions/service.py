@@ -1,6 +1,7 @@
 """The service that accepts submissions: it stores them, runs the gate's checks, and queues or refuses them.
 
-The service also puts finished runs on the board and takes them off, completely or not at all; a replaced run is kept.
+The service also puts finished runs on the board and takes runs off it, completely or not at all; a replaced run is
+kept.
 """
 
 import logging
@@ -40,18 +41,18 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Submitter:
-    """The submitter: a name on the Hub, and the organisations to which this person provably belongs."""
+    """The submitter: a name on the Hub, and the organisations to which this person has been proven to belong."""
 
     name: str
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Return whether a repo belongs to the submitter or to one of their organisations."""
+        """Return whether a repo belongs to the submitter or to one of the submitter's organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
 OPERATOR = Submitter("operator")
-"""The submitter who runs this installation."""
+"""The person who runs this installation, as a submitter."""
 
 
 def ask_hub_submitter(api: HfApi | None = None) -> Submitter:
@@ -75,7 +76,7 @@ class SubmissionService:
     Attributes:
         queue: queue of accepted submissions.
         gate: the gate that checks them.
-        closed: reason why submissions are not accepted at the moment; empty if they are.
+        closed: reason why submissions are not accepted at the moment; empty if they are accepted.
         board: folder of runs; systems in it that did not come from a submission keep their ids.
     """
 
@@ -92,7 +93,7 @@ class SubmissionService:
         document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
-        """Check a submission as `submit` does, but do not queue it.
+        """Check a submission as `submit` does, but do not queue the submission.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all broken rules.
@@ -156,9 +157,10 @@ class SubmissionService:
             return self._read_row(row.id)
 
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
-        """Check a received submission at the gate, and queue it.
+        """Check a received submission at the gate, and queue it if it passes.
 
-        A worker may be checking it at the same time: the first to finish decides, and the other returns that decision.
+        A worker may be checking it at the same time: whichever finishes first decides, and the other returns that
+        decision.
 
         Raises:
             SubmissionRefused: the submission is refused, and stored as refused.
@@ -175,7 +177,7 @@ class SubmissionService:
         return self._read_row(row.id)
 
     def _try_to_move(self, id: str, before: str, after: str, **changes: Any) -> bool:
-        """Change a state on behalf of the gate; return False if it had already changed."""
+        """Change a state on behalf of the gate; return False if the state had already changed."""
         try:
             self.queue.move(id, before, after, by=GATE, **changes)
         except BadInput:
@@ -194,7 +196,9 @@ class SubmissionService:
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
-        """Refuse submissions while none are accepted, and ids of board systems that did not come from a submission."""
+        """Refuse submissions while none are accepted, and ids that belong to systems on the board that did not come
+        from a submission.
+        """
         if reason := self.closed or self.why_frozen():
             raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:
@@ -228,8 +232,8 @@ class SubmissionService:
             except HubUnavailable:
                 break
             except Exception:
-                # An error of any kind does not delay other submissions; the failed submission is checked again next
-                # time.
+                # An error of any kind must not delay other submissions; the submission that failed is checked again
+                # next time.
                 _LOG.exception("%s could not be checked", row.id)
                 continue
             done.append(self.queue.get(row.id))
@@ -241,7 +245,8 @@ def withdraw(
 ) -> list[RunFolder]:
     """Withdraw a published submission from the board; its runs are kept as superseded, and its history stays.
 
-    If the process is killed in between, the board still shows the submission until `settle` is called.
+    If the process is killed before the runs have been moved, the board still shows the submission until `settle` is
+    called.
 
     Raises:
         BadInput: the submission is not published.
@@ -253,12 +258,14 @@ def withdraw(
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
-    """Move every run of withdrawn submissions off the board; return those that were still on it."""
+    """Move every run of withdrawn submissions off the board; return the runs that were still on the board."""
     return _take_off_board(queue, queue.all(states=("withdrawn",)), board)
 
 
 def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) -> list[RunFolder]:
-    """Move the runs of submissions off the board, and retire their outputs in the arena; votes on these stay."""
+    """Move the runs of submissions off the board, and retire their outputs in the arena; votes on these outputs
+    stay.
+    """
     moved = [run for row in rows for _, run in find_runs(row, board) if take_down(run)]
     places = {run.path for row in rows for _, run in list_run_folders(row, board)}
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
@@ -268,7 +275,7 @@ def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) ->
 def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> None:
     """Retire the outputs in these folders of runs if their files are missing or have changed; their votes stay.
 
-    The arena can no longer play them: the recording that listeners heard is gone, or was replaced.
+    The arena can no longer play these outputs, because the recordings that listeners heard are gone or were replaced.
     """
     folders = tuple(f"{folder.resolve()}/" for folder in places)
     with database.reading(one_state=False) as session:
@@ -307,7 +314,7 @@ def publish(run: RunFolder, board: Path) -> Path:
 
 
 def take_down(run: RunFolder) -> bool:
-    """Move a run off the board and keep it; return whether it was on the board."""
+    """Move a run off the board, but keep the run; return whether it was on the board."""
     with lock_folder(run.runs, wait=True):
         if not run.path.exists():
             return False

@@ -1,7 +1,7 @@
-"""The files of a submission: check supplied files by name and size, and fetch all files once, at the pinned commit.
+"""The files of a submission: check supplied files by name and size, and fetch each file once, at the pinned commit.
 
-The revision of a supplied folder is a digest of its content, like a commit of a repo. Fetched files are complete, and
-the sandbox can read them.
+The revision of a supplied folder is a digest of its content, like a commit of a repo. Fetched folders are always
+complete, and the sandbox can read them.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ def list_refusals(
     data: Path | None,
     read: Callable[[str], bytes],
 ) -> Iterator[Refusal]:
-    """Yield every rule that the names and sizes of supplied outputs break.
+    """Yield every rule that is broken by the names and sizes of supplied outputs.
 
     Args:
         files: size by path.
@@ -188,7 +188,9 @@ def is_upload(document_folder: str) -> bool:
 
 
 def delete_upload(document_folder: str, token: str) -> None:
-    """Delete an upload, if a submission names one; any other folder belongs to its owner."""
+    """Delete the upload that a submission names, if it names one; never delete any other folder, which belongs to a
+    user.
+    """
     if is_upload(document_folder) and TOKEN.fullmatch(token):
         folder = Path(document_folder) / token
         shutil.rmtree(folder, ignore_errors=True)
@@ -199,7 +201,7 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
     """Compute the SHA-256 of the content that would be run and measured, regardless of submitter and name.
 
     A supplied folder is identified by its content: the same recordings under another folder or system name are the same
-    submission, and changed recordings are a different one.
+    submission, and changed recordings are a different submission.
 
     Args:
         document: a valid document, as plain data.

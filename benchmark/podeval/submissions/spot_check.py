@@ -1,11 +1,12 @@
-"""Spot checks of supplied outputs: some are generated again with the public model that is said to have made them.
+"""Spot checks of supplied outputs: some outputs are generated again with the public model that is said to have
+generated them.
 
-Items drawn at random are generated in the sandbox with several seeds, and both sets of outputs are measured in the same
-way. If the supplied outputs are another draw from the same model, their figures differ from the generated ones only as
-much as the generated ones differ from each other. For a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 +
-1/k) / n)), where d is an item's supplied figure minus the mean of its generated ones, and s is the standard deviation
-between seeds, pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm,
-1979); below `DIFFERS_BELOW`, the outputs are considered different.
+Outputs for items drawn at random are generated in the sandbox with several seeds, and both sets of outputs are measured
+in the same way. If the supplied outputs are another draw from the same model, their figures differ from the generated
+ones only as much as the generated ones differ from each other. For a key, with n items and k seeds, t = mean(d) / (s ·
+sqrt((1 + 1/k) / n)), where d is an item's supplied figure minus the mean of the item's generated figures, and s is the
+standard deviation between seeds, pooled over the items; t has n · (k - 1) degrees of freedom. P-values are adjusted
+over all keys (Holm, 1979); if a p-value is below `DIFFERS_BELOW`, the outputs are considered different.
 """
 
 import math
@@ -70,7 +71,8 @@ class SpotCheck:
         Return a report for each of its runs; each report is also stored in the run's folder.
 
         Raises:
-            BadInput: the submission is not published, does not consist of outputs, or does not name a model for them.
+            BadInput: the submission is not published, does not consist of outputs, or does not name the model that
+                generated them.
             SubmissionRefused: the named model does not pass the gate.
             Unusable: the model cannot be run.
             OursFailed: an item could not be generated because this machine lacks memory or a library.
@@ -82,7 +84,7 @@ class SpotCheck:
         folder = self.work / f"{SPOT_CHECK}{row.id}"
         folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder):
-            # Record the time of the last use; workers remove the folder a week later.
+            # Record the time of this use; workers remove the folder a week after the last use.
             os.utime(folder)
             files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
             reports = []
@@ -231,7 +233,7 @@ _OF_THE_MACHINE = ("rtf",)
 
 
 def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
-    """Return the model that is said to have made the outputs."""
+    """Return the model that is said to have generated the outputs."""
     source = document.source
     if not isinstance(source, Outputs):
         raise BadInput(f"{row.id} is a submission of kind {row.kind}, but spot checks are for supplied outputs")

@@ -32,10 +32,10 @@ NEXT: dict[str, tuple[str, ...]] = {
     "cancelled": ("queued",),
     "withdrawn": (),
 }
-"""States that may follow each state."""
+"""The states that may follow each state."""
 
 WAITS = "waits for the board's machine, through no fault of its own"
-"""Beginning of a reason in the history that asks the operator to act."""
+"""Beginning of a reason in the history if the operator must act."""
 
 OURS = "the board's machine could not do it, through no fault of the submission"
 """Beginning of a reason in the history if an attempt failed through no fault of the submission."""
@@ -78,7 +78,7 @@ def change_state(
 ) -> SubmissionRow:
     """Change a state and other columns, guarded by the previous state, and write a line of history.
 
-    With `attempt_held`, the submission must be at that attempt.
+    If `attempt_held` is given, the submission must still be at that attempt.
 
     Raises:
         BadInput: the submission is no longer in the expected state or at the expected attempt, or this state change is
@@ -131,7 +131,8 @@ def is_waiting_for_operator(row: SubmissionRow) -> bool:
 def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -> list[SubmissionRow]:
     """Sort submissions into the order in which they will be claimed, considering each owner's unfinished submissions.
 
-    An owner's second submission comes after everyone's first: owners with more submissions running or ahead come later.
+    An owner's second submission comes after everyone's first: the more submissions of an owner are running or further
+    ahead, the later the owner's next submission comes.
     """
     turns: Counter[str] = Counter(running)
     rounds: dict[str, int] = {}

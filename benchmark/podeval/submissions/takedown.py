@@ -1,8 +1,9 @@
-"""The content that a takedown deletes, its deletion, and the digests that identify the content afterwards.
+"""The content that a takedown deletes, its deletion, and the digests by which the content is recognised afterwards.
 
 A recording's digest covers its decoded samples, so a different name, system, folder, repo or lossless container does
-not change it, but a single different sample does. The digest of a script or an answer covers its words, ignoring case
-and punctuation; silence has no digest, and neither do texts shorter than `LEAST_WORDS`, which anyone might say.
+not change the digest, but a single different sample does. The digest of a script or an answer covers its words,
+ignoring case and punctuation; silence has no digest, and neither do texts with fewer than `LEAST_WORDS` words, which
+anyone might say.
 """
 
 import hashlib
@@ -72,9 +73,9 @@ class SpokenContent:
     """The content of runs: recordings, texts, and the digests that identify both.
 
     Attributes:
-        marks: digests that identify it.
+        marks: digests that identify the content.
         contents: SHA-256 hashes of the recordings' files, for finding cached facts.
-        passages: letters of the passages that judges, readers and listeners may have seen.
+        passages: the letters of each passage that judges, readers or listeners may have seen.
         records: keys of the judge exchanges to which results refer.
     """
 
@@ -238,14 +239,14 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
     database.write(work)
     if database.is_sqlite:
         # Overwritten data stays in the write-ahead log until the log is written into the file; active readers delay
-        # this.
+        # this write.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)
 
 
 def list_boards(board: Path) -> list[Path]:
-    """List the folder of runs, and its subfolders that restores replaced."""
+    """List the folder of runs, and the subfolders with runs that a restore replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 

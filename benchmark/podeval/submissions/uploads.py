@@ -1,7 +1,8 @@
 """The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
 
-Each upload is a folder next to the runs, with an unguessable name and a line about it in a file next to it. A person
-can have one upload that is not submitted yet; the next upload replaces it. Files that no submission needs are removed.
+Each upload is a folder next to the runs, with a name that cannot be guessed; a file next to the folder describes the
+upload. A person can have one upload that has not been submitted; the next upload replaces it. Files that no submission
+needs are removed.
 """
 
 import json
@@ -37,12 +38,12 @@ OWNER_BYTES = 8 * 2**30
 """Maximum disk space in bytes for one person's uploads, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
-"""Number of bytes on the disk that must stay free in addition to the unpacked files."""
+"""Number of bytes that must stay free on the disk after the files are unpacked."""
 
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
 )
-"""Limits for the unpacking process, which gets more time for a larger archive."""
+"""Limits for the unpacking process, which is given more time for a larger archive."""
 AT_ONCE = 2
 """Maximum number of archives that are unpacked at the same time, each from a different person."""
 _BYTES_A_SECOND = 10_000_000
@@ -175,7 +176,7 @@ class Uploads:
                 unreadable={str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
                 ignored=[str(name)[:200] for name in report["ignored"]],
             )
-            # Move the folder into place first: the file next to it marks it as complete.
+            # Move the folder into place first, because the file next to the folder marks the folder as complete.
             if recordings:
                 with explain_write_errors(self.folder):
                     unpacked.rename(self.folder / token)

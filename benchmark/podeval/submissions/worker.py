@@ -1,4 +1,5 @@
-"""The worker: it claims submissions one by one, generates their outputs in a sandbox, and measures and publishes them.
+"""The worker, which claims submissions one by one, generates their outputs in a sandbox, and measures and publishes
+them.
 
 A worker can be killed at any moment: its claim expires, and the next worker that claims the submission resumes from the
 outputs and measurements in the submission's folder. Only one process at a time may use that folder.
@@ -41,10 +42,11 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
-"""Seconds after which a submission is tried again if the budget was too small for it."""
+"""Number of seconds after which a submission is tried again if the budget was too small for the submission."""
 
 REST_SECONDS = 600.0
-"""Seconds for which a worker does not retry a submission that its machine could not run; others may claim it at once.
+"""Number of seconds for which a worker does not retry a submission that its machine could not run; other workers may
+claim the submission immediately.
 """
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
@@ -73,11 +75,11 @@ class Worker(Workplace):
     Attributes:
         name: name of the worker in the queue.
         log: function that receives the events.
-        look_over: function that is called when there is nothing to do; it checks submissions that arrived while the Hub
-            was down.
+        look_over: function that is called when there is nothing to do; the function checks submissions that arrived
+            while the Hub was down.
         proposals: object that proposes results to models' own repos, for submitters who requested it; if None, no
             results are proposed.
-        alone: whether this worker makes no claims while another worker is working.
+        alone: whether this worker claims nothing while another worker is working.
         fault: the fault on this machine that caused the last submission to be returned to the queue; None if there was
             none.
         at_work: the current submission.
@@ -102,7 +104,7 @@ class Worker(Workplace):
                 self.note_life()
                 worked = self.once()
                 self.clear()
-                # The job of a cancelled submission costs money until it is stopped.
+                # The job of a cancelled submission costs money until the job is stopped.
                 self.catch_up()
                 if worked is not None:
                     continue
@@ -110,12 +112,14 @@ class Worker(Workplace):
             except PodevalError as error:
                 self.log(str(error))
             except Exception:
-                # If the worker ended, all submissions would stop.
+                # Errors must not end the worker, because all submissions would then stop.
                 _LOG.exception("the worker continues after an unexpected error")
             _sleep(pause, stopped)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
-        """List the tasks that a long submission must not delay: seconds and work by name, for `run_periodically`."""
+        """List, by name, the tasks that a long submission must not delay: the interval in seconds and the function, for
+        `run_periodically`.
+        """
         return {
             "sign of life": (LIFE_SECONDS, self.note_life),
             "sweep": (SWEEP_SECONDS, self.queue.sweep),
@@ -179,7 +183,7 @@ class Worker(Workplace):
         self.fault = fault
         self.rests[EVERYTHING if fault.everything else claim.id] = time.monotonic() + REST_SECONDS
         reason = write_sentence("ours-waits", why=str(fault))
-        # Another worker, on a machine without the fault, may take the submission at once.
+        # Another worker, on a machine without the fault, may claim the submission immediately.
         self.queue.give_back(claim, reason, failed=False)
         self.log(f"{claim.id}: {reason}")
 
@@ -227,7 +231,7 @@ class Worker(Workplace):
             except BadInput as error:
                 if recognise_machine_fault(error) is not None:
                     raise
-                # The submission's last worker was presumed dead, but still has the folder locked.
+                # The last worker of this submission was presumed dead, but still holds the lock on the folder.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
             self._publish(claim, row, document, SubmissionRuns(row, document, pulse, self).make(), pulse)
@@ -279,7 +283,7 @@ def recognise_machine_fault(error: BaseException) -> MachineFault | None:
 
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
-    """Wait for some seconds, or until the worker must stop."""
+    """Wait for the given number of seconds, or until the worker must stop."""
     until = time.monotonic() + seconds
     while not stopped() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, _TICK))
@@ -289,7 +293,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are no longer needed, and return the names of the folders from which files were removed.
 
     The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains the same for a spot check. A
-    submission that can be retried keeps everything for a week. Nothing remains of a taken-down submission. Folders in
+    submission that can be retried keeps everything for a week. Of a taken-down submission, nothing is kept. Folders in
     use, and folders that do not belong to any submission in the queue, are kept. After a kill, the next call finishes
     the work.
     """
@@ -308,7 +312,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 
 def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
-    """Return whether a folder belongs to a submission that no longer needs it."""
+    """Return whether a folder belongs to a submission that no longer needs the folder."""
     row = queue.database.read(lambda session: session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK)))
     if row is None:
         return False
@@ -343,8 +347,8 @@ def _remove(folder: Path) -> bool:
     with explain_write_errors(folder):
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(exist_ok=True)
-        # Folders are renamed first, so a retry after a kill finds either a whole folder or none. Files are removed
-        # before folders, because the mark that a model was fetched must not outlive the model.
+        # Folders are renamed first, so a retry after a kill finds either a whole folder or no folder. Files are removed
+        # before folders, because the file that marks a model as fetched must not outlive the model.
         for path in sorted(_list_folder(folder, _LOCK, _REMOVED), key=Path.is_dir):
             path.rename(aside / path.name)
         shutil.rmtree(aside, ignore_errors=True)

@@ -1,1 +1,1 @@
-"""Files and pages made from the board's data: reports, the static site, badges, and formats of other programs."""
+"""Files and pages made from the board's data: reports, the static site, badges, and other programs' formats."""

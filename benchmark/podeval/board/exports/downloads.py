@@ -34,13 +34,14 @@ from podeval.texts import write_sentence
 
 
 def render_badge(index: Index, system: str, wish: BoardView) -> str:
-    """Return a system's badge as SVG: its rank range, `provisional` if it has no rank, `reported`, or `unscored`.
+    """Return a system's badge as SVG: the system's rank range, `provisional` if it has no rank, `reported`, or
+    `unscored`.
 
     Args:
         index: the board.
         system: id of the system.
         wish: the board, the profile and the dimension; `sort` is the column whose rank the badge shows, by default the
-            system's first column, preferably one in the overview.
+            system's first column, preferably a column in the overview.
 
     Raises:
         BadInput: the system is not on this board.
@@ -84,8 +85,8 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
 
 # Results on long-form speech and dialogue in the columns of Hugging Face's Open TTS Leaderboard. In September 2026, its
 # maintainers named these columns: model, dataset, cloned or fixed voice, WER, SIM and RTFx; its scripts, and therefore
-# the exact names, are not public. `--preset open-tts` measures in the same way. The other columns are ours: language,
-# items, interval and protocol, without which rows cannot be compared.
+# the exact names, are not public. `--preset open-tts` measures in the same way. We added the other columns (language,
+# items, interval and protocol), without which rows cannot be compared.
 
 _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
 
@@ -94,7 +95,8 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
     """Write a row for each system, split, profile, language and error-rate protocol; return a sentence about the file.
 
     `wer` is the word error rate in percent or, in Chinese, the character error rate; `sim` is a cosine from −1 to 1;
-    `rtfx` is seconds of speech per second of work. A value that was not measured is empty.
+    `rtfx` is the number of seconds of speech generated per second of computation. A value that was not measured is
+    empty.
 
     Args:
         board: the rows of the board.
@@ -128,7 +130,7 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
 
 # The leaderboard as a folder for any static host: pages with their data, a script, excerpts and badges. The folder uses
 # the site's script and styles. Each page contains its data, because browsers do not let a page in a local folder read
-# other files; the same data is next to it as JSON and CSV for programs.
+# other files; for programs, the same data is stored next to each page as JSON and CSV.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
 """Languages of the pages, each with the suffix that its file names have before the extension."""
@@ -213,7 +215,9 @@ def write_site(runs: Path, out: Path) -> list[Path]:
 
 
 def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
-    """List every board once per profile with measurements, or as printed if there are none, with file and label."""
+    """List every board, with file and label, once for each profile with measurements or, without any, for printed
+    figures.
+    """
     for board in sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name])):
         profiles = index.profiles(board)
         for profile in [one for one in profiles if one != PAPER] or list(profiles):
@@ -251,7 +255,9 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """Write the styles, the Space's card, and the script, which is plain code, as local pages cannot load modules."""
+    """Write the styles, the Space's card, and the script, which is not a module, because local pages cannot load
+    modules.
+    """
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)
@@ -268,7 +274,7 @@ def _write_badges(index: Index, places: list[tuple[str, str, str, str]], out: Pa
 
 
 class _Excerpts:
-    """Writes excerpts from the beginning of recordings, each only once, up to a maximum number.
+    """Writes excerpts from the beginnings of recordings, each only once, up to a maximum number of excerpts.
 
     Args:
         folder: the folder of runs.

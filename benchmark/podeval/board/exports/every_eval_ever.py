@@ -1,9 +1,9 @@
 """Results in the format of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
 The package `every-eval-ever` defines the format, and the tests call its `validate`. A record is at
-`data/<collection>/<developer>/<model>/<uuid>.json`, with its items next to it in `<uuid>_samples.jsonl`. Only the ids
-of items are exported, not their texts; unscored items are counted but have no line, because the format does not allow
-missing scores.
+`data/<collection>/<developer>/<model>/<uuid>.json`, with the record's items next to it in `<uuid>_samples.jsonl`. Only
+the ids of items are exported, not their texts; unscored items are counted but have no line, because the format does not
+allow missing scores.
 """
 
 import hashlib
@@ -39,14 +39,14 @@ _NOT_JUDGED = "the format asks whether an answer is correct; this score does not
 
 @dataclass(frozen=True)
 class ExportedRecord:
-    """One written record: its file, its items' file, and the numbers of its results and items."""
+    """One written record: its file, the file of its items, and the numbers of its results and items."""
 
     path: Path
     samples: Path | None
     results: int
     rows: int
     left_out: tuple[str, ...]
-    """Columns without a direction; the format cannot express them."""
+    """Columns without a direction, which the format cannot express."""
 
 
 def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> list[ExportedRecord]:
@@ -234,7 +234,9 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Describe the judge and the question; None if there is no judge or the prompt is from another podeval version."""
+    """Describe the judge and the question; None if there is no judge, or if the prompt is from another version of
+    podeval.
+    """
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]
@@ -257,7 +259,7 @@ def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _describe_model(summary: RunSummary, about: SystemRow | None, model: str) -> dict[str, Any]:
-    """Describe the system according to its document; missing facts are `unknown`."""
+    """Describe the system according to its submission document; missing facts are `unknown`."""
     opened = None if about is None else about.open
     details = {
         "deployment_type": "self_deployed" if summary.plan.provenance == "run by us" else "unknown",

@@ -1,4 +1,4 @@
-"""A system's report as parts to read and print: its data as text, tables and pictures; the site uses the same parts."""
+"""A system's report, to be read or printed, as text, tables and pictures; the site uses the same parts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,9 +33,11 @@ from podeval.stats.intervals import Interval
 from podeval.texts import translate_reason
 
 WIDE, GROUPS = 7, 5
-"""Maximum number of value columns in printed tables of items and of groups; further columns go into another table."""
+"""Maximum number of value columns in printed tables of items and of groups; further columns are placed in another
+table.
+"""
 KEY_FIGURES = 4
-"""Maximum number of values in the line at the top, so that a phone shows the line without scrolling."""
+"""Maximum number of values in the line at the top of a page, so that a phone shows the line without scrolling."""
 
 
 def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str:
@@ -162,7 +164,7 @@ class ChapterPage:
         return sentences
 
     def name_verdicts(self) -> list[page.Part]:
-        """Name the dimensions in which the system is clearly better or worse than the others and than people."""
+        """Name the dimensions in which the system is clearly better or worse than the other systems or than people."""
         rows = [
             (self.texts["report"]["than"][f"{name}_{word}"], ", ".join(dimensions[word]))
             for name, dimensions in self._compare()
@@ -194,7 +196,9 @@ class ChapterPage:
         ]
 
     def _tabulate(self, figures: Sequence[ReportFigure], *, grouped: bool = False) -> page.Table:
-        """Build a table of figures, by dimension or by metric; the reason for missing items appears once per metric."""
+        """Build a table of figures, by dimension or by metric; the reason for unscored items appears once per
+        metric.
+        """
         compare, people = self.texts["compare"], self.chapter.people
         first = "metric" if grouped else "dimension"
         names = f"{first} #value {f'#{self.chapter.others} to_median' if self.chapter.others else ''}"
@@ -224,7 +228,7 @@ class ChapterPage:
         return page.tabulate(self.texts["report"][first], self.texts["report"], names, rows, "figures")
 
     def _split(self, title: str, columns: Sequence[Column], rows: list[list[Any]], most: int) -> list[page.Part]:
-        """Build tables with at most this many value columns, so that no table is wider than the page."""
+        """Build tables with a limited number of value columns, so that no table is wider than the page."""
         tables: list[page.Part] = []
         for first in range(0, len(columns), most):
             names = [self.name(column)[1] for column in columns[first : first + most]]
@@ -234,7 +238,7 @@ class ChapterPage:
         return tables
 
     def _tabulate_groups(self) -> list[tuple[str, list[page.Part]]]:
-        """Build tables for each breakdown, with a row for each group and a column for each headline."""
+        """Build tables for each breakdown, with a row for each group and a column for each headline figure."""
         record, board, by = self.chapter.benchmark, self.texts["board"], self.texts["report"]["by"]
         titles = {part.name: part.title for part in record.breakdowns} if record else {}
         titles |= board["breakdowns"]
@@ -271,7 +275,7 @@ class ChapterPage:
         return self._split(self.texts["report"]["item"], list(places), rows, WIDE)
 
     def _tabulate_latencies(self) -> list[page.Part]:
-        """Build a table of the speed of the system's server, with a row for each number of requests in flight."""
+        """Build a table of the speed of the system's server, with a row for each number of concurrent requests."""
         names = "#at_once #answers #errors #first_audio #late_first_audio #rtf #undisturbed #continuous"
         rows = []
         for one in self.chapter.latencies:
@@ -298,7 +302,9 @@ class ChapterPage:
     # Pictures.
 
     def draw_radar(self) -> list[page.Part]:
-        """Draw the system's radar, with people and the other systems' median; empty if there are too few axes."""
+        """Draw the system's radar, together with the radar of people and that of the other systems' median; empty if
+        there are too few axes.
+        """
         words, chapter = self.texts["report"], self.chapter
         axes = [(figure, axis) for figure in chapter.headlines if (axis := find_axis(figure.column))]
         axes = [(figure, axis) for figure, axis in axes if figure.value is not None]
@@ -313,7 +319,7 @@ class ChapterPage:
             looks = (SHAPES[kind], kind, f"line {kind}", f"mark {kind}")
             series.append(Series("", points, *looks, spans if kind == "own" else ()))
         caption = words["radar_title"].format(system=self.system)
-        # The second drawing is the only one shown on phones.
+        # On phones, only the second drawing is shown.
         sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
         drawn = Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
         others = chapter.others and words[chapter.others]
@@ -322,7 +328,7 @@ class ChapterPage:
         return [page.Pictures([(words["radar"], drawn)], "glance", "", legend)]
 
     def _draw_distributions(self) -> list[page.Part]:
-        """Draw the per-item values of the system and of people, if there are any, and the other systems' means."""
+        """Draw the per-item values of the system and, if available, of people, and the other systems' means."""
         words, pictures = self.texts["report"], []
         for figure in self.chapter.headlines:
             of, protocols = figure.column, self.chapter.protocols
@@ -343,7 +349,9 @@ class ChapterPage:
         return [page.Text(words["distributions_about"]), page.Pictures(pictures)] if pictures else []
 
     def _describe_drift(self) -> list[page.Part]:
-        """Describe the trends over the recordings that an interval supports, and draw how the values change."""
+        """Describe those trends over the course of recordings that an interval supports, and draw how the values
+        change.
+        """
         words, rows, pictures = self.texts["report"], [], []
         along = Axis(0.0, 1.0, LEFT, 480 - RIGHT, ((0.04, words["begin"]), (0.96, words["end"])))
         # An interval that contains zero is no evidence of a trend.

@@ -117,7 +117,7 @@ def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = No
 
 
 def render_printed_tables() -> str:
-    """Render every printed figure as evaluation tables, for systems on our benchmarks and elsewhere.
+    """Render every printed figure as evaluation tables, for systems on our benchmarks and on others.
 
     A task is a benchmark or a source, a dataset is a table under one protocol, and a subdataset is a part of a dataset.
     """
@@ -172,7 +172,7 @@ def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for cell in cells:
         row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
         row = rows.setdefault(cell["system"], {**row, "paper_date": cell.get("date"), "metrics": {}})
-        # The spread of a value, and the number of items or votes behind it, are separate entries.
+        # The spread of a value, and the number of items or votes on which it is based, are separate entries.
         for field, ending in (("value", ""), ("spread", " (spread)"), ("count", " (n)")):
             if cell.get(field, "") != "":
                 row["metrics"][cell["printed"] + ending] = str(cell[field])
