@@ -157,7 +157,7 @@ BAD = [
     (["blank.txt"], 2, "blank.txt is text, so it is read as a diarised transcript: the transcript is empty"),
     (["words.txt"], 2, "line 1 is not of the form [Speaker NAME] [start-end]: text (times in seconds): 'Just words'"),
     (["latin.txt"], 2, "is a transcript, but not in UTF-8"),
-    (["noise.bin"], 2, "is not in a format that podeval reads"),
+    (["noise.bin"], 2, "is not in a format that podeval supports"),
     (["alone.txt"], 1, "alone.txt: there is only one speaker (Ann); turn-taking needs at least two"),
     (["show.txt", "--clips-out", "c"], 2, "show.txt is a transcript; --clips-out also needs its recording"),
     (["show.txt", "--summary-out", "s.wav"], 2, "--summary-out also needs its recording"),

@@ -70,7 +70,7 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     ("absence", "version", "decoding", "calls"),
     [
         (None, 7, r"behind Landlock \(version 7\) and a filter of system calls", r"1\d\d are refused or restricted"),
-        (None, 0, "behind only a filter of system calls, because this kernel has no Landlock", r"1\d\d are refused"),
+        (None, 0, "behind a filter of system calls only, because this kernel has no Landlock", r"1\d\d are refused"),
         (
             "not here",
             7,

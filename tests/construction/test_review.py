@@ -39,7 +39,7 @@ def test_nothing_passes_unreviewed(path: Path) -> None:
     found = read_decisions(path, ENTRIES, "review")
     assert found.kept == {}
     assert [w.id for w in found.waiting] == ["a", "b", "c"]
-    assert "there is no yes or no under keep" in found.waiting[0].reason
+    assert "there is no yes or no in the column `keep`" in found.waiting[0].reason
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])

@@ -295,7 +295,7 @@ def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: P
     assert "no server answers" in refuse("--server", "http://127.0.0.1:9/v1", "--model", "x")
     write_wav(tmp_path / "espeak_ng" / "one.wav")
     folder = tmp_path / "espeak_ng"
-    assert "comes with podeval; choose another with --name" in refuse("--outputs", folder, "--benchmark", "tiny")
+    assert "comes with podeval; choose another name with --name" in refuse("--outputs", folder, "--benchmark", "tiny")
     assert "lower-case letters" in refuse("--outputs", folder, "--benchmark", "tiny", "--name", "My TTS")
 
 

@@ -254,7 +254,7 @@ def test_outputs_that_are_not_whole_are_refused(outputs_document: Submitted, fol
     document, gate = outputs_document(folder="audio"), Gate()
     first = sorted(folder.glob("*.flac"))[0]
     (folder / f"{first.stem}.wav").write_bytes(b"x")
-    assert "in more than one format; keep one" in refused(document, gate, tmp_path)["manifest"]
+    assert "in more than one format; keep only one" in refused(document, gate, tmp_path)["manifest"]
     (folder / f"{first.stem}.wav").unlink()
     first.write_bytes(b"")
     assert "is empty; upload it again" in refused(document, gate, tmp_path)["audio"]

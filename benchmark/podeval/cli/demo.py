@@ -42,7 +42,9 @@ RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
+    out: Annotated[
+        Path, typer.Option("--out", help="folder for the runs; a second call resumes unfinished runs")
+    ] = Path(".demo/runs"),
     more: Annotated[
         bool,
         typer.Option(

@@ -158,7 +158,7 @@ def _decide(
         result.kept[entry.id] = dict(entry.editable) if stale else edited
     else:
         changed = f"it changed after {path.name} was written; write the table again"
-        unwritten = f"there is no yes or no under keep in {path.name}"
+        unwritten = f"there is no yes or no in the column `keep` of {path.name}"
         result.waiting.append(WaitingRow(entry.id, changed if stale else unwritten))
 
 

@@ -257,7 +257,7 @@ def translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
     except GatedRepoError:
         raise NotReadable(f"{repo} is gated; its owner must grant access") from None
     except RepositoryNotFoundError:
-        raise NotThere(f"there is no {kind} repo {repo}, or it is private") from None
+        raise NotThere(f"the {kind} repo {repo} does not exist or is private") from None
     except RevisionNotFoundError:
         raise NotThere(f"{repo} has no commit {revision}") from None
 

@@ -155,7 +155,7 @@ def _make_together(
                 future.result()
                 done(number)
         except BaseException:
-            system.say(f"{system.title}: waiting for the requests in flight; no more are sent")
+            system.say(f"{system.title}: waiting for the requests in flight; no further requests are sent")
             system.pace.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -231,7 +231,7 @@ def parse_address(location: str | Path) -> URL:
     match url.drivername:
         case "sqlite":
             if not url.database or url.database == ":memory:":
-                raise BadInput("a database in memory loses its votes; give a file")
+                raise BadInput("a database in memory loses its votes; specify a file")
             return url
         case "postgres" | "postgresql" | "postgresql+psycopg":
             return url.set(drivername="postgresql+psycopg")
@@ -320,7 +320,7 @@ def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> Non
         cursor.execute(f"SHOW {setting}")
         if cursor.fetchone() == ("off",):
             connection.close()
-            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; turn it on")
+            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; turn this setting on")
     cursor.close()
     connection.rollback()
 
@@ -367,7 +367,7 @@ def _met_another(error: DBAPIError) -> bool:
 def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     """Turn an error that the operator can fix into a clear message; return any other error unchanged."""
     if isinstance(error, NoConnectionLeft):
-        return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
+        return StoreUnusable(f"the database {name} does not answer (all connections are waiting for it); try again")
     message, start = _first_line(error), f"the database {name}"
     is_gone = getattr(error.orig, "sqlstate", None) == _NO_TABLE
     is_damaged = any(word in message for word in ("malformed", "not a database", "corrupt"))

@@ -85,7 +85,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
         if key is None:
             keys = [k for k, value in data.items() if isinstance(value, int | float) and not isinstance(value, bool)]
             if len(keys) != 1:
-                raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; name one with --key")
+                raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; choose one with --key")
             (key,) = keys
         name = Path(str(data["file"])).stem
         if not isinstance(data.get(key), int | float):
