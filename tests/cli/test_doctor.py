@@ -63,7 +63,7 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: "bwrap not found")
     box = json.loads(podeval("doctor", "--json").out)["sandbox"]
     assert box["missing"] == "bwrap not found"
-    assert box["memory"].startswith("by checks ten times per second, because no memory cgroup can be made here")
+    assert box["memory"].startswith("by checks ten times per second, because no memory cgroup can be created here")
 
 
 @pytest.mark.parametrize(

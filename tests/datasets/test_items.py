@@ -14,7 +14,7 @@ LFS = benchmarks.get("lfs_bench")
 
 def test_a_sample_is_not_taken_for_the_benchmark(tmp_path: Path) -> None:
     build.build("lfs_bench", tmp_path / "lfs", source="sample", cache=tmp_path)
-    with pytest.raises(BadInput, match="has the sample of lfs_bench, not the split test"):
+    with pytest.raises(BadInput, match="contains the sample of lfs_bench, not the split test"):
         load_items(LFS, "test", tmp_path / "lfs")
     assert load_items(LFS, "sample", tmp_path / "lfs").revision == LFS.split("sample").revision
 

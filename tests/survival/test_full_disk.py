@@ -37,7 +37,7 @@ class Small:
         command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
         self.mounted = bool(mounted) and subprocess.run(command, capture_output=True, check=False).returncode == 0
         # A file that may not grow is an error of reading and writing for SQLite, a disk without room is full.
-        full = "is full; nothing was recorded, free some space"
+        full = "is full, so nothing was recorded; free space"
         self.sentence = full if self.mounted else "does not answer (disk I/O error); nothing was recorded"
         self._before = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
 

@@ -223,7 +223,7 @@ def retention(
     if as_json:
         emit(asdict(done) | {"dry_run": dry_run})
         return
-    print(f"recordings take {done.bytes / 2**30:.2f} GB")
+    print(f"recordings take up {done.bytes / 2**30:.2f} GB")
     for name, items in done.removed.items():
         print(f"{name} {'would lose' if dry_run else 'lost'} the recordings of {len(items)} items")
     for name, reason in done.kept.items():

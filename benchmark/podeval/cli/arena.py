@@ -137,7 +137,7 @@ def ratings(
     covariate: Annotated[
         list[Covariate] | None,
         typer.Option(
-            help="also estimate the effect of this property; ratings then assume equal values of it (repeatable)"
+            help="also estimate the effect of this property; ratings then assume that its values are equal (repeatable)"
         ),
     ] = None,
     as_json: AsJson = False,

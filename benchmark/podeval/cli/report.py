@@ -269,7 +269,9 @@ def audit(
     """
     if probe:
         if scores or human or key or answers:
-            raise BadInput("--scores, --human, --key and --answers apply to records; leave them out, or --probe")
+            raise BadInput(
+                "--scores, --human, --key and --answers apply to records; leave out these options, or leave out --probe"
+            )
         judge, *scripts = sources
         raise typer.Exit(
             int(not _probe(judge, [Path(script) for script in scripts], records, cases, benchmark, as_json))

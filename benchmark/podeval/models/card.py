@@ -89,7 +89,9 @@ class HubRepo:
             except LocalEntryNotFoundError as error:
                 raise BadInput(f"the Hub cannot be reached for {self.id} ({error.__cause__ or error})") from None
             except (EntryNotFoundError, RevisionNotFoundError):
-                raise NotInRepo(f"{self.id} has no {file} at {self.revision[:12]}; please report it") from None
+                raise NotInRepo(
+                    f"{self.id} does not contain {file} at revision {self.revision[:12]}; please report it"
+                ) from None
             except HfHubHTTPError as error:
                 raise BadInput(f"the Hub answered {error} to a request for {self.id}; try again later") from None
 

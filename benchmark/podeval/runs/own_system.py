@@ -201,7 +201,8 @@ def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -
     before, now = output.details.get(FINGERPRINT), maker.fingerprint(ask, seed)
     if before is not None and now is not None and before != now:
         raise BadInput(
-            f"the file of {ask.id} has changed since it was measured; choose another --name for the new outputs, or "
+            f"the file of {ask.id} has changed since it was measured; choose a new name for the new outputs with "
+            f"--name, or "
             f"delete {folder.path} to start afresh"
         )
     return before is not None or now is None

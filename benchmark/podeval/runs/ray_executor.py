@@ -166,7 +166,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
             raise ClusterFailed(
                 f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started; "
-                "look at `ray status`, then run the same command again to resume"
+                f"check `ray status`, then run the same command again to resume"
             )
         self._send()
 

@@ -118,7 +118,7 @@ def describe_memory_bound() -> str:
     """Describe the memory limit of sandboxes on this machine, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by its own memory cgroup (version {tree.interface.version}, below {tree.group})"
-    return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
+    return "by checks ten times per second, because no memory cgroup can be created here (see docs/operating.md)"
 
 
 def describe_system_calls() -> str:

@@ -168,7 +168,7 @@ class Database(AbstractContextManager["Database"]):
         """Wait for this thread's turn, and yield an engine that waits for other processes for the remaining time."""
         began = time.monotonic()
         if not self._turns.acquire(timeout=self._patience):
-            raise StoreUnusable(f"the database {self.name} is busy; nothing was written, try again")
+            raise StoreUnusable(f"the database {self.name} is busy, so nothing was written; try again")
         try:
             left = max(_LEAST_WAIT, self._patience - (time.monotonic() - began))
             late = left < self._patience - _LEAST_WAIT
@@ -205,7 +205,7 @@ class Database(AbstractContextManager["Database"]):
                 raise _translate(error, self.name) from error
             time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - spreads writers out, no secret
         raise StoreUnusable(
-            f"the database {self.name} is busy ({_first_line(met)}); nothing was written, try again"
+            f"the database {self.name} is busy ({_first_line(met)}), so nothing was written; try again"
         ) from met
 
     def close(self) -> None:
@@ -374,11 +374,11 @@ def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     is_silent = isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated
     restore = "stop the site, restore the last backup with `podeval restore`, then read back the public log"
     sentences = (
-        ("disk" in message and "full" in message, f"the disk of {name} is full; nothing was recorded, free some space"),
-        ("readonly" in message, f"{name} was not writable when it was opened; nothing was recorded, start again"),
+        ("disk" in message and "full" in message, f"the disk of {name} is full, so nothing was recorded; free space"),
+        ("readonly" in message, f"{name} was not writable when it was opened, so nothing was recorded; start again"),
         (is_damaged, f"{start} is damaged ({message}); {restore}"),
         (is_gone, f"the tables of {start} are gone; restore a backup with `podeval restore`"),
-        (is_silent, f"{start} does not answer ({message}); nothing was recorded, try again"),
+        (is_silent, f"{start} does not answer ({message}), so nothing was recorded; try again"),
     )
     sentence = next((sentence for applies, sentence in sentences if applies), "")
     return StoreUnusable(sentence) if sentence else error

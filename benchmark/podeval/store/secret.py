@@ -45,7 +45,7 @@ class Secret:
 
     def __init__(self, key: bytes) -> None:
         if len(key) < 16:
-            raise BadInput(f"a secret of {len(key)} bytes can be guessed; use at least 16")
+            raise BadInput(f"a secret of {len(key)} bytes can be guessed; use at least 16 bytes")
         self._key = key
 
     @classmethod

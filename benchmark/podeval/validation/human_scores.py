@@ -163,7 +163,7 @@ def _describe_ceiling(measure: str, table: pd.DataFrame) -> AnalysisLine:
     says = (
         f"SRCC between random halves of the listeners {format_estimate(halves)} over outputs, "
         f"{format_estimate(systems)} over systems; {format_estimate(alone)} between a listener and the mean of the "
-        f"others"
+        f"other listeners"
     )
     figures = {"halves": asdict(halves), "systems_halves": asdict(systems), "leave_one_out": asdict(alone)}
     data = figures | {"all_listeners": reliability}

@@ -151,7 +151,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             (0, None),
             title="RTF of speech",
             unreached=facts.HARDWARE,
-            about="the same per second of speech",
+            about="seconds of computation per second of speech",
         ),
         Key(
             "p50",
