@@ -126,7 +126,7 @@ def test_a_selection_of_too_few_takes_all_and_of_none_says_why(podeval: Podeval,
     assert "clips of 12 to 35 s: 1 found, 9 requested; all found are used" in said.err
     assert json.loads(said.out)["clips"] == CLIPS[:1]
     said = podeval("data", "segments", "show.txt", "--min-seconds", 1, "--max-seconds", 2, "--json", code=1)
-    assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; give other limits")
+    assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; choose other limits")
 
 
 def test_a_summary_keeps_rate_and_channels(podeval: Podeval, folder: Path) -> None:

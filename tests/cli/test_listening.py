@@ -151,7 +151,7 @@ def test_two_questionnaires_never_become_one_and_answers_in_words_come_out(
     first, second = (podeval("listening", "add", path, "--webmushra", "--database", place) for path in paths)
     assert first.out.startswith("asked: 1 page for each listener\n")
     assert (second.code, second.out) == (2, "")
-    assert "there is a test asked with another design" in second.err
+    assert "a test asked with a different design exists" in second.err
     with Database(place) as database:
         service = Listening(database, secret=Secret(b"a secret of the tests, and of none else"))
         begun = service.start("asked", "p1")

@@ -53,7 +53,7 @@ def test_another_revision_must_be_named_and_is_not_called_pinned(talks: Path, hu
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("original", "there is no https://huggingface.co/datasets/someone/talks, or it is private"),
+        ("original", "https://huggingface.co/datasets/someone/talks does not exist or is private"),
         ("nowhere", "is neither a folder nor a source of real_pod; give a folder, .* original, sample"),
         ("hub:nobody/nothing@" + "d" * 40, "there is no https://huggingface.co/datasets/nobody/nothing"),
     ],

@@ -74,7 +74,7 @@ def test_a_file_that_changes_under_a_run_is_noticed(tiny: Any, tmp_path: Path) -
     run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     write_wav(tmp_path / "mine" / "two.wav", level=0.1)
-    with pytest.raises(BadInput, match="the file of two has changed since it was measured; choose another --name"):
+    with pytest.raises(BadInput, match="the file of two has changed since it was measured; choose a new name"):
         run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
 
 

@@ -151,7 +151,7 @@ def test_a_site_that_starts_on_a_disk_that_cannot_be_written_says_so_and_can_be_
     assert services.closed
     assert "was full or read-only when it started" in services.closed
     assert list(services.arena.battles()["vote"]) == [vote]
-    with pytest.raises(StoreUnusable, match=r"podeval\.db was not writable when it was opened; nothing was recorded"):
+    with pytest.raises(StoreUnusable, match=r"\.db was not writable when it was opened, so nothing was recorded"):
         services.arena.sweep()
     services.database.close()
     # A worker has nothing to read for.

@@ -318,7 +318,7 @@ def test_scripts_go_whole_by_default_where_the_model_is_known_to_perform(
         (
             "piper",
             {"voice": ("joe", "bob")},
-            "no voice bob and would use another; .* one of joe, vctk#p225",
+            "no voice bob and would use a different voice; .* one of joe, vctk#p225",
         ),
         ("openrouter", {}, "does not list its voices; .*--clone"),
         ("openai", {}, "give one for each speaker: --voice alloy --voice onyx$"),
