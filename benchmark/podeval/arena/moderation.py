@@ -231,7 +231,7 @@ class ArenaModeration:
                 raise BadInput(f"the arena has no system {system}")
             row.active = active
 
-        self._carry_out(f"system {'added to' if active else 'removed from'} the pool", system, reason, by, change)
+        self._carry_out(f"system {'into' if active else 'out of'} the pool", system, reason, by, change)
 
     def set_goal(self, votes: int | None, reason: str, by: str) -> None:
         """Set the target number of counted votes for each dimension; pages show it next to the current number.
