@@ -234,4 +234,4 @@ def test_an_operator_asks_whether_the_test_may_stop_and_how_many_listeners_it_ne
     (verdict,) = map(json.loads, podeval("listening", "stop", "small", "--database", place, "--json").out.splitlines())
     assert (verdict["mean"], verdict["better"]) == (30, "")
     refused = podeval("listening", "plan", "small", "--difference", "5", "--database", place, code=2)
-    assert "2 listeners heard both aria and basso; a pilot needs three or more" in refused.err
+    assert "2 listeners heard both aria and basso, but a pilot needs three or more" in refused.err

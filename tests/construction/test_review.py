@@ -78,7 +78,10 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(path: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda text: text.replace("a,,", "a,perhaps,"), r"line 2 \(a\): keep is 'perhaps'; write yes or no"),
+        (
+            lambda text: text.replace("a,,", "a,perhaps,"),
+            r"line 2 \(a\): the column `keep` contains 'perhaps'; write yes or no",
+        ),
         (lambda text: text.replace("keep,", "kept,"), "lacks the column keep"),
         (lambda text: text + text.splitlines()[-1] + "\n", "c appears twice"),
     ],

@@ -286,7 +286,7 @@ def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: P
     none = CliRunner().invoke(app, ["run"])
     assert none.exit_code == 2
     assert "name a system, or give one of --outputs" in none.output
-    assert "SYSTEM and --python name several systems" in refuse("espeak_ng", "--python", "a.py:speak")
+    assert "SYSTEM and --python specify several systems" in refuse("espeak_ng", "--python", "a.py:speak")
     assert "give --server too" in refuse("espeak_ng", "--model", "x")
     assert "name the model" in refuse("--server", "http://127.0.0.1:9/v1")
     assert "can only be used with --server" in refuse("espeak_ng", "--api", "chat")
