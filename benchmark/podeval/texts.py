@@ -39,7 +39,7 @@ SENTENCES: Mapping[str, str] = {
     "name a commit of the main branch of {repo}",
     "too-many-files": "{repo} contains {count} files, more than {most}; remove some",
     "too-many-configs": "{repo} contains {count} configs, more than {most}; remove some",
-    "repo-holds-code": "{repo} contains {files}; remove these files, or publish the model without them in a "
+    "repo-holds-code": "{repo} contains {files}; remove all code, or publish the model without code in a "
     "different repo",
     "consent-not-stated": "{repo} contains {files}, which look like reference voices; state under source.consent "
     "whether voices other than the benchmark's are cloned (clones: true or false), and whose they are",

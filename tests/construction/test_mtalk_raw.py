@@ -178,7 +178,7 @@ def test_a_dialogue_that_is_none_is_asked_for_again_and_then_waits(
     done = podeval("mtalk_bench", "write", "--into", tmp_path, *kinds, "--judge", model.name, code=1)
     assert writer.asked["dialogue"] == 3
     assert re.search(told, done.output), done.output
-    assert f"9-{MEMORY}-001 waits" in done.output
+    assert f"9-{MEMORY}-001 is waiting" in done.output
     assert rows(tmp_path / "raw.jsonl") == []
 
 

@@ -321,8 +321,8 @@ def test_scripts_go_whole_by_default_where_the_model_is_known_to_perform(
             "no voice bob and would use a different voice; .* one of joe, vctk#p225",
         ),
         ("openrouter", {}, "does not list its voices; .*--clone"),
-        ("openai", {}, "give one for each speaker: --voice alloy --voice onyx$"),
-        ("gemini", {}, "give one for each speaker: --voice Kore --voice Puck$"),
+        ("openai", {}, "name a voice for each speaker: --voice alloy --voice onyx$"),
+        ("gemini", {}, "name a voice for each speaker: --voice Kore --voice Puck$"),
         ("opnai", {}, "no kind of server 'opnai'; did you mean openai"),
     ],
 )
