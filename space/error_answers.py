@@ -67,7 +67,7 @@ async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
 
 async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Response:
     """Report that a sign-in failed to prove an identity."""
-    _LOG.error("a sign-in is refused: %r", error.__cause__)
+    _LOG.error("a sign-in was refused: %r", error.__cause__)
     sentence = CodedSentence(
         "You are not signed in: the sign-in provider's response does not prove who you are. Try again; if it keeps "
         "happening, tell the operator of this board.",

@@ -295,7 +295,7 @@ class BodyLimit:
         return message
 
 
-_SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS if only you use it"
+_SIGN_IN = "have people sign in (docs/operating.md), or list this address in PODEVAL_HOSTS if only you use the board"
 
 
 def read_own_hosts() -> frozenset[str]:

@@ -132,8 +132,8 @@ NOWHERE = CodedSentence(
 
 
 FULL = CodedSentence(
-    "nothing is accepted here: the disk of this board was full or read-only when it started; its operator must fix "
-    "that and start it again",
+    "nothing is accepted here: the disk of this board was full or read-only when it started; its operator must make "
+    "the disk writable and start the board again",
     code="disk-full",
 )
 

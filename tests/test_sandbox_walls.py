@@ -61,7 +61,7 @@ def memory_bounded_by(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     if request.param == "a watch":
         monkeypatch.setattr(cgroup, "find_tree", lambda: None)
     elif cgroup.find_tree() is None:
-        pytest.skip("no memory cgroup can be made here")
+        pytest.skip("no memory cgroup can be created here")
 
 
 @pytest.mark.parametrize("name", programs["REFUSED"])
@@ -120,7 +120,7 @@ def test_memory_counts_whatever_holds_it(attack: Attack, wall: str, name: str) -
 
 def test_the_kernel_bounds_memory_between_two_looks(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
     if cgroup.find_tree() is None:
-        pytest.skip("no memory cgroup can be made here")
+        pytest.skip("no memory cgroup can be created here")
     monkeypatch.setattr(sandbox, "TICK", 5.0)
     ended = attack(message(programs["MEMORY"]["memory that is in nobody's tables"]))
     assert "IT WORKED" not in ended.log
@@ -130,7 +130,7 @@ def test_the_kernel_bounds_memory_between_two_looks(attack: Attack, monkeypatch:
 def test_what_the_machine_needs_is_left_to_it(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
     left = usage.Machine(available=100 * 2**20, shared=0, total=2 * 2**30)
     monkeypatch.setattr(usage, "read_machine", lambda allowed: left)
-    assert attack("import time; time.sleep(20)").failure == "it left too little of the machine's memory free"
+    assert attack("import time; time.sleep(20)").failure == "it left too little memory free on the machine"
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ multiprocessing.get_context('spawn').Lock()
 
 def test_a_group_of_a_worker_that_was_killed_is_removed_by_the_next(attack: Attack, tmp_path: Path) -> None:
     if (path := cgroup.find_tree()) is None:
-        pytest.skip("no memory cgroup can be made here")
+        pytest.skip("no memory cgroup can be created here")
     (tmp_path / "other").mkdir()
     program = f"""
 import sys

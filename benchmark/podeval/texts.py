@@ -29,17 +29,18 @@ SENTENCES: Mapping[str, str] = {
     "outputs-from-folder": "outputs come from a dataset repo or an upload here, not from a folder; "
     "name repo and revision",
     "repo-not-there": "{problem}; check source.repo and source.revision",
-    "repo-not-readable": "{problem}; open it, or grant podeval access and submit again",
-    "no-such-repo": "there is no {kind} repo {repo}, or it is private",
+    "repo-not-readable": "{problem}; make the repo accessible, or grant podeval access and submit again",
+    "no-such-repo": "the {kind} repo {repo} does not exist or is private",
     "no-such-commit": "{repo} has no commit {revision}",
     "is-gated": "{repo} is gated",
     "repo-private": "{repo} is private; make it public",
-    "repo-gated": "{repo} is gated; anyone must be able to check a result, so open it",
+    "repo-gated": "{repo} is gated; anyone must be able to check a result, so remove the gate",
     "commit-off-main": "{revision} is not in the history of main (it may come from someone else's pull request); "
     "name a commit of the main branch of {repo}",
     "too-many-files": "{repo} contains {count} files, more than {most}; remove some",
     "too-many-configs": "{repo} contains {count} configs, more than {most}; remove some",
-    "repo-holds-code": "{repo} contains {files}; remove it, or publish the model without it elsewhere",
+    "repo-holds-code": "{repo} contains {files}; remove all code, or publish the model without code in a "
+    "different repo",
     "consent-not-stated": "{repo} contains {files}, which look like reference voices; state under source.consent "
     "whether voices other than the benchmark's are cloned (clones: true or false), and whose they are",
     "consent-incomplete": "reference voices other than the benchmark's are cloned; list their owners under "
@@ -51,7 +52,7 @@ SENTENCES: Mapping[str, str] = {
     "unsafe-weights": "{repo} contains {files}, which can run code when read; "
     "save with save_pretrained(safe_serialization=True) and remove the rest",
     "no-weights": "{repo} has no .safetensors file; save it with save_pretrained",
-    "too-many-shards": "{repo} contains {count} files of weights, more than {most}; save it in larger shards",
+    "too-many-shards": "{repo} contains {count} files of weights, more than {most}; save the weights in larger shards",
     "weights-header-unreadable": "the header of {file} cannot be read; upload the file again, in several shards if its "
     "header is larger than {most} MiB",
     "weights-of-other-size": "{file} is {size} bytes, but its header states {claimed}; upload the whole file",
@@ -80,7 +81,7 @@ SENTENCES: Mapping[str, str] = {
     "manifest-too-large": "{file} is larger than {most} MiB; shorten it",
     "outputs-missing": "{count} of {total} outputs of {run} are missing, such as {file}; "
     "name each file after its item, as docs/submitting.md explains",
-    "output-twice": "{file} exists in more than one format; keep one",
+    "output-twice": "{file} exists in more than one format; keep only one of the files",
     "output-empty": "{file} is empty; upload it again",
     "manifest-unreadable": "{problem}; fix the line",
     "manifest-incomplete": "{file} has no entry for {count} of {total} outputs, such as {item}",
@@ -119,7 +120,7 @@ SENTENCES: Mapping[str, str] = {
     "unpacking-others": "other recordings are being unpacked at the moment; upload yours again in a minute",
     "uploads-too-large": "your uploads take more than {most} GiB of this board's disk; an upload is removed a week "
     "after its submission ends, so wait, or submit the next one from a dataset repo",
-    "no-room-for-uploads": "this board's disk has no room for more uploads at present; "
+    "no-room-for-uploads": "this board's disk has too little space for more uploads at present; "
     "try again later, or use a dataset repo",
     "cannot-store": "this board cannot store it at present; try again later",
     "zip-not-unpacked": "the zip cannot be unpacked here; create it again",
@@ -136,7 +137,7 @@ SENTENCES: Mapping[str, str] = {
     "zip-unpacks-too-large": "the recordings unpack to {size}, and the limit is {most}; send FLAC",
     "zip-name-of-no-item": "{file} is not the name of an item (letters, digits, dot, dash, underscore); "
     "name each recording after its item, as in the zip of scripts",
-    "zip-name-twice": "{file} is in the zip twice; keep one",
+    "zip-name-twice": "{file} is in the zip twice; keep only one copy",
     "zip-file-and-folder": "{file} is both a file and a folder in the zip; create it again",
     "upload-first": "upload the file first, and use the name from the answer to the upload",
     "recording-too-long": "the recording is longer than {most} s; choose a part of it",
@@ -153,9 +154,9 @@ SENTENCES: Mapping[str, str] = {
     "no-such-example": "there is no such example",
     "no-such-scripts": "there are no scripts of this name here; the form links to the existing ones",
     "name-is-ours": "nobody can submit under the name {name} here",
-    "cancelled-by-operator": "an operator of this board cancelled it; ask them",
+    "cancelled-by-operator": "an operator of this board cancelled the submission; ask the operators",
     "no-such-state": "there is no such state; choose from {choices}",
-    "submission-of-another": "this submission is someone else's",
+    "submission-of-another": "this submission belongs to someone else",
     "form-not-unicode": "the form contains text that is not Unicode, or is nested too deeply; correct it",
     "metric-not-measured": "{metric} cannot be measured here from this input; choose from {choices}",
     "no-such-metric-here": "there is no metric {metric} here; choose from {choices}",
@@ -214,7 +215,7 @@ SENTENCES: Mapping[str, str] = {
     "listening-test-unknown": "there is no listening test {test}; `podeval listening list` shows them",
     "only-questionnaires": "{test} is a {kind} test; only a questionnaire has answers with reasons",
     "listener-unknown": "no listener called {listener} took the test {test}",
-    "never-measured-together": "these two were not both measured there, so they cannot be compared",
+    "never-measured-together": "the two systems were not both measured there, so they cannot be compared",
     "not-with-itself": "choose two different systems",
     "no-such-system": "there is no such system on this board; choose two from the list",
     "benchmark-not-measured": "nothing was measured on {benchmark}; there are results on {choices}",

@@ -282,7 +282,7 @@ def test_a_recording_over_the_memory_limit_is_held_in_a_file_and_equal(tmp_path:
     [
         (DecodeLimits(seconds=0.5), "longer than"),
         (DecodeLimits(total_bytes=1000), "decodes to more than"),
-        (DecodeLimits(channels=1), "has 2 channels, outside 1 to 1"),
+        (DecodeLimits(channels=1), "has 2 channels, outside the range of 1 to 1"),
         (DecodeLimits(max_rate=8_000), "sampling rate of 16000 Hz"),
         (DecodeLimits(min_rate=22_050), "sampling rate of 16000 Hz"),
     ],

@@ -179,8 +179,8 @@ def _alias(target: str) -> bytes:
         (b'data: {"type": "speech.audio.delta"}\n\n', "is a stream of server-sent events"),
         (b"RIFF\x00\x10\x00\x00AVI LIST", "is a RIFF file of type 'AVI '"),
         (b"ID3\x04\x00\x00\x00\x00\x00\x04abcdRIFF\x00\x10\x00\x00WAVE", "no MP3, AAC or FLAC audio after it"),
-        (b"\xff\xfb", "is not in a format that podeval reads"),
-        (bytes(range(256)) * 4, "is not in a format that podeval reads"),
+        (b"\xff\xfb", "is not in a format that podeval supports"),
+        (bytes(range(256)) * 4, "is not in a format that podeval supports"),
     ],
 )
 def test_what_is_no_audio_is_refused_with_what_it_looks_like(tmp_path: Path, content: bytes, message: str) -> None:

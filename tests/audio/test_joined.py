@@ -131,7 +131,7 @@ def test_joined_wav_files_and_repeated_headers_are_heard_without_the_headers(
     expected, _ = soundfile.read(io.BytesIO(wav()), dtype="float32")
     # libsndfile rounds what is cut to 16 bits here.
     np.testing.assert_allclose(samples, np.tile(expected, times), atol=2**-14)
-    assert f"{joined} wav files joined, all of which are read" in note
+    assert f"{joined} joined wav files, all of which are read" in note
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,9 @@ def test_joined_wav_files_of_different_precision_are_one_sound(read: Read, subty
 
 @pytest.mark.parametrize("second", [wav(rate=16_000), wav(channels=2), wav() + wav(rate=16_000)])
 def test_joined_wav_files_of_another_rate_are_refused_by_name(read: Read, second: bytes) -> None:
-    with pytest.raises(BadAudio, match=r"is [23] wav files joined and changes from 24000 Hz, 1 channels to .* at [24]"):
+    with pytest.raises(
+        BadAudio, match=r"consists of [23] joined wav files and changes from 24000 Hz, 1 channels to .* at [24]"
+    ):
         read(wav() + second)
 
 
@@ -173,7 +175,7 @@ def test_joined_files_of_other_formats_are_read_to_the_last(
     # AAC has frames of 1,024 samples and pads the last.
     assert len(samples) / RATE == pytest.approx(4.0, abs=0.1)
     assert np.abs(samples[-RATE:]).max() == pytest.approx(0.4, abs=0.05)
-    assert f"2 {name} files joined, all of which are read" in note
+    assert f"2 joined {name} files, all of which are read" in note
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_joined_files_of_other_formats_are_read_to_the_last(
 def test_joined_files_of_another_rate_are_refused_by_name(read: Read, form: str, name: str) -> None:
     codec = {"matroska": "flac", "ipod": "aac"}.get(form)
     files = [ffmpeg(form, codec, rate) if codec else snd(form, rate=rate) for rate in (RATE, 16_000)]
-    with pytest.raises(BadAudio, match=rf"is 2 {name} files joined and changes from 24000 Hz.* to 16000 Hz"):
+    with pytest.raises(BadAudio, match=rf"consists of 2 joined {name} files and changes from 24000 Hz.* to 16000 Hz"):
         read(b"".join(files))
 
 
@@ -210,7 +212,11 @@ PAIRS = [
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_files_of_two_kinds_that_are_joined_are_refused_by_name(read: Read, first: str, second: str) -> None:
-    with pytest.raises(BadAudio, match=rf"is two files joined, {first} up to byte \d+ and then {second}: convert both"):
+    with pytest.raises(
+        BadAudio,
+        match=rf"consists of two joined files, {first} up to byte \d+ and then {second}: "
+        rf"convert both",
+    ):
         read(WHOLE[first]() + WHOLE[second]())
 
 
@@ -388,13 +394,17 @@ LYRICS = b"LYRICSBEGININD0000200LYRICS200"
 def test_a_file_behind_tags_padding_or_text_is_refused_by_name(
     read: Read, first: str, second: str, between: bytes
 ) -> None:
-    with pytest.raises(BadAudio, match=rf"is two files joined, {first} up to byte \d+ and then {second}: convert both"):
+    with pytest.raises(
+        BadAudio,
+        match=rf"consists of two joined files, {first} up to byte \d+ and then {second}: "
+        rf"convert both",
+    ):
         read(WHOLE[first]() + between + WHOLE[second]())
 
 
 def test_an_mp3_with_a_tag_behind_a_flac_is_refused_by_name(read: Read) -> None:
     tag = b"ID3\x04\0\0\0\0\0\x0aTIT2\0\0\0\0\0\0"
-    with pytest.raises(BadAudio, match=r"is two files joined, flac up to byte \d+ and then mp3: convert both"):
+    with pytest.raises(BadAudio, match=r"consists of two joined files, flac up to byte \d+ and then mp3: convert both"):
         read(WHOLE["flac"]() + tag + WHOLE["mp3"]())
     assert read(WHOLE["flac"]() + tag)[1] == ""
 
@@ -449,7 +459,7 @@ def test_a_flac_that_keeps_the_header_of_its_source_is_one_file(read: Read, tmp_
     for times in (1, 2):
         samples, note = read(content * times)
         assert len(samples) == times * 2 * RATE
-        assert note == ("" if times == 1 else "2 flac files joined, all of which are read")
+        assert note == ("" if times == 1 else "2 joined flac files, all of which are read")
 
 
 def test_frames_behind_the_stated_end_of_a_flac_are_noted_with_their_seconds(read: Read) -> None:

@@ -30,7 +30,7 @@ def test_an_output_outside_the_folder_is_not_opened(tmp_path: Path, path: str) -
     (tmp_path / "runs" / "link").symlink_to(tmp_path)
     (part,) = list_parts(tmp_path / "runs", path)
     assert part.why == "unreadable"
-    assert "leaves the folder of runs" in part.detail
+    assert "leads outside the folder of runs" in part.detail
 
 
 @pytest.mark.parametrize("audio", ["../../secret.wav", "/etc/passwd", "run.json"])
@@ -39,7 +39,7 @@ def test_audio_outside_the_folder_or_no_audio_at_all_is_not_opened(tmp_path: Pat
     (tmp_path / "runs" / "a.json").write_text(json.dumps({"item": "a", "audio": audio}))
     (part,) = list_parts(tmp_path / "runs", "a.json")
     assert (part.audio, part.why) == (None, "unreadable")
-    assert re.search(r"leaves the folder of runs|not an audio file", part.detail)
+    assert re.search(r"leads outside the folder of runs|not an audio file", part.detail)
 
 
 def test_a_changed_table_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path, folder: RunsFolder) -> None:

@@ -110,7 +110,7 @@ def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, da
         assert len(session.scalars(select(Erasure)).all()) == 4
     for gone in ("alice", "stranger", "nobody"):
         said = podeval("arena", "erase", "--name", gone, code=2)
-        assert "there are no votes or sessions for that identity of hf; a name may have changed" in said.err
+        assert "there are no votes or sessions for that identity of hf; the person's name may have changed" in said.err
 
 
 def test_a_vote_is_flagged_and_its_voter_erased(podeval: Podeval, database: Path, hub_client: Any) -> None:

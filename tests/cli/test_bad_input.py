@@ -276,7 +276,7 @@ def test_a_taken_port_is_told_before_anything_is_built(
         port = taken.getsockname()[1]
         said = podeval(*command, tmp_path / "runs", "--port", port)
     assert said.code == 2
-    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use; choose another with --port" in said.err
+    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use; choose another port" in said.err
     assert not (tmp_path / "runs").exists()
 
 

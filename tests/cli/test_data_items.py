@@ -35,7 +35,7 @@ def test_an_empty_folder_of_outputs_is_told_every_name_and_where_the_words_are(
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "my_audio"
     said = podeval("run", "--outputs", folder, "--split", "demo", code=2)
-    assert "`podeval data items` prints their names" in said.err
+    assert "`podeval data items` prints the names of the files" in said.err
     folder.mkdir()
     said = podeval("run", "--outputs", folder, "--split", "demo")
     names = [line for line in podeval("data", "items", "--split", "demo").out.splitlines() if line.endswith(".wav")]

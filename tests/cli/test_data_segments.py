@@ -126,7 +126,7 @@ def test_a_selection_of_too_few_takes_all_and_of_none_says_why(podeval: Podeval,
     assert "clips of 12 to 35 s: 1 found, 9 requested; all found are used" in said.err
     assert json.loads(said.out)["clips"] == CLIPS[:1]
     said = podeval("data", "segments", "show.txt", "--min-seconds", 1, "--max-seconds", 2, "--json", code=1)
-    assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; give other limits")
+    assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; choose other limits")
 
 
 def test_a_summary_keeps_rate_and_channels(podeval: Podeval, folder: Path) -> None:
@@ -157,7 +157,7 @@ BAD = [
     (["blank.txt"], 2, "blank.txt is text, so it is read as a diarised transcript: the transcript is empty"),
     (["words.txt"], 2, "line 1 is not of the form [Speaker NAME] [start-end]: text (times in seconds): 'Just words'"),
     (["latin.txt"], 2, "is a transcript, but not in UTF-8"),
-    (["noise.bin"], 2, "is not in a format that podeval reads"),
+    (["noise.bin"], 2, "is not in a format that podeval supports"),
     (["alone.txt"], 1, "alone.txt: there is only one speaker (Ann); turn-taking needs at least two"),
     (["show.txt", "--clips-out", "c"], 2, "show.txt is a transcript; --clips-out also needs its recording"),
     (["show.txt", "--summary-out", "s.wav"], 2, "--summary-out also needs its recording"),

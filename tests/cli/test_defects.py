@@ -73,7 +73,7 @@ def test_labels_are_audacitys_or_webvtt_by_the_name_of_the_file(podeval: Podeval
         assert podeval("score", "--defects", broken, "--labels", broken.parent / name).code == 0
         assert (broken.parent / name).read_text(encoding="utf-8").startswith(first)
     refused = podeval("score", "--defects", broken, "--labels", "a.csv", code=2)
-    assert "labels are .txt (Audacity) or .vtt (WebVTT)" in refused.err
+    assert "labels must be .txt (Audacity) or .vtt (WebVTT)" in refused.err
 
 
 def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: Podeval, broken: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_is_noted_of_the_file_and_the_text_is_said(podeval: Podeval, broken
     script.write_text("A cold open.\nSpeaker 1: Hello there.\nSpeaker 2: Yes.\n")
     said = podeval("score", "--defects", broken, "--text", script, "--json")
     notes = json.loads(said.out)["notes"]
-    assert notes["file"] == ["2 wav files joined, all of which are read"]
+    assert notes["file"] == ["2 joined wav files, all of which are read"]
     assert "words before the first label" in notes["text"][0]
     table = podeval("score", "--defects", broken, "--text", script).out
     assert all(f"Note ({name}): {sentence}" in table for name, of in notes.items() for sentence in of)

@@ -63,14 +63,14 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: "bwrap not found")
     box = json.loads(podeval("doctor", "--json").out)["sandbox"]
     assert box["missing"] == "bwrap not found"
-    assert box["memory"].startswith("by checks ten times per second, because no memory cgroup can be made here")
+    assert box["memory"].startswith("by checks ten times per second, because no memory cgroup can be created here")
 
 
 @pytest.mark.parametrize(
     ("absence", "version", "decoding", "calls"),
     [
         (None, 7, r"behind Landlock \(version 7\) and a filter of system calls", r"1\d\d are refused or restricted"),
-        (None, 0, "behind only a filter of system calls, because this kernel has no Landlock", r"1\d\d are refused"),
+        (None, 0, "behind a filter of system calls only, because this kernel has no Landlock", r"1\d\d are refused"),
         (
             "not here",
             7,

@@ -151,7 +151,7 @@ def test_two_questionnaires_never_become_one_and_answers_in_words_come_out(
     first, second = (podeval("listening", "add", path, "--webmushra", "--database", place) for path in paths)
     assert first.out.startswith("asked: 1 page for each listener\n")
     assert (second.code, second.out) == (2, "")
-    assert "there is a test asked with another design" in second.err
+    assert "a test asked with a different design exists" in second.err
     with Database(place) as database:
         service = Listening(database, secret=Secret(b"a secret of the tests, and of none else"))
         begun = service.start("asked", "p1")
@@ -234,4 +234,4 @@ def test_an_operator_asks_whether_the_test_may_stop_and_how_many_listeners_it_ne
     (verdict,) = map(json.loads, podeval("listening", "stop", "small", "--database", place, "--json").out.splitlines())
     assert (verdict["mean"], verdict["better"]) == (30, "")
     refused = podeval("listening", "plan", "small", "--difference", "5", "--database", place, code=2)
-    assert "2 listeners heard both aria and basso; a pilot needs three or more" in refused.err
+    assert "2 listeners heard both aria and basso, but a pilot needs three or more" in refused.err

@@ -49,7 +49,7 @@ def test_a_run_of_the_demo_is_checked_as_a_trial(podeval: Any, tmp_path: Path) -
     command = ("submit", str(tmp_path / "mine"), "--runs", str(tmp_path / "board"))
     looked = podeval(*command, "--check")
     assert (looked.code, looked.out) == (0, "A passes all checks\n")
-    assert "This is a trial with real_pod/demo; an entry needs real_pod/topics" in looked.err
+    assert "This is a trial with real_pod/demo; a full entry needs real_pod/topics" in looked.err
     assert "51 of 51 outputs of real_pod/topics are missing" in podeval(*command, code=2).err
     (folder / f"{item.id}.flac").unlink()
     assert "1 of 6 outputs of real_pod/demo are missing" in podeval(*command, "--check", code=2).err

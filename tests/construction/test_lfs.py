@@ -162,7 +162,7 @@ def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: An
     model.answers.append(lambda question: "I would rather not." if "About" in question else writer(question))
     only = ("--set", "scenarios=speech", "--set", "languages=english", "--judge", model.name)
     done = podeval("lfs_bench", "write", "--into", tmp_path, *only, code=1)
-    assert "speech-en-0001 waits: the judge gave no usable answer in 3 tries" in done.output
+    assert "speech-en-0001 is waiting: the judge gave no usable answer in 3 tries" in done.output
     assert rows(tmp_path / "written.jsonl") == []
     assert len(rows(tmp_path / "orders.jsonl")) == 1
     model.answers[-1] = writer

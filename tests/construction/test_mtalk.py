@@ -80,7 +80,7 @@ def test_from_dialogues_to_a_built_dataset(
     edit(into / "checks.csv", {"sem-9-1-2": {"keep": "no", "fault (edit)": "words"}}, {"keep": "yes"})
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
     assert "round 1: 4 heard, 1 refused (1 words)" in done.output
-    assert "sem-9-1-2 waits: refused in round 1 (words); record it again" in done.output
+    assert "sem-9-1-2 is waiting: refused in round 1 (words); record it again" in done.output
     speech(recordings / "sem-9-1-2.wav", 77)
     podeval("mtalk_bench", "check", "--into", into, code=1)
     edit(into / "checks.csv", {}, {"keep": "yes"})
@@ -140,7 +140,7 @@ def test_a_verdict_does_not_hold_for_another_recording(into: Path, podeval: Any,
     speech(into / "recordings" / "sem-9-1-1.wav", 9)
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
     assert "checked: 1 of 2 turns accepted" in done.output
-    assert "sem-9-1-1 waits: due in round 1" in done.output
+    assert "sem-9-1-1 is waiting: due in round 1" in done.output
 
 
 def test_a_machine_says_what_it_hears_to_be_wrong(into: Path, podeval: Any, table: Any) -> None:

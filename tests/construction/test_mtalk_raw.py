@@ -122,7 +122,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
         },
     )
     done = podeval("mtalk_bench", "select", "--into", into, code=1)
-    assert f"{SAFETY} was requested, but {MEMORY} inferred; write the right one under capability" in done.output
+    assert f"{SAFETY} was requested, but {MEMORY} inferred; write the correct one" in done.output
     edit(into / "candidates.csv", {f"9-{SAFETY}-002": {"capability (edit)": SAFETY}})
     done = podeval("mtalk_bench", "select", "--into", into)
     assert "selected: 2 of 4 written, 50%; the paper retains about 19%" in done.output
@@ -178,7 +178,7 @@ def test_a_dialogue_that_is_none_is_asked_for_again_and_then_waits(
     done = podeval("mtalk_bench", "write", "--into", tmp_path, *kinds, "--judge", model.name, code=1)
     assert writer.asked["dialogue"] == 3
     assert re.search(told, done.output), done.output
-    assert f"9-{MEMORY}-001 waits" in done.output
+    assert f"9-{MEMORY}-001 is waiting" in done.output
     assert rows(tmp_path / "raw.jsonl") == []
 
 

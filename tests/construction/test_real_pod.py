@@ -54,7 +54,7 @@ def test_from_categories_to_a_built_dataset(
     model.answers.append(lambda question: topics_of(question.partition("podcasts: ")[2].partition(".")[0]))
     chosen = ("--set", "categories=Arts,News", "--judge", model.name)
     done = podeval("real_pod", "topics", "--into", into, *chosen)
-    assert "suggested: 10 topics of 2 categories" in done.output
+    assert "suggested: 10 topics in 2 categories" in done.output
     with pytest.raises(BadInput, match="no candidates"):
         raise podeval("real_pod", "finish", "--into", into, code=None).exception
     no = {"keep": "no"}
@@ -76,7 +76,7 @@ def test_from_categories_to_a_built_dataset(
 
     edit(into / "candidates.csv", {name: {"keep": "yes"} for name in ("Arts_1/1", "Arts_1/2", "News_1/2")})
     done = podeval("real_pod", "finish", "--into", into, code=1)
-    assert "Arts_1 waits: 2 episodes are marked yes in candidates.csv; keep one" in done.output
+    assert "Arts_1 is waiting: 2 episodes are marked yes in candidates.csv; keep only one of them" in done.output
     edit(into / "candidates.csv", {"Arts_1/1": {"keep": ""}})
     podeval("real_pod", "finish", "--into", into)
     build("real_pod", tmp_path / "built", source=str(into / "finished"), configs=("topics",), cache=tmp_path / "cache")
@@ -99,13 +99,13 @@ def test_a_search_that_fails_waits_and_is_done_again(
     podeval("real_pod", "topics", "--into", tmp_path, "--set", "categories=Arts", "--judge", model.name)
     directory.pages["/search"] = Page(status=404)
     done = podeval("real_pod", "search", "--into", tmp_path, "--accept-all", code=1)
-    assert "Arts_1 waits: the search failed" in done.output
+    assert "Arts_1 is waiting: the search failed" in done.output
     directory.pages.clear()
     directory.searches = {"arts matter": [episode(9, "Arts")]}
     done = podeval("real_pod", "search", "--into", tmp_path, "--accept-all", code=1)
     # The one episode is a candidate for the first topic only.
     assert "1 candidates for 1 of them" in done.output
-    assert "Arts_2 waits: no episode was found" in done.output
+    assert "Arts_2 is waiting: no episode was found" in done.output
     done = podeval("real_pod", "finish", "--into", tmp_path, "--accept-all", code=1)
     assert "finished: 1 items" in done.output
 

@@ -39,7 +39,7 @@ def test_nothing_passes_unreviewed(path: Path) -> None:
     found = read_decisions(path, ENTRIES, "review")
     assert found.kept == {}
     assert [w.id for w in found.waiting] == ["a", "b", "c"]
-    assert "there is no yes or no under keep" in found.waiting[0].reason
+    assert "there is no yes or no in the column `keep`" in found.waiting[0].reason
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
@@ -78,7 +78,10 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(path: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda text: text.replace("a,,", "a,perhaps,"), r"line 2 \(a\): keep is 'perhaps'; write yes or no"),
+        (
+            lambda text: text.replace("a,,", "a,perhaps,"),
+            r"line 2 \(a\): the column `keep` contains 'perhaps'; write yes or no",
+        ),
         (lambda text: text.replace("keep,", "kept,"), "lacks the column keep"),
         (lambda text: text + text.splitlines()[-1] + "\n", "c appears twice"),
     ],

@@ -117,7 +117,7 @@ def test_every_wrong_row_is_named_and_nothing_is_left(talks: Path, write_rows: A
         ("test", 6, "seconds.range"),
         ("dev", 0, "audio.readable"),
     } <= found
-    assert "row 1 (talk-1), rule id: has the id of row 0" in str(broken.value)
+    assert "row 1 (talk-1), rule id: has the same id as row 0" in str(broken.value)
     assert not (talks / "out").exists()
     assert not [path for path in talks.iterdir() if path.name.startswith(".")]
 

@@ -490,7 +490,7 @@ def test_the_command_shows_what_is_lost_as_a_table(
     [
         (
             ["real_pod", "--topic", "52"],
-            "real_pod has no topic '52'; give an id such as Society_and_Culture_1, or 1 to",
+            "real_pod has no topic '52'; give an id such as Society_and_Culture_1, or a number from 1 to",
         ),
         (["lfs_bench"], "lfs_bench has no published episodes"),
     ],

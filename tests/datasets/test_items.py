@@ -14,7 +14,7 @@ LFS = benchmarks.get("lfs_bench")
 
 def test_a_sample_is_not_taken_for_the_benchmark(tmp_path: Path) -> None:
     build.build("lfs_bench", tmp_path / "lfs", source="sample", cache=tmp_path)
-    with pytest.raises(BadInput, match="has the sample of lfs_bench, not the split test"):
+    with pytest.raises(BadInput, match="contains the sample of lfs_bench, not the split test"):
         load_items(LFS, "test", tmp_path / "lfs")
     assert load_items(LFS, "sample", tmp_path / "lfs").revision == LFS.split("sample").revision
 
@@ -35,7 +35,9 @@ def test_other_rows_than_the_pinned_ones_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_not_built_yet_is_answered_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInput, match="run `podeval data build podbench`, then name its folder with --data"):
+    with pytest.raises(
+        BadInput, match="run `podeval data build podbench`, then specify the folder of the build with --data"
+    ):
         load_items(benchmarks.get("podbench"), "test")
 
 

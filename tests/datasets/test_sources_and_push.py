@@ -53,9 +53,12 @@ def test_another_revision_must_be_named_and_is_not_called_pinned(talks: Path, hu
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("original", "there is no https://huggingface.co/datasets/someone/talks, or it is private"),
+        ("original", "https://huggingface.co/datasets/someone/talks does not exist or is private"),
         ("nowhere", "is neither a folder nor a source of real_pod; give a folder, .* original, sample"),
-        ("hub:nobody/nothing@" + "d" * 40, "there is no https://huggingface.co/datasets/nobody/nothing"),
+        (
+            "hub:nobody/nothing@" + "d" * 40,
+            "https://huggingface.co/datasets/nobody/nothing does not exist or is private",
+        ),
     ],
 )
 def test_what_cannot_be_had_is_a_sentence(talks: Path, hub: Any, source: str, sentence: str) -> None:

@@ -47,7 +47,7 @@ def test_a_clip_longer_than_the_judge_takes_is_refused_with_the_limit() -> None:
 
 
 def test_a_clip_larger_than_the_judge_takes_is_refused_with_the_limit() -> None:
-    with pytest.raises(BadInput, match=r"takes 0\.0 MB as wav, .* flac or mp3"):
+    with pytest.raises(BadInput, match=r"is 0\.0 MB as wav, .* flac or mp3"):
         tone().part(AudioLimits(bytes=1000))
 
 

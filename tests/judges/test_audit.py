@@ -314,7 +314,7 @@ def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -
         '{"file": "b.json", "unscored": "no", "cause": "ours"}\n'
     )
     assert read_scores(lines, "script_quality") == {"a": 70.0}
-    with pytest.raises(BadInput, match="name one with --key"):
+    with pytest.raises(BadInput, match="choose one with --key"):
         read_scores(lines, None)
     table = tmp_path / "scores.csv"
     table.write_text("item,score,measure\na,1,x\na,2,y\n")

@@ -126,7 +126,7 @@ def test_a_test_that_takes_too_long_is_refused_with_what_would_fit() -> None:
     [
         (mushra(systems=0), "systems"),
         (mushra(kind="karaoke"), "kind"),
-        (mushra() | {"systems": ["s0", "HQ"]}, "anchors' names"),
+        (mushra() | {"systems": ["s0", "HQ"]}, "names of the anchors"),
         (mushra() | {"systems": ["s0", "s9"]}, "lacks s9"),
         (single("mos") | {"scales": ["charm"]}, "no scale 'charm'"),
         (single("mos") | {"scales": []}, "must name its scales"),

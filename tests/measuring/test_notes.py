@@ -32,7 +32,7 @@ def test_what_the_file_is_noted_for_is_in_every_form(joined: Path, tmp_path: Pat
         data = podeval.score(joined, metrics="loudness").to_json()
         assert data["duration"] == pytest.approx(17.0)
         joined_note, silence = data["notes"]["file"]
-        assert joined_note == "2 wav files joined, all of which are read"
+        assert joined_note == "2 joined wav files, all of which are read"
         # The last syllable fades.
         assert 5.0 <= float(silence.removesuffix(" s of silence at the end")) < 5.5
     (unranked,) = data["notes"]["loudness"]
@@ -75,7 +75,7 @@ def test_measure_and_evaluate_have_the_notes_of_file_and_text(joined: Path, own_
 
     items = read_inputs_from_lists(catalogue.get("loudness"), [str(joined)])
     (item,) = compute(catalogue.get("loudness"), items, input_names=("recording",))["items"]
-    assert item["notes"]["file"][0] == "2 wav files joined, all of which are read"
+    assert item["notes"]["file"][0] == "2 joined wav files, all of which are read"
     metric = catalogue.get("mattr")
     items = read_inputs_from_lists(metric, ["A cold open.\nHost 1: Hello there.\nHost 2: Hello to you."])
     (item,) = compute(metric, items, input_names=metric.inputs)["items"]

@@ -72,7 +72,7 @@ def test_a_draw_is_repeated_by_its_seed(from_hub: Load, tiny_models: Any, tmp_pa
 
 def test_what_is_too_long_is_refused(from_hub: Load, tiny_models: Any, tmp_path: Path) -> None:
     chat = from_hub("own/tiny", tiny_models.qwen2(tmp_path / "model"))
-    with pytest.raises(ChatRefused, match="reads at most 4096"):
+    with pytest.raises(ChatRefused, match="accepts at most 4096"):
         chat.chat([{"role": "user", "content": "y" * 5000}], SHORT, None, 60)
 
 

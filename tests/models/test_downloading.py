@@ -88,7 +88,7 @@ def test_redirects_and_unstated_lengths_are_followed(server: PodcastServer, tmp_
         (["500"] * 4, {}, r"could not be fetched after 4 attempts \(HTTP 500\); try again later"),
         ([], {"sha256": "0" * 64}, "is not the expected file: its SHA-256 is"),
         ([], {"most_bytes": 1000}, "more than the limit of 0 MB"),
-        (["no length"], {"most_bytes": 1000}, "has more than the limit of 0 MB"),
+        (["no length"], {"most_bytes": 1000}, "is larger than the limit of 0 MB"),
     ],
 )
 def test_what_cannot_be_had_is_a_sentence(

@@ -57,9 +57,9 @@ def test_pinned_content_is_checked_before_it_is_opened(published: Any) -> None:
 @pytest.mark.parametrize(
     ("repo", "reason"),
     [
-        (HubRepo("someone/voices", "b" * 40, ("config.json",)), "has no config.json at bbbb"),
-        (HubRepo("someone/voices", COMMIT, ("other.json",)), "has no other.json at "),
-        (HubRepo("nobody/nothing", COMMIT, ("config.json",)), "there is no https://huggingface.co/nobody/nothing"),
+        (HubRepo("someone/voices", "b" * 40, ("config.json",)), "does not contain config.json at revision bbbb"),
+        (HubRepo("someone/voices", COMMIT, ("other.json",)), "does not contain other.json at "),
+        (HubRepo("nobody/nothing", COMMIT, ("config.json",)), "https://huggingface.co/nobody/nothing does not exist"),
     ],
 )
 def test_what_the_hub_does_not_have_is_a_sentence(published: Any, repo: HubRepo, reason: str) -> None:

@@ -139,7 +139,7 @@ def run_all_ways(place: Place, items: tuple[Item, ...], folder: Path, url: str) 
         "of_a_server": OwnOptions(server=url, model="tts"),
     }
     if place.track == "podcast":
-        with pytest.raises(BadInput, match="servers cannot make whole podcasts here"):
+        with pytest.raises(BadInput, match="podeval cannot request whole podcasts from servers"):
             open_own_system(ways.pop("of_a_server"), "of_a_server", place.track)
     for name, options in ways.items():
         system = open_own_system(options, name, place.track)

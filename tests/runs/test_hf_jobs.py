@@ -101,7 +101,7 @@ def test_settings_without_bounds_are_refused() -> None:
         HfJobs("", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="is not pinned; write it as registry/name@sha256"):
         HfJobs("python:3.12", "a10g-large", "podeval")
-    with pytest.raises(BadInput, match="1 minute to 24 hours"):
+    with pytest.raises(BadInput, match="between 1 minute and 24 hours"):
         HfJobs(IMAGE, "a10g-large", "podeval", minutes=0)
     with pytest.raises(BadInput, match="the user or organisation that pays"):
         HfJobs(IMAGE, "a10g-large", "")

@@ -176,7 +176,7 @@ def test_a_server_that_takes_no_request_ends_the_run_and_keeps_what_is_finished(
         refused = len(server.requests)
         time.sleep(0.2)
         assert len(server.requests) == refused <= 13 + 4, "requests go on after the end of the run"
-    assert "no more are sent" in sentences[0]
+    assert "no further requests are sent" in sentences[0]
     assert list((tmp_path / "lfs_bench" / SPLIT / "tts_at_2" / "outputs").glob("*.json"))
 
 
@@ -212,5 +212,5 @@ def test_a_stopped_pace_sends_nothing_more() -> None:
     pace = RequestPace(0, at_once=2)
     pace.wait()
     pace.stop()
-    with pytest.raises(SendingStopped, match="the same command resumes it"):
+    with pytest.raises(SendingStopped, match="the same command resumes the run"):
         pace.wait()

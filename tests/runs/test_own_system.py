@@ -74,7 +74,7 @@ def test_a_file_that_changes_under_a_run_is_noticed(tiny: Any, tmp_path: Path) -
     run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
     write_wav(tmp_path / "mine" / "two.wav", level=0.1)
-    with pytest.raises(BadInput, match="the file of two has changed since it was measured; choose another --name"):
+    with pytest.raises(BadInput, match="the file of two has changed since it was measured; choose a new name"):
         run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
 
 
@@ -286,7 +286,7 @@ def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: P
     none = CliRunner().invoke(app, ["run"])
     assert none.exit_code == 2
     assert "name a system, or give one of --outputs" in none.output
-    assert "SYSTEM and --python name several systems" in refuse("espeak_ng", "--python", "a.py:speak")
+    assert "SYSTEM and --python specify several systems" in refuse("espeak_ng", "--python", "a.py:speak")
     assert "give --server too" in refuse("espeak_ng", "--model", "x")
     assert "name the model" in refuse("--server", "http://127.0.0.1:9/v1")
     assert "can only be used with --server" in refuse("espeak_ng", "--api", "chat")
@@ -295,7 +295,7 @@ def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: P
     assert "no server answers" in refuse("--server", "http://127.0.0.1:9/v1", "--model", "x")
     write_wav(tmp_path / "espeak_ng" / "one.wav")
     folder = tmp_path / "espeak_ng"
-    assert "comes with podeval; choose another with --name" in refuse("--outputs", folder, "--benchmark", "tiny")
+    assert "comes with podeval; choose another name with --name" in refuse("--outputs", folder, "--benchmark", "tiny")
     assert "lower-case letters" in refuse("--outputs", folder, "--benchmark", "tiny", "--name", "My TTS")
 
 

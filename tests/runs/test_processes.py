@@ -61,8 +61,8 @@ def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
 ) -> None:
     _, err = finish(command(tmp_path / "runs", "--workers", "1", TINY_KILL="two:always"), 1)
     reason = (
-        "the measuring process died twice on this item, or had too little memory; "
-        "use --workers 1 to give it all the memory"
+        "the measuring process died twice on this item, or had too little memory; use --workers 1 to give the "
+        "process all the memory"
     )
     assert f"The Singer: every metric unscored on 1 of 3 items: {reason}" in err
     for row in summary(tmp_path / "runs").values():
@@ -94,7 +94,7 @@ def test_stopped_by_a_person_it_says_one_sentence(command: Command, counted: Cou
     began = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     _, err = finish(process, 130)
-    assert "podeval: stopped; finished work is kept, and the same command resumes it" in err
+    assert "podeval: stopped; finished work is kept, and the same command resumes the run" in err
     assert time.monotonic() - began < 50, "before what is measured would end"
 
 

@@ -56,7 +56,9 @@ def test_a_cluster_on_which_no_process_starts_is_told(nodes: Any, monkeypatch: p
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     monkeypatch.setattr(ray_executor, "RayWorker", Unfit)
-    sentence = r"processes cannot be started on the Ray cluster; is podeval installed on its nodes\? .*No module named"
+    sentence = (
+        r"processes cannot be started on the Ray cluster; check that podeval is installed on its nodes\. .*No module"
+    )
     with (
         ray_executor.Ray(nodes.address, workers=1) as executor,
         pytest.raises(ray_executor.ClusterFailed, match=sentence),

@@ -63,7 +63,7 @@ def test_what_is_missing_for_an_entry_is_told(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "runs", "demo", "voice", fail_once)
     notes = draft_submission(run.path, tmp_path / "mine", "mine").notes
     assert "needs topics" in notes[0]
-    assert "but this run is of demo; run the rest too" in notes[0]
+    assert "but this run is of demo; run the rest of the benchmark too" in notes[0]
     assert notes[1].startswith("1 of 6 outputs is missing")
 
 

@@ -152,7 +152,7 @@ def test_dimensions_pool_and_goal_are_set_on_the_page(root: TestClient, small: A
     assert root.post("/admin/goal", json={"votes": 250, **because}).status_code == 200
     assert small.arena.dimensions_by_protocol()["whole"] == ["ambient"]
     page = root.get("/admin").text
-    assert "The target is 250 counted votes on each." in page
+    assert "The target is 250 counted votes on each dimension." in page
     assert "took out of the pool" in page
     assert "built-in method" not in page
     unknown = root.post("/admin/systems", json={"system": "nobody", "shown": True, **because})

@@ -226,7 +226,7 @@ def test_writers_are_refused_in_time_while_another_process_writes(
 
         def write(number: int) -> float:
             began = time.monotonic()
-            with pytest.raises(StoreUnusable, match=r"is busy.*nothing was written, try again"):
+            with pytest.raises(StoreUnusable, match=r"is busy.*nothing was written; try again"):
                 database.write(lambda session: session.merge(system(str(number))))
             return time.monotonic() - began
 

@@ -82,7 +82,7 @@ def test_with_another_secret_than_the_people_are_known_by_nothing_begins(databas
     known = known_people(database, Secret.of(database), "hf:alice", "hf:bob")
     kept = beside.read_bytes()
     beside.unlink()
-    for what in ("is not there", "is not the one that is there"):
+    for what in ("is not there", "is not the secret that is stored there"):
         with pytest.raises(SecretLost, match=f"recognises 2 people {what}; .*podeval admin new-secret") as refused:
             Secret.of(database)
         assert str(beside) in str(refused.value)

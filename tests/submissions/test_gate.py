@@ -84,7 +84,7 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
             "safetensors",
             "is 96 bytes, but its header states 396; upload the whole file",
         ),
-        ({"modeling.py": b"import os"}, "code", "contains modeling.py; remove it"),
+        ({"modeling.py": b"import os"}, "code", "contains modeling.py; remove all code"),
         ({"tools/run.sh": b"rm"}, "code", "contains tools/run.sh"),
         (
             {"config.json": b'{"auto_map": {"AutoModel": "modeling.X"}}'},
@@ -109,7 +109,7 @@ def test_all_that_is_wrong_is_told_at_once(submitted: Submitted) -> None:
 
 
 def test_a_repo_or_a_commit_that_is_not_there(submitted: Submitted) -> None:
-    assert "there is no model repo alice/other, or it is private" in refused(submitted(repo="alice/other"))["exists"]
+    assert "the model repo alice/other does not exist or is private" in refused(submitted(repo="alice/other"))["exists"]
     assert "has no commit ffff" in refused(submitted(revision="f" * 40))["exists"]
 
 
@@ -178,7 +178,7 @@ def test_an_adapters_base_is_resolved_checked_and_pinned(adapter: Callable[..., 
     [
         ({"stated": "../../etc", "base": {}}, "names no repo as base_model_name_or_path"),
         ({"stated": None, "base": {}}, "names no repo as base_model_name_or_path"),
-        ({"stated": "bob/gone", "base": {}}, "the base bob/gone cannot be used: there is no model repo bob/gone"),
+        ({"stated": "bob/gone", "base": {}}, "the base bob/gone cannot be used: the model repo bob/gone"),
         ({"base": {"run.py": b"x"}}, "bob/base, which it adapts, does not pass (code: bob/base contains run.py"),
         ({"base": {"model.bin": b"x"}}, "does not pass (safetensors: bob/base contains model.bin"),
         ({"base": {"adapter_config.json": b"{}"}}, "it is an adapter itself; merge it first"),
@@ -254,7 +254,7 @@ def test_outputs_that_are_not_whole_are_refused(outputs_document: Submitted, fol
     document, gate = outputs_document(folder="audio"), Gate()
     first = sorted(folder.glob("*.flac"))[0]
     (folder / f"{first.stem}.wav").write_bytes(b"x")
-    assert "in more than one format; keep one" in refused(document, gate, tmp_path)["manifest"]
+    assert "in more than one format; keep only one" in refused(document, gate, tmp_path)["manifest"]
     (folder / f"{first.stem}.wav").unlink()
     first.write_bytes(b"")
     assert "is empty; upload it again" in refused(document, gate, tmp_path)["audio"]

@@ -69,7 +69,7 @@ def claim_one(tiny: ModuleType, queue: Queue) -> Any:
 def test_a_beat_without_a_server_is_a_sentence(tiny: ModuleType, queue: Queue, server: Server) -> None:
     claim = claim_one(tiny, queue)
     server.shut()
-    with pytest.raises(StoreUnusable, match=r"does not answer .* nothing was recorded, try again"):
+    with pytest.raises(StoreUnusable, match=r"does not answer .* nothing was recorded; try again"):
         queue.beat(claim)
 
 

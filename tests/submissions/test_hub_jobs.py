@@ -300,7 +300,7 @@ def test_a_model_that_cannot_be_used_and_a_fault_of_ours_are_told_apart(
     tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()
     assert queue.get(row.id).state == "queued"
     ours = "the board's machine could not do it, through no fault of the submission: "
-    assert queue.get(row.id).reason == f"{ours}item_0 was not made: out of memory"
+    assert queue.get(row.id).reason == f"{ours}no output was generated for item_0: out of memory"
     jobs.plays = speak
     tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()
     assert queue.get(row.id).state == "published"

@@ -216,7 +216,7 @@ def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytes
     monkeypatch.setattr(
         "podeval.submissions.collect_outputs.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20)
     )
-    ended = ExitInfo(1, "it left too little of the disk free", "", 0.1)
+    ended = ExitInfo(1, "it left too little space free on the disk", "", 0.1)
     with pytest.raises(MachineFault):
         collect_outputs.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(collect_outputs, "measure_disk_use", lambda folder: collect_outputs.LEAST_FREE)
@@ -267,11 +267,14 @@ def test_a_dataset_that_is_not_built_here_waits_for_the_operator(
     row = tiny.enqueue(queue, "singer")
 
     def not_here(self: RunEntry, data: Path | None = None) -> None:
-        raise BadInput("run `podeval data build ten`, then name its folder with --data")
+        raise BadInput("run `podeval data build ten`, then specify the folder of the build with --data")
 
     monkeypatch.setattr(RunEntry, "items", not_here)
     work()
-    assert queue.get(row.id).reason == f"{WAITS}: run `podeval data build ten`, then name its folder with --data"
+    assert (
+        queue.get(row.id).reason
+        == f"{WAITS}: run `podeval data build ten`, then specify the folder of the build with --data"
+    )
 
 
 @pytest.mark.long
@@ -372,7 +375,7 @@ def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
         assert stopped()
         assert caplog.messages == [
             "the worker finishes s0123456789ab, then stops; "
-            "a second Ctrl-C or SIGTERM stops it at once and requeues that"
+            "a second Ctrl-C or SIGTERM stops the worker immediately and requeues the submission"
         ]
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)

@@ -55,7 +55,7 @@ def test_what_is_refused_is_kept_with_its_rule_and_reason(submitted: Any, queue:
         SubmissionService(queue, Gate()).submit(submitted(changes={"run.py": b"x"}), ALICE)
     row = queue.all()[0]
     assert (row.state, row.rule) == ("refused", "code")
-    assert "remove it, or publish the model without it" in row.reason
+    assert "remove all code, or publish the model without code" in row.reason
     row = SubmissionService(queue, Gate()).submit(submitted(changes={"x": b"x"}), ALICE)
     assert row.state == "queued", "the corrected one is no duplicate"
 

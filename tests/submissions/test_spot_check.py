@@ -91,7 +91,7 @@ def test_a_model_that_always_says_the_same_must_say_that(check: SpotCheck, publi
     (report,) = check.check(row, items=2)
     assert (report.verdict, report.comparisons[0].spread) == ("agrees", 0.0)
     row.document["source"]["made_by"] = None
-    with pytest.raises(BadInput, match="names no public model"):
+    with pytest.raises(BadInput, match="does not name a public model"):
         check.check(row)
 
 

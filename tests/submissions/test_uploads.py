@@ -236,7 +236,7 @@ def test_a_person_has_one_upload_that_is_not_submitted_and_loses_it_after_a_day(
         uploads.take(small[2], "alice", queue)
     uploads.take(small[2], "bob", queue)
     monkeypatch.setattr(uploads_module, "LEAST_FREE", 2**60)
-    with pytest.raises(BadInput, match="no room for more uploads"):
+    with pytest.raises(BadInput, match="too little space for more uploads"):
         uploads.take(small[2], "carol", queue)
     later = Uploads(tmp_path / "runs", clock=lambda: datetime.now(UTC) + timedelta(days=2))
     assert len(later.clear(queue)) == 2

@@ -86,7 +86,9 @@ def test_a_worker_starts_while_the_hub_is_down(
     hub_client.trouble = lambda method, path: 503
     options = ("--executor", "hf-jobs", "--image", IMAGE, "--namespace", "lab", "--budget", "20")
     out = said("worker", "--once", "--database", store, "--work", tmp_path / "work", *options)
-    assert "job on a10g-large is not known yet; it is asked for before the job starts (the Hub does not answer" in out
+    assert (
+        "job on a10g-large is not known yet; it will be requested before the job starts (the Hub does not answer" in out
+    )
     assert "it is not known yet whether jobs must be stopped or results deleted: the Hub does not answer" in out
     assert "nothing to do" in out
 

@@ -37,7 +37,7 @@ class Small:
         command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
         self.mounted = bool(mounted) and subprocess.run(command, capture_output=True, check=False).returncode == 0
         # A file that may not grow is an error of reading and writing for SQLite, a disk without room is full.
-        full = "is full; nothing was recorded, free some space"
+        full = "is full, so nothing was recorded; free space"
         self.sentence = full if self.mounted else "does not answer (disk I/O error); nothing was recorded"
         self._before = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
 
@@ -151,7 +151,7 @@ def test_a_site_that_starts_on_a_disk_that_cannot_be_written_says_so_and_can_be_
     assert services.closed
     assert "was full or read-only when it started" in services.closed
     assert list(services.arena.battles()["vote"]) == [vote]
-    with pytest.raises(StoreUnusable, match=r"podeval\.db was not writable when it was opened; nothing was recorded"):
+    with pytest.raises(StoreUnusable, match=r"\.db was not writable when it was opened, so nothing was recorded"):
         services.arena.sweep()
     services.database.close()
     # A worker has nothing to read for.

@@ -69,9 +69,9 @@ def read_file(file: Path) -> Iterator[Record]:
     except MissingInput:
         return
     except OSError as error:
-        raise BadInput(f"cannot read {file}: {error.strerror}; name a file of votes") from error
+        raise BadInput(f"cannot read {file}: {error.strerror}; specify a file of votes") from error
     except UnicodeDecodeError:
-        raise BadInput(f"{file} is not text; name a .jsonl or .csv file of votes") from None
+        raise BadInput(f"{file} is not text; specify a .jsonl or .csv file of votes") from None
     except BadInput as refusal:
         raise BadInput(f"{file}: {refusal}") from None
     for location, row in rows:

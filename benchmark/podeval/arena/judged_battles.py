@@ -70,10 +70,14 @@ def hold_battles(
     for one in dialogues:
         systems = pools[one.dimension][one.id]
         if str(one.system) in systems:
-            raise BadInput(f"{one.system} answered {one.id} twice; give one run of it, or name the runs differently")
+            raise BadInput(
+                f"{one.system} answered {one.id} twice; keep one of its runs, or give the runs different names"
+            )
         systems[str(one.system)] = one
     if not any(len(systems) > 1 for items in pools.values() for systems in items.values()):
-        raise BadInput("no two systems answered the same dialogue; give dialogues that two systems answered")
+        raise BadInput(
+            "no two systems answered the same dialogue; provide dialogues that at least two systems answered"
+        )
     if pairing == "all":
         every = [
             pair for items in pools.values() for systems in items.values() for pair in combinations(systems.values(), 2)

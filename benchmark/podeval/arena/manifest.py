@@ -234,7 +234,9 @@ def make_manifest(
         BadInput: the dimension's name is empty or too long.
     """
     if not 0 < len(dimension.strip()) <= LONGEST_NAME:
-        raise BadInput(f"a dimension's name has 1 to {LONGEST_NAME} characters, such as overall, not {dimension!r}")
+        raise BadInput(
+            f"a dimension's name, such as overall, must have 1 to {LONGEST_NAME} characters; {dimension!r} does not"
+        )
     # Select the recordings, and count the systems with a recording of each item.
     outputs = [
         (plan, item, output, audio)

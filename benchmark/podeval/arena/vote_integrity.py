@@ -288,7 +288,7 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
     """
     return [
         f"{excluded} of {votes} votes ({100 * excluded / votes:.0f} %){period} are excluded, more than "
-        f"{100 * limits.alarm_share:.0f} %: the arena is under attack, or something in it is broken"
+        f"{100 * limits.alarm_share:.0f} %: the arena is under attack, or part of it is broken"
         for period, (excluded, votes) in (("", all_votes), (" of the last day", last_day))
         if votes >= limits.alarm_votes and excluded > limits.alarm_share * votes
     ]

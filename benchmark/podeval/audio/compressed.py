@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "is a ZIP archive: unpack it and give the audio files in it"),
+    (b"PK\x03\x04", "is a ZIP archive: unpack it and specify the audio files in it"),
     (b"\x1f\x8b", "is a gzip archive: unpack it first"),
     (b"%PDF", "is a PDF document, not audio"),
     (b"\x89PNG", "is an image, not audio"),
@@ -39,23 +39,23 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x93NUMPY", "is a NumPy array: write it as WAV with its sampling rate"),
     (b"PAR1", "is a Parquet file: extract the audio files in it"),
     (b"version https://git-lfs", "is a Git LFS pointer, not the audio itself: run git lfs pull"),
-    (b"NIST_1A", "is a NIST SPHERE file, which podeval does not read: convert it to FLAC"),
-    (b".snd", "is an AU file, which podeval does not read: convert it to FLAC"),
-    (b"caff", "is a CAF file, which podeval does not read: convert it to FLAC"),
-    (b"#!AMR", "is an AMR file, which podeval does not read: convert it to FLAC"),
-    (b"wvpk", "is a WavPack file, which podeval does not read: convert it to FLAC"),
-    (b"MAC ", "is a Monkey's Audio file, which podeval does not read: convert it to FLAC"),
-    (b"RIFX", "is a big-endian WAV file (RIFX), which podeval does not read: convert it to WAV or FLAC"),
-    (b"riff.\x91\xcf\x11", "is a Wave64 file, which podeval does not read: convert it to WAV or FLAC"),
-    (b"Creative Voice", "is a VOC file, which podeval does not read: convert it to FLAC"),
-    (b"\x0bw", "is an AC-3 file, which podeval does not read: convert it to FLAC"),
-    (b"FLV", "is a Flash video, which podeval does not read: convert it to FLAC"),
-    (b"TTA1", "is a True Audio file, which podeval does not read: convert it to FLAC"),
+    (b"NIST_1A", "is a NIST SPHERE file, which podeval does not support: convert it to FLAC"),
+    (b".snd", "is an AU file, which podeval does not support: convert it to FLAC"),
+    (b"caff", "is a CAF file, which podeval does not support: convert it to FLAC"),
+    (b"#!AMR", "is an AMR file, which podeval does not support: convert it to FLAC"),
+    (b"wvpk", "is a WavPack file, which podeval does not support: convert it to FLAC"),
+    (b"MAC ", "is a Monkey's Audio file, which podeval does not support: convert it to FLAC"),
+    (b"RIFX", "is a big-endian WAV file (RIFX), which podeval does not support: convert it to WAV or FLAC"),
+    (b"riff.\x91\xcf\x11", "is a Wave64 file, which podeval does not support: convert it to WAV or FLAC"),
+    (b"Creative Voice", "is a VOC file, which podeval does not support: convert it to FLAC"),
+    (b"\x0bw", "is an AC-3 file, which podeval does not support: convert it to FLAC"),
+    (b"FLV", "is a Flash video, which podeval does not support: convert it to FLAC"),
+    (b"TTA1", "is a True Audio file, which podeval does not support: convert it to FLAC"),
     (b"7z\xbc\xaf", "is a 7z archive: unpack it first"),
     (b"Rar!", "is a RAR archive: unpack it first"),
     (b"BZh", "is a bzip2 archive: unpack it first"),
     (b"\xfd7zXZ", "is an xz archive: unpack it first"),
-    (b"0&\xb2u\x8ef\xcf\x11", "is a Windows Media file, which podeval does not read: convert it to FLAC"),
+    (b"0&\xb2u\x8ef\xcf\x11", "is a Windows Media file, which podeval does not support: convert it to FLAC"),
 )
 _TEXTS: tuple[tuple[bytes, str], ...] = (
     (rb"<!doctype html|<html", "is an HTML page, not audio: the download probably failed"),
@@ -92,7 +92,7 @@ def describe_refused(head: bytes) -> str:
     text = _decode_text(head)
     if text is None:
         kinds = "WAV, FLAC, Ogg, MP3, AAC, AIFF, MP4/M4A or Matroska/WebM"
-        return f"is not in a format that podeval reads ({kinds}): convert it to FLAC"
+        return f"is not in a format that podeval supports ({kinds}): convert it to FLAC"
     return next(verdict for pattern, verdict in _TEXTS if re.match(pattern, text, re.DOTALL))
 
 
@@ -234,7 +234,7 @@ def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
     if not pages.regular:
         note = f"the stream breaks off or is damaged at byte {pages.end} of {size}"
     elif not pages.ended:
-        note = "the stream is not marked as ended: its end may be missing"
+        note = "the stream has no end marker, so its end may be missing"
     parts = cut(list(pages.links), pages.last if pages.end > size else size)
     # FFmpeg misplaces the end of a Vorbis stream by a few hundred samples; libsndfile keeps the Vorbis channel order
     # for more than two channels, and decodes Opus at another rate.

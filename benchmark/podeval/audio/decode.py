@@ -252,20 +252,21 @@ class _Sink:
             channels: the number of its channels.
             expected: the duration of the part in seconds; 0 if unknown.
         """
-        limits = self._limits
+        limits, container = self._limits, self.container
         self._expected = self.seconds + expected
         if self._buffer is not None and (rate, channels) != (self.rate, self.channels):
-            joined = f"is {self.container.joined} {self.container.name} files joined and " * (self.container.joined > 1)
+            joined = f"consists of {container.joined} joined {container.name} files and " * (container.joined > 1)
             raise self.refuse(
                 f"{joined}changes from {self.rate} Hz, {self.channels} channels to {rate} Hz, {channels} channels "
                 f"at {self.seconds:.2f} s: convert it to one rate and number of channels"
             )
         if not limits.min_rate <= rate <= limits.max_rate:
             raise self.refuse(
-                f"has a sampling rate of {rate} Hz, outside {limits.min_rate} to {limits.max_rate} Hz: {_REMEDY}"
+                f"has a sampling rate of {rate} Hz, outside the range of {limits.min_rate} to {limits.max_rate} Hz: "
+                f"{_REMEDY}"
             )
         if not 1 <= channels <= limits.channels:
-            raise self.refuse(f"has {channels} channels, outside 1 to {limits.channels}: {_REMEDY}")
+            raise self.refuse(f"has {channels} channels, outside the range of 1 to {limits.channels}: {_REMEDY}")
         if self._buffer is None:
             self.rate, self.channels = rate, channels
             self._buffer = SampleBuffer(channels, memory_bytes=limits.memory_bytes)
@@ -298,7 +299,7 @@ class _Sink:
         surplus, left_out, lacking = (n * per_byte for n in (container.surplus, self.unread, container.lacking))
         samples = self._buffer.finish()
         remarks = {
-            f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
+            f"{container.joined} joined {container.name} files, all of which are read": container.joined > 1,
             f"{lacking:.3f} s less audio than the headers of the joined files state": lacking >= 0.001,
             f"{surplus:.2f} s of audio after the stated end are read as well": surplus > 0,
             f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
@@ -415,7 +416,7 @@ def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream 
     # Only allowed codecs may be used.
     codec = stream.codec_context.name if stream.codec_context is not None else "unknown"
     if codec not in _AV_CODECS:
-        raise sink.refuse(f"contains audio in the codec {codec}, which podeval does not read: convert it to FLAC")
+        raise sink.refuse(f"contains audio in the codec {codec}, which podeval does not support: convert it to FLAC")
     if len(streams) > 1:
         sink.notes.append(f"the first of {len(streams)} audio streams is used")
     sink.codec = codec.removesuffix("float")

@@ -93,7 +93,7 @@ class _Index:
             if length < head or self._boxes > _MOST_BOXES:
                 break
             if kind == b"cmov":
-                raise ImpossibleCounts("has a compressed index, which podeval does not read: convert it to FLAC")
+                raise ImpossibleCounts("has a compressed index, which podeval does not support: convert it to FLAC")
             # FFmpeg also looks for movies in free boxes.
             hidden = kind in (b"free", b"hoov") and header[head + 4 : head + 8] in (b"moov", b"cmov")
             if (kind in _PARENTS or hidden) and depth < _DEEPEST:

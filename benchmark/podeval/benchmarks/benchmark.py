@@ -236,7 +236,7 @@ class Benchmark(FactSheet):
         for dimension in self.dimensions:
             require_profiles(dimension.name, dimension.profiles)
             if dimension.main not in dimension.columns:
-                raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
+                raise ValueError(f"main column {dimension.main} is not among the columns of {dimension.name}")
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} uses columns that are not measured: {sorted(unknown)}")
@@ -345,7 +345,7 @@ def _add_script(item: Item, split: Split) -> Item:
         raise PodevalError(f"{item.id} of the split {split.name} lacks its script or the voice {missing}") from None
     count = len(spoken.speakers)
     if count != item.voices and not split.for_listening:
-        raise PodevalError(f"{item.id} asks for {item.voices} voices, but its script has {count} speakers")
+        raise PodevalError(f"{item.id} requests {item.voices} voices, but its script has {count} speakers")
     return item.model_copy(update={"script": spoken.script, "voices": count, "reference_voices": reference_voices})
 
 

@@ -148,7 +148,7 @@ def _locate_audio(runs: Path, document: Path, name: str | None) -> Path | None:
 def _inside(runs: Path, path: Path, name: str) -> Path:
     resolved = path.resolve()
     if not resolved.is_relative_to(runs):
-        raise BadInput(f"the output path {name!r} leaves the folder of runs and is not opened")
+        raise BadInput(f"the output path {name!r} leads outside the folder of runs, so it is not opened")
     return resolved
 
 

@@ -306,7 +306,9 @@ def read_runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
                 benchmark = benchmarks.get(summary.plan.benchmark)
                 items = folder.items() or benchmark.items(summary.plan.split)
             except BadInput as error:
-                raise BadInput(f"the run in {folder.path} cannot be shown: {error}; move it elsewhere") from error
+                raise BadInput(
+                    f"the run in {folder.path} cannot be shown: {error}; move the run to another folder"
+                ) from error
             yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
 
 

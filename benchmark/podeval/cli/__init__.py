@@ -239,7 +239,7 @@ def _run() -> None:
         app(prog_name="podeval")
     except SystemExit as leaving:
         if leaving.code == STOPPED:
-            print("podeval: stopped; finished work is kept, and the same command resumes it", file=sys.stderr)
+            print("podeval: stopped; finished work is kept, and the same command resumes the run", file=sys.stderr)
         for name in sys.argv[1:] if leaving.code == 2 else ():
             if name.startswith("-") and os.path.exists(name):
                 print(f"The file {name} begins with a dash; write ./{name}", file=sys.stderr)

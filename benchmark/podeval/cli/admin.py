@@ -31,7 +31,7 @@ def _user() -> str:
 
 Reason = Annotated[str, typer.Option(help="reason; shown with the submission")]
 By = Annotated[
-    str, typer.Option(help="name of the person who decides; in the log, shown to operators only", default_factory=_user)
+    str, typer.Option(help="name of the person who decides; the log shows it to operators only", default_factory=_user)
 ]
 Id = Annotated[str, typer.Argument(metavar="ID", help="id of the submission; `podeval submissions list` shows it")]
 
@@ -120,11 +120,14 @@ def backup(
     size = target.stat().st_size / 1e6
     print(f"wrote {target}: {made.contents}; {len(made.files)} files, {size:.1f} MB, as of {made.made_at}")
     if with_secret:
-        say("The backup contains the secret: anyone who has it can tell which pseudonym is whose. Guard it like a key.")
+        say(
+            "The backup contains the secret: anyone who has the secret can identify the person behind each "
+            "pseudonym. Guard it like a key."
+        )
     else:
         say(
-            "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "
-            "it a restored site does not recognise its users, and open battles end."
+            "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, in a separate "
+            "place. Without the secret, a restored site does not recognise its users, and open battles end."
         )
 
 
@@ -135,7 +138,9 @@ def restore(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="replace existing data; files are kept in another folder, a server's rows are not"
+            "--force",
+            help="replace existing data; replaced files are kept in another folder, but replaced rows of "
+            "a server are not",
         ),
     ] = False,
 ) -> None:
@@ -157,7 +162,7 @@ def restore(
     done = put_back(source, target, runs, force=force, read_decisions=list_takedowns, settle=repeat)
     print(f"restored to {done.backup.made_at}: {done.backup.contents}")
     if done.forgotten:
-        say(f"{done.forgotten} people asked to be forgotten after that, and remain forgotten")
+        say(f"{done.forgotten} people asked to be forgotten after that date, and remain forgotten")
     if done.settled:
         build(runs)
         say(f"left out because it was taken down: the content of {', '.join(done.settled)}")
@@ -171,7 +176,7 @@ def restore(
         say("The backup contains no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
     elif not opened.is_sqlite:
         say(f"Set PODEVAL_SECRET_FILE={runs / 'podeval.secret'} for the site and the workers.")
-    say("If there is a public log, `podeval arena mirror REPO --read-back` imports what came after the backup.")
+    say("If there is a public log, `podeval arena mirror REPO --read-back` imports the records added after the backup.")
 
 
 def retention(
@@ -208,7 +213,7 @@ def retention(
     if gigabytes is None:
         raise BadInput("give the disk budget for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
     if not runs.is_dir():
-        raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
+        raise BadInput(f"there is no folder of runs {runs}; choose another folder with --runs")
     location = resolve_database(database, runs)
     needed: set[Path] = set()
     if is_there(location):
@@ -218,7 +223,7 @@ def retention(
     if as_json:
         emit(asdict(done) | {"dry_run": dry_run})
         return
-    print(f"recordings take {done.bytes / 2**30:.2f} GB")
+    print(f"recordings take up {done.bytes / 2**30:.2f} GB")
     for name, items in done.removed.items():
         print(f"{name} {'would lose' if dry_run else 'lost'} the recordings of {len(items)} items")
     for name, reason in done.kept.items():

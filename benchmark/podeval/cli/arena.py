@@ -86,7 +86,7 @@ def add(
         arena_manifest = read_manifest(source)
     if from_runs and not arena_manifest.outputs:
         raise BadInput(
-            f"no item has recordings of two systems in {source}; make some with `podeval run` for each system"
+            f"no item has recordings of two systems in {source}; create some by running `podeval run` for each system"
         )
     with open_database(resolve_database(database, source if from_runs else runs)) as opened:
         done = take_in(opened, arena_manifest, strict=not from_runs)
@@ -137,7 +137,7 @@ def ratings(
     covariate: Annotated[
         list[Covariate] | None,
         typer.Option(
-            help="also estimate the effect of this property; ratings then assume equal values of it (repeatable)"
+            help="also estimate the effect of this property; ratings then assume that its values are equal (repeatable)"
         ),
     ] = None,
     as_json: AsJson = False,
@@ -181,7 +181,7 @@ def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str
         column = "seconds" if name == "length" else name
         difference = table[f"{column}_a"] - table[f"{column}_b"]
         if missing := int(difference.isna().sum()):
-            raise BadInput(f"{missing} votes are on outputs without a {name}; rate without --covariate {name}")
+            raise BadInput(f"{missing} votes are on outputs without a {name}; leave out --covariate {name}")
         differences[name] = [float(value) for value in difference]
     return differences
 
@@ -231,7 +231,7 @@ def erase(
     provider: Annotated[
         str,
         typer.Option(
-            envvar="OPENID_PROVIDER_URL", help="with --name: where the person signs in: hf, or the provider's address"
+            envvar="OPENID_PROVIDER_URL", help="with --name: the service for signing in: hf, or the provider's address"
         ),
     ] = "hf",
     identity: Annotated[
@@ -263,7 +263,7 @@ def erase(
             account = find_user_id(name)
             done = opened.erase(f"hf:{account}") if account else None
     if done is None:
-        hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
+        hint = f" of {issuer}; the person's name may have changed since: ask for the account's id (sub)" if name else ""
         raise BadInput(f"there are no votes or sessions for that identity{hint}")
     print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions erased")
 
@@ -395,6 +395,6 @@ def _show(name: str, part: "Standings") -> None:
 
 def _describe_taken_in(done: Any) -> str:
     return (
-        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} already known, "
-        f"{done.erased} of erased voters and {done.orphans} without a vote left out"
+        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; left out: "
+        f"{done.repeated} already known, {done.erased} from erased voters and {done.orphans} without a vote"
     )

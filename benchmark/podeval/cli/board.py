@@ -177,5 +177,6 @@ def require_board(host: str, port: int) -> None:
             trial.bind(address)
     except OSError as error:
         raise BadInput(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with --port (or --host)"
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another port with --port (or another "
+            f"address with --host)"
         ) from None

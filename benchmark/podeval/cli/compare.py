@@ -41,7 +41,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="ITEM|FILE",
-            help="item to compare without counting it, or a file with one item per line and its reason after a # "
+            help="item to compare but not to count, or a file with one item per line, followed by # and the reason "
             "(repeatable)",
         ),
     ] = None,
@@ -117,12 +117,12 @@ def _describe_more(column: "ColumnComparison") -> str:
     """Name the items that became worse, or state the number of further items needed for a decision."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
-        return f"; judged by their own seeds, these items are worse: {items}"
+        return f"; tested one by one over their seeds, these items are worse: {items}"
     if column.verdict != "undecided":
         return ""
     more = [(column.more_items, "items"), (column.more_seeds, "seeds")]
     ways = [f"{count} more {what if count != 1 else what[:-1]}" for count, what in more if count]
-    return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of them would hardly decide it"
+    return f"; about {' or '.join(ways)} like these would settle it" if ways else "; even more would hardly settle it"
 
 
 def _describe_size(column: "ColumnComparison") -> str:

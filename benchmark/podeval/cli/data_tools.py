@@ -239,7 +239,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
     output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
-        output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
+        output["reason"] = f"no clip lasts {limits}; choose other limits with --min-seconds and --max-seconds"
     elif selection.eligible < selection.requested:
         say(f"clips of {limits}: {selection.eligible} found, {selection.requested} requested; all found are used")
     return list(selection.clips)
@@ -279,9 +279,7 @@ def _make_draw(
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds
     high = dialogue_segments.MAX_SECONDS if max_seconds is None else max_seconds
     if not 0 <= low <= high < float("inf"):
-        raise BadInput(
-            f"no clip fits --min-seconds {low:g} and --max-seconds {high:g}; give a lower and an upper limit"
-        )
+        raise BadInput(f"no clip fits --min-seconds {low:g} and --max-seconds {high:g}; choose different limits")
     many = dialogue_segments.SELECTED if count is None else count
     return partial(dialogue_segments.select_clips, count=many, min_seconds=low, max_seconds=high, seed=seed or 0)
 

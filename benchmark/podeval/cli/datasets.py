@@ -25,7 +25,7 @@ def construct(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE", help="files or folders to import, for steps that import any")
     ] = None,
-    step: Annotated[str, typer.Option(help="the step; without it, all steps are described")] = "",
+    step: Annotated[str, typer.Option(help="the step to run; by default, all steps are described")] = "",
     into: Annotated[Path | None, typer.Option(metavar="DIR", help="working folder; created if missing")] = None,
     settings: Annotated[
         list[str] | None,
@@ -98,7 +98,7 @@ def construct(
         raise typer.Exit(1) from None
     for sentence in workshop.sentences:
         print(sentence)
-    waiting = [f"{row.id} waits: {row.reason}" for row in workshop.waiting]
+    waiting = [f"{row.id} is waiting: {row.reason}" for row in workshop.waiting]
     more = [f"and {len(waiting) - 20} more are waiting"] if len(waiting) > 20 else []
     for line in (*waiting[:20], *more):
         print(line, file=sys.stderr)
@@ -131,7 +131,8 @@ def items(
         ),
     ] = "",
     track: Annotated[
-        str, typer.Option(help="track of the benchmark; by default the split's first", autocompletion=complete_track)
+        str,
+        typer.Option(help="track of the benchmark; by default the split's first track", autocompletion=complete_track),
     ] = "",
     data: Annotated[
         Path | None, typer.Option(help="folder of the dataset, made by `podeval data build`; ./NAME by default")
@@ -227,7 +228,9 @@ def build(
 
 @data.command()
 def verify(
-    name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="name of a dataset, or a folder with one")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|FOLDER", help="name of a dataset, or a folder that contains a dataset")
+    ],
     on_hub: Annotated[
         bool, typer.Option("--on-hub", help="instead, list podeval's rows on the Hub's leaderboard of OWNER/NAME")
     ] = False,
@@ -284,7 +287,7 @@ def fetch(
     ],
     corpus: Annotated[
         str | None,
-        typer.Argument(metavar="[CORPUS]", help="the corpus of ratings; without it, all are listed"),
+        typer.Argument(metavar="[CORPUS]", help="the corpus of ratings; by default, all corpora are listed"),
     ] = None,
     topic: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="only this topic, by id or number (repeatable)")

@@ -46,7 +46,9 @@ turn-taking.
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
+    out: Annotated[
+        Path, typer.Option("--out", help="folder for the runs; a second call resumes unfinished runs")
+    ] = Path(".demo/runs"),
     more: Annotated[
         bool,
         typer.Option(

@@ -44,7 +44,7 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
         what = (
             "contains a paper's figures, which are not run"
             if kind == "reported"
-            else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` works on it"
+            else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` processes it"
         )
         raise BadInput(
             f"`podeval run` runs systems that come with podeval ({', '.join(registry.NAMES)}); {path} {what}"
@@ -159,7 +159,10 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
         example = "such as: " if list(kinds.values()).count(kind) > 1 else ""
         say(f"{title}: {of_what} unscored on {count} of {total} items: {example}{kind}")
     if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
-        say(f"{title}: items on which the system failed are final; to make and measure them again, add --retry failed")
+        say(
+            f"{title}: items on which the system failed are final; to generate and measure them again, add --retry "
+            f"failed"
+        )
     return not metrics
 
 
@@ -168,7 +171,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
 Name = Annotated[
     str,
     typer.Option(
-        "--name", help="name of the run's folder and of its row; by default that of the folder, file or model"
+        "--name", help="name of the run's folder and of its row; by default the name of the folder, file or model"
     ),
 ]
 OutputsFolder = Annotated[
@@ -228,7 +231,7 @@ PerMinute = Annotated[
     ),
 ]
 AtOnce = Annotated[
-    int, typer.Option("--at-once", min=1, max=64, help="number of requests to send to the server at once")
+    int, typer.Option("--at-once", min=1, max=64, help="maximum number of simultaneous requests to the server")
 ]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
 
@@ -274,7 +277,7 @@ class OwnOptions:
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
         chosen = [way for way, value in ways.items() if value]
         if len(chosen) > 1:
-            raise BadInput(f"{' and '.join(chosen)} name several systems; give only one of {', '.join(ways)}")
+            raise BadInput(f"{' and '.join(chosen)} specify several systems; give only one of {', '.join(ways)}")
         if self.model and not self.server:
             raise BadInput("--model names a model on a server; give --server too")
         if (self.api or self.of_server or self.at_once > 1) and not self.server:
@@ -314,7 +317,7 @@ def require_name(name: str) -> str:
     if not re.fullmatch(SLUG, name):
         raise BadInput(f"the name {name!r} cannot be used; --name takes {PATTERNS_IN_WORDS[SLUG]}")
     if (locate_hub_source("submissions") / name).is_dir():
-        raise BadInput(f"{name} is the name of a system that comes with podeval; choose another with --name")
+        raise BadInput(f"{name} is the name of a system that comes with podeval; choose another name with --name")
     return name
 
 
@@ -338,7 +341,10 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     from podeval.systems.servers.streaming import RequestPace
 
     if track == "podcast":
-        raise BadInput("servers cannot make whole podcasts here; give a folder of them with --outputs, or use --python")
+        raise BadInput(
+            "podeval cannot request whole podcasts from servers; provide a folder of podcasts with "
+            "--outputs, or use --python"
+        )
     apis = {"voice": ("speech",), "respond": ("chat", "realtime")}.get(track, ("chat",))
     api = options.api or apis[0]
     server = find_server(api)
@@ -359,7 +365,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     of_server = {**options.of_server, **({"server_kind": kind} if kind else {})}
     system = server.open(connection, options.model, **of_server)
     if isinstance(system, SpeechEndpoint):
-        say(f"{options.server} is treated as {kind} ({reason}; --server-kind chooses another); {system.way}")
+        say(f"{options.server} is treated as {kind} ({reason}; --server-kind chooses another kind); {system.way}")
     return system
 
 
@@ -373,7 +379,7 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
     if api != "chat" and sampling:
         say(
             f"the preset {options.preset} sets {', '.join(sampling)} for systems with a chat API; "
-            f"the API {api} gets none of these"
+            f"the API {api} does not receive them"
         )
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}

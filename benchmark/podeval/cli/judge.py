@@ -88,7 +88,7 @@ def dialogues(
             }
         )
     if not documents:
-        raise BadInput(f"{answers} has no answers of {', '.join(system or [])}")
+        raise BadInput(f"{answers} contains no answers by {', '.join(system or [])}")
     for (name, model), content in documents.items():
         path = to / f"{name}_{''.join(sign if sign.isalnum() or sign in '-.' else '_' for sign in model)}.json"
         write_json(path, content)
@@ -174,7 +174,9 @@ def apply(
         else:
             criteria = data.get("criteria") or {}
             if not isinstance(criteria, dict):
-                raise BadInput(f"{path} has its criteria as a prompt; write them as lists under general, dimension")
+                raise BadInput(
+                    f"{path} contains its criteria as a prompt; write the criteria as lists under general and dimension"
+                )
             data["criteria"] = {**criteria, "sample": [entry.text for entry in accepted]}
             by_turn = {turn: decided.accepted(name, turn) for turn in range(1, len(data.get("turns", [])))}
             if written := {

@@ -33,7 +33,7 @@ MaxCalls = Annotated[
     typer.Option(min=1, help="maximum number of calls to the judge in this command, including unanswered ones"),
 ]
 JudgeWorkers = Annotated[
-    int, typer.Option(min=1, help="maximum number of calls to the judge at a time; fewer if it is busy")
+    int, typer.Option(min=1, help="maximum number of calls to the judge at a time; fewer if the judge is busy")
 ]
 Limit = Annotated[
     int | None,

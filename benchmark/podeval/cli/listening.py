@@ -168,7 +168,8 @@ def export(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     form: Annotated[
-        str, typer.Option(help="format: jsonl; csv or parquet for one tidy table; webmushra for its CSV")
+        str,
+        typer.Option(help="format: jsonl; csv or parquet for a tidy table; webmushra for the CSV format of webMUSHRA"),
     ] = "jsonl",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="file to write the table to; without it CSV is printed")

@@ -236,7 +236,9 @@ def gather_sources(
 
     compares_voices = "reference_voices" in (*metric.inputs, *metric.optional_inputs)
     if "reference_voices" in metric.inputs and not references:
-        raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
+        raise BadInput(
+            f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each speaker"
+        )
     voices = read_voices(references, options) if compares_voices else {}
     files, texts = _split_texts(metric, files, [*texts, *requests, *([] if voices else references)])
     items = []
@@ -359,7 +361,7 @@ def _parse_settings(pairs: list[str]) -> dict[str, str]:
             raise BadInput(f"--set takes KEY=VALUE, such as --set variant=podeval, not {key!r}")
     names = [key.strip() for key, _, _ in split]
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise BadInput(f"--set gives {', '.join(twice)} twice; give it once, and measure again for another value")
+        raise BadInput(f"--set gives {', '.join(twice)} twice; give it once, and measure again for a second value")
     return {key.strip(): value.strip() for key, _, value in split}
 
 

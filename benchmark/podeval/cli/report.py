@@ -47,7 +47,9 @@ def fetch_runs(runs: Path) -> Path:
     copy = open_default_cache().folder.parent / "bucket-runs" / bucket / path
     listed = {name: size for name, size in folder.files().items() if _is_result(name)}
     if not listed:
-        raise BadInput(f"there are no results of runs in {path} of the bucket {bucket}; check its name and your token")
+        raise BadInput(
+            f"there are no results of runs in {path} of the bucket {bucket}; check the bucket's name and your token"
+        )
     for name, size in listed.items():
         target = copy / name
         if not target.is_file() or target.stat().st_size != size:
@@ -199,7 +201,7 @@ def export(
     if not chosen.of_all and not folders and not chosen.has_print:
         raise BadInput("give the folder of a run, such as runs/real_pod/demo/espeak_ng")
     if push and form != "site":
-        raise BadInput(f"--push makes a Static Space of --form site; it cannot show {form}")
+        raise BadInput(f"--push works only with --form site, because a Static Space cannot show {form}")
     chosen_runs = tuple(map(open_run, folders or ()))
     for text in chosen.write(Export(fetch_runs(runs) if chosen.of_all else runs, chosen_runs, out, profile)):
         print(text, end="") if chosen.is_text else say(text)
@@ -267,7 +269,9 @@ def audit(
     """
     if probe:
         if scores or human or key or answers:
-            raise BadInput("--scores, --human, --key and --answers apply to records; leave them out, or --probe")
+            raise BadInput(
+                "--scores, --human, --key and --answers apply to records; leave out these options, or leave out --probe"
+            )
         judge, *scripts = sources
         raise typer.Exit(
             int(not _probe(judge, [Path(script) for script in scripts], records, cases, benchmark, as_json))
@@ -320,7 +324,7 @@ def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
             else:
                 leaves = "  ".join(f"{path} {value}" for path, value in reply.leaves.items())
                 print(f"{reply.prompt}  seed {reply.seed}  {leaves}")
-        counts = f"{judge.asked} questions, {len(judge.replies)} answers, {judge.unanswered} without a usable one"
+        counts = f"{judge.asked} questions, {len(judge.replies)} answers, {judge.unanswered} without a usable answer"
         say(f"{judge.id}: {counts}")
 
 

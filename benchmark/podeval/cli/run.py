@@ -145,7 +145,8 @@ def run(
         ),
     ] = "",
     track: Annotated[
-        str, typer.Option(help="track of the benchmark; by default the split's first", autocompletion=complete_track)
+        str,
+        typer.Option(help="track of the benchmark; by default the split's first track", autocompletion=complete_track),
     ] = "",
     metrics: Annotated[
         str,
@@ -184,7 +185,8 @@ def run(
         int,
         typer.Option(
             min=0,
-            help="number of processes; 0 means one per core (fewer if GPU memory is small), or all of a Ray cluster",
+            help="number of processes; 0 means one per core (fewer if GPU memory is small), or all cores of a Ray "
+            "cluster",
         ),
     ] = 0,
     executor: Annotated[Where, typer.Option(help="run on this machine (local) or on a Ray cluster (ray)")] = "local",
@@ -317,7 +319,7 @@ def prepare_submission(
         str, typer.Argument(help="name of the system: lower-case letters, digits and underscores; it never changes")
     ],
     run: Annotated[Path, typer.Option("--from", help="folder of the run, such as runs/real_pod/topics/my_tts")],
-    title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's by default")] = "",
+    title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's title by default")] = "",
     folder: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
     description: Annotated[str, typer.Option(help="a few sentences about the system")] = "",
     licence: Annotated[

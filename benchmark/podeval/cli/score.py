@@ -92,7 +92,7 @@ def score(
     if labels:
         export.check_label_ending(labels)
         if len(names) > 1:
-            raise BadInput("--labels takes one recording; score one file at a time")
+            raise BadInput("--labels accepts only one recording; score one file at a time")
     if len(texts) not in (0, 1, len(names)):
         raise BadInput(f"there are {len(names)} files and {len(texts)} texts; give one text, or one for each file")
     if defects:

@@ -28,7 +28,7 @@ submissions = typer.Typer(
     help="List submissions, show their state and change it.\n\nExample: podeval submissions list", no_args_is_help=True
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="id of the submission; `podeval submissions list` shows it")]
-By = Annotated[str, typer.Option(help="name of the person who decides; part of the history")]
+By = Annotated[str, typer.Option(help="name of the person who decides; recorded in the history")]
 Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="for jobs on the Hub: image with its digest")]
 Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="for jobs on the Hub: type of machine")]
 Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="for jobs on the Hub: time limit of one job")]
@@ -93,7 +93,7 @@ def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
     trial = find_trial(document, folder / name) if (name := getattr(document.source, "folder", None)) else ()
     if trial:
         counts = ", ".join(entry.folder for entry in list_entries(document))
-        say(f"This is a trial with {', '.join(entry.folder for entry in trial)}; an entry needs {counts}.")
+        say(f"This is a trial with {', '.join(entry.folder for entry in trial)}; a full entry needs {counts}.")
     return trial
 
 
@@ -243,7 +243,7 @@ def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "ope
         moved = service.withdraw(queue, id, by, runs, also=_note_action("submission withdrawn", id, by))
         if moved:
             build(runs)
-        print(f"{id}: withdrawn, {len(moved)} runs taken off the board")
+        print(f"{id}: withdrawn, {len(moved)} runs removed from the board")
 
 
 @submissions.command()
@@ -321,7 +321,7 @@ def spot_check(
 
 _VERDICTS = {
     "agrees": "agree with the model's outputs",
-    "differs": "differ from the model's outputs by more than those differ from each other",
+    "differs": "differ from the model's outputs by more than the model's outputs differ from each other",
     "not told": "could not be compared",
 }
 

@@ -29,9 +29,10 @@ def agreement(
     ratings: Annotated[
         list[Path] | None,
         typer.Option(
-            help="scores as CSV (system, item, score, and perhaps measure and rater), or votes as CSV or JSON lines: "
-            "first, second, outcome (and voter, group of voters), a log of `podeval judge battles`, or another arena's "
-            "model_a, model_b, winner; or a file of a public corpus (repeatable)"
+            help="file of scores (CSV with system, item, score and optionally measure and rater), of votes (CSV or "
+            "JSON lines with first, second, outcome and optionally voter and group of voters, the output of "
+            "`podeval judge battles`, or the model_a, model_b and winner of a different arena), or of a public "
+            "corpus (repeatable)"
         ),
     ] = None,
     database: Annotated[

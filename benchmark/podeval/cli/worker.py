@@ -193,7 +193,8 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
             _LOG.info("the worker stops")
         else:
             _LOG.info(
-                f"{_FINISHES.format(worker.at_work)}; a second Ctrl-C or SIGTERM stops it at once and requeues that"
+                f"{_FINISHES.format(worker.at_work)}; a second Ctrl-C or SIGTERM stops the worker immediately and "
+                f"requeues the submission"
             )
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -219,7 +220,8 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
         message = (
-            f"the price of a job on {jobs.flavour} is not known yet; it is asked for before the job starts ({error})"
+            f"the price of a job on {jobs.flavour} is not known yet; it will be requested before the job starts "
+            f"({error})"
         )
     _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
     return hub
@@ -231,7 +233,9 @@ def _report_stops(worker: "Worker") -> None:
     class Stops(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
-                message = "another SIGTERM stops it at once, and another worker continues when the claim has expired"
+                message = (
+                    "another SIGTERM stops this worker immediately; a different one continues when the claim expires"
+                )
                 _LOG.info(f"{_FINISHES.format(worker.at_work)}; {message}" if worker.at_work else "the worker stops")
 
     logger = logging.getLogger("procrastinate.worker")

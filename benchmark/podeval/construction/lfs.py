@@ -92,7 +92,7 @@ def write(
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
     """Import your own texts (JSON Lines in the published schema) for refinement; repeated files are read again."""
     if len({path.stem for path in files}) < len(files):
-        raise BadInput("two of the files have the same name, and ids are made from names; rename one")
+        raise BadInput("two of the files have the same name, and ids are made from names; rename one of the files")
     stems = {path.stem for path in files}
     before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] not in stems]
     new = [case for path in files for case in read_cases(path, path.stem)]
@@ -113,7 +113,7 @@ def refine(
     """Remove similar, dull and unsafe cases, replace private names, and write the table for the review."""
     cases = [*workshop.read(TAKEN, Case), *workshop.read(WRITTEN, Case)]
     if not cases:
-        raise BadInput(f"{workshop.folder} contains no cases; `write` or `take` some first")
+        raise BadInput(f"{workshop.folder} contains no cases; create some with the step `write` or `take`")
     digested = workshop.settle("digested", digest_cases(cases, judging))
     sentences = [row.digest.sentence for row in digested]
     unique = workshop.settle(ALIKE, drop_near_duplicates(digested, sentences, encode, threshold))

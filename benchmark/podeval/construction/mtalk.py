@@ -172,7 +172,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         _write_parquet(rows, folder / "data" / "test-00000-of-00001.parquet")
         write_json(folder / "statistics.json", {"turns": len(rows), "counts": counts})
     into = workshop.folder / "finished"
-    workshop.say(f"finished: {len(whole)} of {len(dialogues)} dialogues, {len(rows)} turns, in {into}")
+    workshop.say(f"finished: {len(whole)} of {len(dialogues)} dialogues ({len(rows)} turns) in {into}")
     if quiet := sum(not row["arena_prompt"] for row in rows):
         workshop.say(f"  {quiet} turns have no arena prompt, so their capability is unknown")
 

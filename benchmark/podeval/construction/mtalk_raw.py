@@ -209,7 +209,8 @@ def select(workshop: Workshop, accept_all: bool) -> None:
             raise BadInput(fault)
         if capability not in CAPABILITIES:
             raise BadInput(
-                f"{row.raw.capability} was requested, but {row.foremost} inferred; write the right one under capability"
+                f"{row.raw.capability} was requested, but {row.foremost} inferred; write the correct one in the "
+                f"column `capability`"
             )
         capabilities[capability] += 1
         number, prompt = numbers[row.id], ARENA_PROMPTS[capability]

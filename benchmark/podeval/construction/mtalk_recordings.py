@@ -310,7 +310,7 @@ def measure_active_power(speech: Samples, rate: int) -> float:
     frames = speech[:whole].reshape(-1, size) if whole else speech[None]
     powers = np.mean(np.square(frames, dtype=np.float64), axis=1)
     if not powers.size or not powers.max():
-        raise CannotScore("the speech is silent, so no sound can be mixed in at a ratio to it")
+        raise CannotScore("the speech is silent, so no sound can be mixed in at the requested ratio of speech to sound")
     return float(powers[powers >= powers.max() * 10 ** (-_RANGE_DB / 10)].mean())
 
 
@@ -324,7 +324,7 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
     start = round(at * rate)
     faded = _fade_ends(sound[: len(speech) - start], rate)
     if not faded.any():
-        raise CannotScore("the sound is silent, so it cannot be mixed in at a ratio")
+        raise CannotScore("the sound is silent, so it cannot be mixed in at the requested ratio of speech to sound")
     factor = np.sqrt(measure_active_power(speech, rate) / np.mean(np.square(faded))) * 10 ** (-snr_db / 20)
     mixed = speech.astype(np.float64)
     mixed[start : start + len(faded)] += factor * faded

@@ -51,7 +51,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
     languages = Counter(document.language for document in documents)
     workshop.say(f"imported: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in languages.items())})")
     if unlicensed := sum(not document.licence for document in documents):
-        workshop.say(f"  {unlicensed} of them name no licence; a dataset made from them is only for your own use")
+        workshop.say(f"  {unlicensed} of them state no licence; a dataset made from them is only for your own use")
 
 
 def cluster(
@@ -101,7 +101,7 @@ def finish(
     review = apply_review(table, rows, lambda row: _make_entry(row, documents), _revise, "review", accept_all)
     kept = workshop.settle("review", review)
     if not kept:
-        raise BadInput(f"no request is kept yet; write yes under keep in {table}")
+        raise BadInput(f"no request is kept yet; write yes in the column `keep` of {table}")
     count = make_token_counter(Path(tokenizer)) if tokenizer else count_words
     counted = f"input_tokens are those of {tokenizer}" if tokenizer else "input_tokens are words of podeval's tokeniser"
     requests = [make_source_row(row, documents, count, counted) for row in kept]

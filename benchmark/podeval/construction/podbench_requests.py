@@ -109,7 +109,9 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
                 raise BadInput(f"{path}, document {number} is in {written}; documents must be in English or Chinese")
             name = str(one.get("id") or f"{path.stem}-{number:04d}")
             if name in documents:
-                raise BadInput(f"{path}, document {number} has the id of another, {name!r}; ids must differ")
+                raise BadInput(
+                    f"{path}, document {number} has the same id as another document, {name!r}; ids must differ"
+                )
             documents[name] = Document(
                 id=name,
                 text=text.strip(),

@@ -80,7 +80,7 @@ def suggest_topics(
     ]
     workshop.write(TOPICS, rows)
     undecided = lay_out(workshop.folder / TOPIC_TABLE, [_make_topic_entry(topic) for topic in rows])
-    workshop.say(f"suggested: {len(rows)} topics of {len(suggested.kept)} categories")
+    workshop.say(f"suggested: {len(rows)} topics in {len(suggested.kept)} categories")
     workshop.say(f"review: {undecided}; the paper keeps {KEPT} of each category")
 
 
@@ -142,15 +142,15 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         open_to = [one for one in candidates if one.topic_id == topic.id and one.id not in refused]
         chosen = [one for one in open_to if one.id in choice.kept] or (open_to[:1] if accept_all else [])
         if len(chosen) != 1:
-            why = f"{len(chosen)} episodes are marked yes in {EPISODE_TABLE}; keep one"
+            why = f"{len(chosen)} episodes are marked yes in {EPISODE_TABLE}; keep only one of them"
             workshop.waiting.append(WaitingRow(topic.id, why))
             continue
         episode = {name: chosen[0].episode[name] for name in ("title", "link")}
         facts = {"category": topic.category, "language": "en", "voices": VOICES, "topic": topic.topic}
         items.append({"id": f"{topic.category}_{len(items) + 1}", **facts, "episode": episode})
     if not items:
-        raise BadInput(f"no episode is chosen yet; write yes under keep in {table}")
-    # Write the source, which its builder checks. A source must contain all files, even if there are no scripts.
+        raise BadInput(f"no episode is chosen yet; write yes in the column `keep` of {table}")
+    # Write the source, which its builder checks. A source must have all files, even if there are no scripts.
     with workshop.finish("real_pod", "topics") as folder:
         licence = (
             "Topics are yours; titles and links are facts of Apple Podcasts, and the episodes belong to their makers."
@@ -160,7 +160,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
             write_json(folder / f"real_pod_{name}.json", content)
         write_whole(folder / SCRIPTS.file, b"")
     counts = Counter(str(item["category"]) for item in items)
-    workshop.say(f"finished: {len(items)} items of {len(counts)} categories in {workshop.folder / 'finished'}")
+    workshop.say(f"finished: {len(items)} items in {len(counts)} categories in {workshop.folder / 'finished'}")
 
 
 STEPS: Mapping[str, Step] = {"topics": suggest_topics, "search": search_candidates, "finish": finish}

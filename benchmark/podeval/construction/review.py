@@ -103,7 +103,10 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
         lines[name] = line
         word = line[KEEP].strip().casefold()
         if word and word not in YES | NO:
-            raise BadInput(f"{path}, line {number} ({name}): keep is {word!r}; write yes or no, or leave it empty")
+            raise BadInput(
+                f"{path}, line {number} ({name}): the column `keep` contains {word!r}; write yes or no, "
+                f"or leave it empty"
+            )
     result = ReviewDecisions()
     for entry in entries:
         _decide(result, entry, lines.get(entry.id, {}), step, path, accept_all)
@@ -159,7 +162,7 @@ def _decide(
         result.kept[entry.id] = dict(entry.editable) if stale else edited
     else:
         changed = f"it changed after {path.name} was written; write the table again"
-        unwritten = f"there is no yes or no under keep in {path.name}"
+        unwritten = f"there is no yes or no in the column `keep` of {path.name}"
         result.waiting.append(WaitingRow(entry.id, changed if stale else unwritten))
 
 

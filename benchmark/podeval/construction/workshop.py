@@ -99,7 +99,7 @@ class Workshop:
         """
         path = self.folder / name
         if made_by and not path.is_file():
-            raise BadInput(f"{path} is missing; the step `{made_by}` makes it")
+            raise BadInput(f"{path} is missing; the step `{made_by}` creates it")
         rows: dict[str, R] = {}
         for number, data in enumerate(read_lines(path), 1):
             try:
@@ -107,7 +107,7 @@ class Workshop:
             except ValidationError as error:
                 raise BadInput(f"{path}, row {number}: {describe_validation_error(error)}") from None
             if row.id in rows:
-                raise BadInput(f"{path}, row {number} has the id of an earlier row, {row.id!r}; ids must differ")
+                raise BadInput(f"{path}, row {number} has the same id as an earlier row, {row.id!r}; ids must differ")
             rows[row.id] = row
         return list(rows.values())
 

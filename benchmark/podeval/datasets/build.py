@@ -104,7 +104,7 @@ def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) 
         config = record.config(name)
         if name not in possible:
             sources = " or ".join(f"{s.name} ({s.about})" for s in record.sources if s.name in config.sources)
-            raise BadInput(f"{name} is made from {sources}, not from {source}; name the right one with --source")
+            raise BadInput(f"{name} is made from {sources}, not from {source}; specify the right source with --source")
     return tuple(configs) or possible
 
 
@@ -226,7 +226,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
             for problem in find_row_problems(config, split, rows(), table.rules()):
                 yield str(problem)
             if count != facts["rows"]:
-                yield f"{config}/{split}: has {count} rows, but its record says {facts['rows']}"
+                yield f"{config}/{split}: contains {count} rows, but its record says {facts['rows']}"
 
 
 def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:

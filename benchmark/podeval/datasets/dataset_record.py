@@ -170,7 +170,7 @@ def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Seque
         if not row.get("id"):
             yield RowProblem(config, split, number, name, "id", "has no id")
         elif name in seen:
-            yield RowProblem(config, split, number, name, "id", f"has the id of row {seen[name]}")
+            yield RowProblem(config, split, number, name, "id", f"has the same id as row {seen[name]}")
         seen.setdefault(name, number)
         for rule in rules:
             try:

@@ -61,7 +61,8 @@ class EpisodeLink:
         match = _LINK.fullmatch(link)
         if match is None:
             raise BadInput(
-                f"{link!r} is not a link to an episode, as https://podcasts.apple.com/us/podcast/a-title/id123?i=456 is"
+                f"{link!r} is not a link to an episode, such as "
+                f"https://podcasts.apple.com/us/podcast/a-title/id123?i=456"
             )
         return cls(match["country"], int(match["show"]), int(match["episode"]))
 
@@ -164,7 +165,7 @@ def parse_feed(content: bytes) -> list[Enclosure]:
     from defusedxml.ElementTree import DefusedXMLParser
 
     if len(content) > FEED_BYTES:
-        raise BadFeed(f"the feed is {len(content) / 1e6:.0f} MB long, but at most {FEED_BYTES / 1e6:.0f} MB are read")
+        raise BadFeed(f"the feed is {len(content) / 1e6:.0f} MB, but at most {FEED_BYTES / 1e6:.0f} MB are read")
     builder = _ItemBuilder()
     try:
         parser = DefusedXMLParser(target=builder)

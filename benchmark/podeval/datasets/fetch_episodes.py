@@ -82,7 +82,9 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]
     items = real_pod.BENCHMARK.items("topics")
     keys = {key: item.id for item in items for key in (item.id, item.id.rpartition("_")[2])}
     if unknown := [topic for topic in topics if topic not in keys]:
-        raise BadInput(f"{name} has no topic {unknown[0]!r}; give an id such as {items[0].id}, or 1 to {len(items)}")
+        raise BadInput(
+            f"{name} has no topic {unknown[0]!r}; give an id such as {items[0].id}, or a number from 1 to {len(items)}"
+        )
     chosen = {keys[topic] for topic in topics} or set(keys.values())
     return {item.id: item.episode for item in items if item.episode and item.id in chosen}
 
@@ -129,7 +131,9 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
         try:
             attempts[str(line["id"])] = Attempt(**line)
         except (TypeError, KeyError) as error:
-            raise BadInput(f"{folder / RECORD} has a line that is not an attempt ({error!r}); remove it") from None
+            raise BadInput(
+                f"{folder / RECORD} has a line that does not describe an attempt ({error!r}); remove that line"
+            ) from None
     return attempts
 
 

@@ -121,7 +121,7 @@ class _Transport(httpx.BaseTransport):
             raise httpx.ConnectError(str(error), request=request) from None
         if private := [address for address in addresses if not is_public_address(address)]:
             raise AddressRefused(f"{host} is {private[0]}, on a private network, so it is not fetched")
-        trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no address", request=request)
+        trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no IP address", request=request)
         # The `Host` header already contains the name, and the certificate is also checked against the name.
         kept: dict[str, Any] = {"headers": request.headers, "extensions": request.extensions | {"sni_hostname": host}}
         for address in addresses:

@@ -50,7 +50,9 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     lock = build.read_lock(build_folder)
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
-        raise BadInput(f"{build_folder} has {what}, not the split {split} of {benchmark.name}; choose another folder")
+        raise BadInput(
+            f"{build_folder} contains {what}, not the split {split} of {benchmark.name}; choose another folder"
+        )
     # Read the rows, with the user's turns if the dataset has the turns in a separate config.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
@@ -83,7 +85,8 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
         if not (here / LOCK).is_file():
             raise BadInput(
                 f"the items of {benchmark.name}, {split.name} are built on your machine: run `podeval data build "
-                f"{benchmark.name}`, then name its folder with --data (there is no build in {here.absolute()})"
+                f"{benchmark.name}`, then specify the folder of the build with --data (there is no build in "
+                f"{here.absolute()})"
             )
         return here
     # Build the sample once for each version of its files.

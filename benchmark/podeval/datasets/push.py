@@ -60,7 +60,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         )
     if lock["sample"] and repo == f"podeval/{record.name}":
         raise BadInput(
-            f"a build of the {SAMPLE} is not the benchmark, so it is not pushed as {repo}; name another repo"
+            f"a build of the {SAMPLE} is not the benchmark, so it is not pushed as {repo}; choose a different repo"
         )
     if wrong := list(verify(folder)):
         raise BadInput(

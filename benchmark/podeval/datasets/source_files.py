@@ -78,7 +78,7 @@ def _fetch_named(
         folder = find_package_folder(source.location) if ":" in source.location else builder_folder / source.location
         return _check_files(record, source, folder, source.revision, strict=True)
     if source.kind == "folder":
-        raise BadInput(f"{source.name} is your own folder ({source.about}); name it: --source FOLDER")
+        raise BadInput(f"{source.name} is your own folder ({source.about}); specify it with --source FOLDER")
     if source.kind == "hub" and not source.revision:
         commit = _find_commit(source, earlier_revision, progress)
         folder = _download_repo(source.model_copy(update={"revision": commit}), into, progress)
@@ -157,7 +157,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
     except GatedRepoError:
         raise BadInput(f"{where} is gated: accept its terms there, run `hf auth login`, and try again") from None
     except RepositoryNotFoundError:
-        raise BadInput(f"there is no {where}, or it is private; run `hf auth login` if you may read it") from None
+        raise BadInput(f"{where} does not exist or is private; run `hf auth login` if you may read it") from None
     except (LocalEntryNotFoundError, OfflineModeIsEnabled):
         raise BadInput(
             f"{where} cannot be reached, and is not on this machine; try again when you are online"

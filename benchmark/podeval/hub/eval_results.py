@@ -91,7 +91,8 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
         rows = call_with_retries(lambda: client.get_dataset_leaderboard(dataset, base_model_only=False))
     except HfHubHTTPError as error:
         raise BadInput(
-            f"the Hub shows no leaderboard of {dataset} ({error}); it has one for datasets with an accepted eval.yaml"
+            f"the Hub shows no leaderboard of {dataset} ({error}); only datasets with an accepted eval.yaml have a "
+            f"leaderboard"
         ) from None
     return [row for row in rows if row.filename == FILE]
 

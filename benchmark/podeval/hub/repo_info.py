@@ -50,7 +50,9 @@ def find_user_id(name: str) -> str | None:
         raise BadInput(f"the Hub does not identify {name} ({error}); give the account's id as hf:ID") from None
     id = answer.get("_id") if isinstance(answer, dict) else None
     if not isinstance(id, str) or not id:
-        raise BadInput(f"the Hub does not show the id of {name}; write hf:ID, which whoami shows to its owner")
+        raise BadInput(
+            f"the Hub does not show the id of {name}; write hf:ID with the id that whoami shows to the account's owner"
+        )
     return id
 
 
@@ -259,7 +261,7 @@ def translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
     except GatedRepoError:
         raise NotReadable(f"{repo} is gated; its owner must grant access") from None
     except RepositoryNotFoundError:
-        raise NotThere(f"there is no {kind} repo {repo}, or it is private") from None
+        raise NotThere(f"the {kind} repo {repo} does not exist or is private") from None
     except RevisionNotFoundError:
         raise NotThere(f"{repo} has no commit {revision}") from None
 

@@ -260,7 +260,7 @@ class JudgeClient:
         # Refuse requests that this judge cannot answer.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
-                f"{self.judge.model} is not declared to accept audio; name a judge that does, or write hears: true "
+                f"{self.judge.model} is not declared to accept audio; choose a judge that does, or write hears: true "
                 "into its YAML file"
             )
         try:
@@ -344,7 +344,7 @@ class JudgeClient:
                 finally:
                     self.on_use(self.budget.settle(reservation, answer, judge.price))
             if retry_after > self._patience.longest_wait:
-                halt.because(f"{reason}; it asks for a pause of {retry_after:.0f} s, so run again after that")
+                halt.because(f"{reason}; the server asks for a pause of {retry_after:.0f} s, so run again after it")
                 raise _NoAnswer(halt.reason)
             if failed < self._patience.tries and not retry_after:
                 halt.wait(self._patience.wait(failed, self._chance.random()))
@@ -384,7 +384,7 @@ def _problem(answer: ChatAnswer, request: JudgeRequest) -> str | None:
 
 def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered:
     tries = "1 try" if last.attempt == 1 else f"{last.attempt} tries"
-    return Unanswered(f"the judge gave no usable answer in {tries}; the last: {problem}", record_id=last.id)
+    return Unanswered(f"the judge gave no usable answer in {tries}; the last problem: {problem}", record_id=last.id)
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:

@@ -164,7 +164,7 @@ class Judge:
             )
         raise ModelMissing(
             f"{self.endpoint} contains records of {self.recorded}, and records cannot answer new questions; "
-            "name the judge itself to ask the missing questions"
+            "specify the judge itself to ask the missing questions"
         )
 
 
@@ -252,7 +252,7 @@ def _read_recorded(text: str) -> Judge:
 
     folder, _, judge_id = text.partition("#")
     if not Path(folder).is_dir():
-        raise BadInput(f"there is no folder of records {folder}; name the folder with a judge's answers")
+        raise BadInput(f"there is no folder of records {folder}; specify a folder that contains a judge's answers")
     # Find the judge whose answers are replayed.
     judges = Records(Path(folder)).judges()
     chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges

@@ -94,13 +94,13 @@ class AudioClip:
         if self.seconds > limits.seconds:
             raise BadInput(
                 f"the clip lasts {self.seconds:.0f} s, but the judge is sent at most {limits.seconds:.0f} s; "
-                "judge an excerpt, or raise audio.seconds in the judge's YAML file if it accepts longer ones"
+                "judge an excerpt, or raise audio.seconds in the judge's YAML file if the judge accepts longer clips"
             )
         data = self.encoded(limits.format)
         if len(data) > limits.bytes:
             smaller = " (audio.format: flac or mp3 makes it smaller)" if limits.format == "wav" else ""
             raise BadInput(
-                f"the clip takes {len(data) / 1e6:.1f} MB as {limits.format}, but the judge is sent at most "
+                f"the clip is {len(data) / 1e6:.1f} MB as {limits.format}, but the judge is sent at most "
                 f"{limits.bytes / 1e6:.1f} MB; judge an excerpt or a lower sampling rate{smaller}"
             )
         return {

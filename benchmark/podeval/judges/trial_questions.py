@@ -67,7 +67,9 @@ def make_trial_client(judge: Judge) -> JudgeClient:
         BadInput: the judge replays records.
     """
     if judge.replays:
-        raise BadInput(f"{judge.endpoint} contains records, which cannot answer new questions; name the judge itself")
+        raise BadInput(
+            f"{judge.endpoint} contains records, which cannot answer new questions; specify the judge itself"
+        )
     return JudgeClient(replace(judge, tries=1), patience=Patience(tries=2))
 
 

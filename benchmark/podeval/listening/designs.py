@@ -172,10 +172,10 @@ class Design(FactSheet):
         names = [[one.name for one in questions] for questions in (self.questions, self.demographics)]
         labelled = any(question.labels for question in self.demographics)
         self.refuse_if(
-            (len({*self.systems}) < len(self.systems), "a system is named twice"),
+            (len({*self.systems}) < len(self.systems), "a system is listed twice"),
             (
                 {HIGH, LOW} & {*self.systems},
-                f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item",
+                f"{HIGH} and {LOW} are the names of the anchors; specify the anchors as high and low of each item",
             ),
             (len({item.id for item in self.items}) < len(self.items), "two items have the same id"),
             *(fault for item in self.items for fault in self._check(item)),

@@ -144,7 +144,7 @@ def count_listeners(
     for first, second in combinations(systems, 2):
         values = (pair_differences if pairs else compute_listener_differences)(marks, first, second)
         if len(values) < 3:
-            raise BadInput(f"{len(values)} listeners heard both {first} and {second}; a pilot needs three or more")
+            raise BadInput(f"{len(values)} listeners heard both {first} and {second}, but a pilot needs three or more")
         freedom = len(values) - 1
         spread = float(np.std(values, ddof=1) * math.sqrt(freedom / stats.chi2.ppf(1 - _CAUTION, freedom)))
         counts.append(ListenersNeeded(first, second, len(values), spread, _find_count(difference, spread, power)))
@@ -222,7 +222,8 @@ def draft_design(
     folders = {folder.resolve().name: folder for folder in systems}
     if len(folders) < len(systems):
         raise BadInput(
-            "two folders of systems have the same name; rename one, because systems are named after their folders"
+            "two folders of systems have the same name; rename one of them, because systems are named after their "
+            "folders"
         )
     files_by_name = {name: _list_recordings(folder, out.parent) for name, folder in (folders | anchors).items()}
     names = sorted({stem for files in files_by_name.values() for stem in files})
@@ -249,7 +250,8 @@ def _list_recordings(folder: Path, base: Path) -> dict[str, str]:
         raise BadInput(f"{folder} is not a folder")
     if not folder.resolve().is_relative_to(base.resolve()):
         raise BadInput(
-            f"{folder} is not in {base.resolve()}, the folder of the design; choose --out above the recordings"
+            f"{folder} is not in {base.resolve()}, the folder of the design; choose a path for --out in a folder "
+            f"that contains all recordings"
         )
     files = [path for path in sorted(folder.iterdir()) if is_audio_name(path)]
     if not files:

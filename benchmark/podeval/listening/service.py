@@ -83,7 +83,9 @@ class Listening:
             row = session.get(ListeningTest, design.id)
             if row is not None:
                 if row.digest != design.digest:
-                    raise BadInput(f"there is a test {design.id} with another design; give the new one another id")
+                    raise BadInput(
+                        f"a test {design.id} with a different design exists; give the new test a different id"
+                    )
                 row.design = {**row.design, "completion": design.model_dump(mode="json")["completion"]}
                 return row.id
             content = design.model_dump(mode="json")

@@ -222,7 +222,8 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
         for option, band in (("createAnchor35", "3.5"), ("createAnchor70", "7")):
             if page.get(option):
                 notes.append(
-                    f"page {name}: podeval does not make the anchor low-passed at {band} kHz; supply it as low"
+                    f"page {name}: podeval does not create the {band} kHz low-pass anchor; supply it under the key "
+                    f"`low`"
                 )
     return item
 
@@ -270,7 +271,8 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
         notes.append("marks given with eleven stars are 1 to 11 here, one more than the 0 to 10 that listeners see")
     if speakers:
         notes.append(
-            "the questions are PodEval's: their answers are screened, and scored with Q and J, as with podeval's nine"
+            "the questions are PodEval's: their answers are screened, and scored with Q and J, as for podeval's "
+            "nine questions"
         )
     if not questions:
         notes.append("the pages have no questions of their own, so podeval's nine questions about a podcast are used")

@@ -190,8 +190,8 @@ def proof_book(
     if not places:
         reason = "; ".join(f"{file}: {one.reason}" for file, one in list(unscored.items())[:3])
         raise BadInput(
-            f"no recording is a reading of {name} ({reason}); give the book that is read, in the language of the "
-            "recordings"
+            f"no recording is a reading of {name} ({reason}); provide the book that the recordings read, in their "
+            f"language"
         )
     # Compare each recording with its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}

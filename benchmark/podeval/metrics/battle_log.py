@@ -90,7 +90,7 @@ def read_judged_logs(runs: Path) -> list[JudgedLog]:
             if not isinstance(record, Mapping) or not record.get("judge"):
                 raise BadInput(
                     f"{file}, line {number} is not a battle that a judge decided; keep only the output of `podeval "
-                    "judge battles` in this file, and move everything else elsewhere"
+                    "judge battles` in this file, and move everything else to another file"
                 )
             way = json.dumps({name: record.get(name) for name in ("variant", "pairing", "seed")})
             logs.setdefault((file, str(record["judge"]), way), []).append(record)

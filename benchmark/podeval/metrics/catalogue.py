@@ -299,7 +299,7 @@ class Metric:
             return result
         for key, value in result.values.items():
             if value is not None and not math.isfinite(value):
-                reason = f"{self.name} computed {value} for {key}, which is not a score; please report it"
+                reason = f"{self.name} computed {value} for {key}, which is not a score; please report this bug"
                 return Unscored(reason, "ours")
         if self.needs and recording is not None and recording.rate < MODEL_RATE:
             return replace(result, notes={**result.notes, "upsampled_from": recording.rate})

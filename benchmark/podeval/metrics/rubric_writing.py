@@ -116,7 +116,9 @@ class ReviewFile(BaseModel):
             BadInput: an entry is still open.
         """
         if self.open:
-            raise BadInput(f"{self.open} entries of the review are open; set each decision to accept or reject first")
+            raise BadInput(
+                f"{self.open} entries of the review are open; set the decision of each entry to accept or reject first"
+            )
         items = [item for item in self.items if (item.id, item.turn) == (name, turn)]
         return [entry for item in items for entry in item.entries if entry.decision == "accept"] if items else None
 

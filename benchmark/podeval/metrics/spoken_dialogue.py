@@ -178,7 +178,7 @@ class SpokenDialogue:
             raise CannotScore(f"{self.id}, turn {number}: {refusal}") from None
         words = recording.transcript(language).text.strip()
         if not words:
-            raise CannotScore(f"nothing is heard in the system's answer of turn {number}")
+            raise CannotScore(f"nothing is heard in the system's answer in turn {number}")
         return replace(turn, answer_heard=words)
 
     def until(self, turn: int) -> "SpokenDialogue":
@@ -351,7 +351,7 @@ def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
 def _write_exchange(number: int, turn: DialogueTurn) -> str:
     answer = turn.words
     if not answer.strip():
-        raise CannotScore(f"the system's answer of turn {number} has no words to read")
+        raise CannotScore(f"the system's answer in turn {number} has no words to read")
     tags = "".join(f" [{tag}]" for tag in turn.user_tags)
     spoken = "".join(f" [{tag}]" for tag in turn.answer_tags)
     by_whom = "system" if turn.answer_heard else "system (as it wrote it)"

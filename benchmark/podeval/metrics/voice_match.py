@@ -262,7 +262,7 @@ def _match_speakers(
     script_names = match_names(references, script)
     if not script_names:
         raise BadInput(
-            f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
+            f"none of the reference voices ({', '.join(references) or 'none'}) is named after a speaker of the script "
             f"({', '.join(script.speakers)})"
         )
     turns, who = find_speaker_turns(recording, script)

@@ -85,13 +85,15 @@ class HubRepo:
                 ) from None
             except RepositoryNotFoundError:
                 hint = ", or is gated: accept its terms there and run `hf auth login`" if self.gated else ""
-                raise BadInput(f"there is no https://huggingface.co/{self.id}{hint}") from None
+                raise BadInput(f"https://huggingface.co/{self.id} does not exist{hint}") from None
             except LocalEntryNotFoundError as error:
                 raise BadInput(f"the Hub cannot be reached for {self.id} ({error.__cause__ or error})") from None
             except (EntryNotFoundError, RevisionNotFoundError):
-                raise NotInRepo(f"{self.id} has no {file} at {self.revision[:12]}; please report it") from None
+                raise NotInRepo(
+                    f"{self.id} does not contain {file} at revision {self.revision[:12]}; please report it"
+                ) from None
             except HfHubHTTPError as error:
-                raise BadInput(f"the Hub answered {error} for {self.id}; try again later") from None
+                raise BadInput(f"the Hub answered {error} to a request for {self.id}; try again later") from None
 
     def _find_snapshot(self, first: str) -> Path:
         """Return the folder named after the commit, given the location of the first file in it."""

@@ -225,7 +225,7 @@ def parse_body(body: str) -> Any:
         ChatBusy: it is not JSON, or too long for an answer.
     """
     if len(body) > LONGEST_BODY:
-        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for an answer", crowded=False)
+        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB, too large for an answer", crowded=False)
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

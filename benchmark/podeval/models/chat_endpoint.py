@@ -101,7 +101,7 @@ class EndpointChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if not self.provider.hears and has_audio(messages):
-            raise ChatRefused(f"{self.provider.title} does not accept audio; name a judge that does", for_all=False)
+            raise ChatRefused(f"{self.provider.title} does not accept audio; choose a judge that does", for_all=False)
         ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
         for form in ladder:
@@ -155,7 +155,7 @@ class EndpointChat:
         most = self.provider.bytes
         if most and len(data) > most:
             raise ChatRefused(
-                f"the request takes {len(data) / 1e6:.1f} MB and {self.provider.title} takes at most "
+                f"the request is {len(data) / 1e6:.1f} MB and {self.provider.title} takes at most "
                 f"{most / 1e6:.0f} MB; judge an excerpt, or write audio: {{format: mp3}} into the judge's YAML file",
                 for_all=False,
             )
@@ -188,7 +188,7 @@ class EndpointChat:
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:
-            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values; an answer has few", crowded=False)
+            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values, but an answer has few", crowded=False)
         text = self._hide_key(content.decode("utf-8", "replace"))
         data = join_stream(text) if text.lstrip().startswith(("data:", "event:", ":")) else parse_body(text)
         return find_error(data), data

@@ -118,7 +118,8 @@ class TransformersChat:
         room = self._read_context_length() - prompt_length
         if room < 1:
             raise ChatRefused(
-                f"the question has {prompt_length} tokens; {self._name} reads at most {self._read_context_length()}",
+                f"the question has {prompt_length} tokens, but {self._name} accepts at most "
+                f"{self._read_context_length()}",
                 for_all=False,
             )
         # Generate the answer, greedily at temperature 0.

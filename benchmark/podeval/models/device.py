@@ -62,7 +62,7 @@ def require_device(name: str, title: str, remedy: str) -> str:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise BadInput(f"{title} cannot be used here ({reason}); {remedy} or name another") from None
+        raise BadInput(f"{title} cannot be used here ({reason}); {remedy} or choose another device") from None
     return name
 
 

@@ -162,7 +162,9 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
             length = answer.headers.get("Content-Length")
             total = begin + int(length) if length and length.isdecimal() else None
             if total is not None and total > most_bytes:
-                raise TooLarge(f"{url} has {total / 1e6:.0f} MB, more than the limit of {most_bytes / 1e6:.0f} MB")
+                raise TooLarge(
+                    f"the file at {url} is {total / 1e6:.0f} MB, more than the limit of {most_bytes / 1e6:.0f} MB"
+                )
             with explain_write_errors(part):
                 file = part.open("ab" if goes_on else "wb")
                 _mark(part).write_text(_identify(answer.headers), encoding="utf-8")
@@ -204,7 +206,7 @@ def _copy(
         done += len(block)
         deadline.left += len(block) / SLOWEST
         if done > most_bytes:
-            raise TooLarge(f"{url} has more than the limit of {most_bytes / 1e6:.0f} MB")
+            raise TooLarge(f"the file at {url} is larger than the limit of {most_bytes / 1e6:.0f} MB")
         with explain_write_errors(Path(file.name)):
             file.write(block)
         if watch:

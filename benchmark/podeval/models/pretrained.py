@@ -74,7 +74,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
         ) from error
     state = checkpoint.get(entry) if isinstance(checkpoint, dict) and entry is not None else checkpoint
     if not isinstance(state, dict):
-        raise ModelMissing(f"{path.name} has no weights{f' under {entry!r}' if entry else ''}; please report it")
+        raise ModelMissing(f"{path.name} contains no weights{f' under {entry!r}' if entry else ''}; please report it")
     tensors = {str(n): value.detach().to(device) for n, value in state.items() if isinstance(value, torch.Tensor)}
     return select_part(tensors, prefix)
 

@@ -75,7 +75,7 @@ class SentenceBert(SentenceEncoder):
 
     def _load(self, language: str) -> tuple[Any, Any]:
         if language not in self._folders:
-            raise CannotScore(f"this sentence encoder reads {', '.join(self.languages)}, not {language}")
+            raise CannotScore(f"this sentence encoder supports {', '.join(self.languages)}, not {language}")
         with self._loading:
             if language not in self._loaded:
                 folder = self._folders[language]

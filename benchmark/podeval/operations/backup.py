@@ -101,7 +101,7 @@ def make_backup(target: Path, database: str | Path, runs: Path, *, with_secret: 
                 Path(folder, target.name).replace(target)
             sync_folder(target.parent)
     except DiskFull as error:
-        raise DiskFull(f"the disk is full, so {target} was not written; free some space and try again") from error
+        raise DiskFull(f"the disk is full, so {target} was not written: free some space and try again") from error
     return manifest
 
 
@@ -192,7 +192,7 @@ def copy_database(database: str | Path, file: Path) -> tuple[dict[str, int], set
     with explain_copy_errors(f"{url.render_as_string()} cannot be copied", "`podeval arena status` checks a database"):
         if url.get_backend_name() == "sqlite":
             if not Path(str(url.database)).is_file():
-                raise BadInput(f"there is no database {url.database}; name the one to back up")
+                raise BadInput(f"there is no database {url.database}; specify the database to back up")
             # Unlike a copy of the pages, this leaves out what remains of deleted rows.
             with contextlib.closing(sqlite3.connect(str(url.database), timeout=60)) as opened:
                 opened.execute("VACUUM INTO ?", (str(file),))

@@ -109,18 +109,22 @@ def _unpack(path: Path, folder: Path, existing: set[str]) -> BackupManifest:
             if len(names) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
                 raise BadInput(f"{path} contains links, devices, folders or a duplicate name; use another backup")
             if outside := [name for name in names if not backup.is_of_backup(name)]:
-                raise BadInput(f"{path} contains {outside[0]!r}, which points outside a backup; use another")
+                raise BadInput(f"{path} contains {outside[0]!r}, which points outside a backup; use another backup")
             if blocking := sorted(existing & {name.split("/")[1] for name in names if "/" in name}):
-                raise BadInput(f"the folder of runs already contains {blocking[0]}; name another one, or use --force")
+                raise BadInput(
+                    f"the folder of runs already contains {blocking[0]}; choose another folder, or use --force"
+                )
             if sum(member.size for member in members) > shutil.disk_usage(folder).free:
-                raise DiskFull(f"the disk is full: {folder} has no room for {path}")
+                raise DiskFull(f"the disk is full: {folder} has too little space for {path}")
             for member in members:
                 with explain_write_errors(folder / member.name):
                     tar.extract(member, folder, set_attrs=False, filter="data")
         manifest = BackupManifest.model_validate_json((folder / MANIFEST).read_bytes())
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
         reason = describe_validation_error(error) if isinstance(error, ValidationError) else error
-        raise BadInput(f"{path} cannot be read as a backup: it is damaged or missing ({reason}); use another") from None
+        raise BadInput(
+            f"{path} cannot be read as a backup: it is damaged or missing ({reason}); use another backup"
+        ) from None
     digests = {name: hash_file(folder / name) for name in names - {MANIFEST}}
     if wrong := sorted({name for name, _ in digests.items() ^ manifest.files.items()}):
         raise BadInput(f"{path} has changed since the backup, in {', '.join(wrong[:3])}; use another backup")
@@ -137,7 +141,9 @@ def _read_replaced(
         with Database(database) as opened, opened.reading() as session:
             filled = any(session.execute(select(table).limit(1)).first() for table in TableBase.metadata.sorted_tables)
             if filled and not force:
-                raise BadInput(f"{opened.name} already contains votes or submissions; name another one, or use --force")
+                raise BadInput(
+                    f"{opened.name} already contains votes or submissions; choose another database, or use --force"
+                )
             erasures = {row.pseudonym: row.erased_at for row in session.scalars(select(Erasure))}
             return erasures, read_decisions(opened)
     except StoreUnusable as error:

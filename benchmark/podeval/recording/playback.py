@@ -314,7 +314,8 @@ def _replacing(path: Path) -> Iterator[Path]:
         partial.replace(path)
     except (OSError, soundfile.SoundFileError) as error:
         raise PodevalError(
-            f"the copy of a recording cannot be written below {path.parent.parent} ({error}); is the disk full?"
+            f"the copy of a recording cannot be written to {path.parent.parent} ({error}); check whether the disk "
+            f"is full"
         ) from error
     finally:
         with contextlib.suppress(OSError):

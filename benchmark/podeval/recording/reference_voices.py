@@ -32,7 +32,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     def __init__(self, recordings: Mapping[str, Recording]) -> None:
         if not recordings:
-            raise BadInput("no reference voice is given; name a recording of the voice, or one for each speaker")
+            raise BadInput("no reference voice is given; provide a recording of the voice, or one for each speaker")
         super().__init__(recordings)
 
     @classmethod

@@ -211,8 +211,8 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
         raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
     if array.shape[1] > _MOST_CHANNELS:
         raise BadAudio(
-            f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
-            "podeval reads; samples must be (frames, channels), so transpose an array of (channels, frames)"
+            f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that podeval "
+            f"supports; samples must be (frames, channels), so transpose an array of (channels, frames)"
         )
     # Check the values and the rate.
     if np.issubdtype(array.dtype, np.integer):

@@ -244,7 +244,7 @@ def write_page(page: str, path: Path) -> Path:
     try:
         path.write_text(page, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise BadInput(f"{path} cannot be written ({error.strerror or error}); name another file") from None
+        raise BadInput(f"{path} cannot be written ({error.strerror or error}); choose another file") from None
     return path
 
 

@@ -231,7 +231,9 @@ def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) ->
                 "runs of one split"
             )
     if unknown := sorted({*quarantine} - {item.id for item in (*a.items, *b.items)}):
-        raise BadInput(f"the quarantine lists {', '.join(unknown)}, which neither run contains; correct or remove it")
+        raise BadInput(
+            f"the quarantine lists {', '.join(unknown)}, which neither run contains; correct or remove these entries"
+        )
 
 
 def _read(path: Path, profile: str) -> _Measured:
@@ -246,7 +248,7 @@ def _read(path: Path, profile: str) -> _Measured:
                 measured.metrics[protocol] = str(protocols[protocol]["metric"])
     measured.usual.update(*(s.choose_protocols().values() for s in run.summaries() if s.profile == profile))
     if not measured.results:
-        raise BadInput(f"{path} has no measurements of the profile {profile}; create them with `podeval run`")
+        raise BadInput(f"{path} has no measurements of the profile {profile}; create some with `podeval run`")
     return measured
 
 

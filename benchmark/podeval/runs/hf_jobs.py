@@ -101,7 +101,7 @@ class HfJobs:
         if not PINNED_IMAGE.match(self.image):
             raise BadInput(f"the image {self.image} is not pinned; write it as registry/name@sha256:…")
         if not 1 <= self.minutes <= 24 * 60:
-            raise BadInput("the time limit of a job must be 1 minute to 24 hours")
+            raise BadInput("the time limit of a job must be between 1 minute and 24 hours")
         if not self.namespace:
             raise BadInput(
                 "give the user or organisation that pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE"

@@ -93,8 +93,8 @@ def _find_voices(plan: RunPlan, details: Mapping[str, Any]) -> str:
 
 
 DIED = Unscored(
-    "the measuring process died twice on this item, or had too little memory; use --workers 1 to "
-    "give it all the memory",
+    "the measuring process died twice on this item, or had too little memory; use --workers 1 to give the process "
+    "all the memory",
     "ours",
 )
 

@@ -155,7 +155,7 @@ def _make_together(
                 future.result()
                 done(number)
         except BaseException:
-            system.say(f"{system.title}: waiting for the requests in flight; no more are sent")
+            system.say(f"{system.title}: waiting for the requests in flight; no further requests are sent")
             system.pace.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -201,7 +201,8 @@ def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -
     before, now = output.details.get(FINGERPRINT), maker.fingerprint(ask, seed)
     if before is not None and now is not None and before != now:
         raise BadInput(
-            f"the file of {ask.id} has changed since it was measured; choose another --name for the new outputs, or "
+            f"the file of {ask.id} has changed since it was measured; choose a new name for the new outputs with "
+            f"--name, or "
             f"delete {folder.path} to start afresh"
         )
     return before is not None or now is None

@@ -39,7 +39,7 @@ _LOCAL_STARTS = 2
 """Number of attempts to start a local cluster: Ray allows its components half a minute, however busy the machine is."""
 
 _OWN_NODE = (
-    "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again to resume"
+    "Ray's node on this machine has stopped; start it again with `ray start`, then run the same command again to resume"
 )
 
 
@@ -167,7 +167,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
             raise ClusterFailed(
                 f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started; "
-                "look at `ray status`, then run the same command again to resume"
+                f"check `ray status`, then run the same command again to resume"
             )
         self._send()
 
@@ -220,7 +220,8 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
             version, machine = self._ray.get(flight)
         except RayError as error:
             raise ClusterFailed(
-                "processes cannot be started on the Ray cluster; is podeval installed on its nodes? The last error: "
+                "processes cannot be started on the Ray cluster; check that podeval is installed on its nodes. The "
+                "last error: "
                 f"{str(error).strip().splitlines()[-1].strip()}"
             ) from None
         if version != __version__:
@@ -296,8 +297,8 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
         needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())
         offers = "; ".join(" and ".join(f"{node.get(name, 0.0):g} {name}" for name in ("CPU", "GPU")) for node in nodes)
         raise BadInput(
-            f"one worker needs {needs}, and the Ray cluster's nodes have {offers or 'none'}; add nodes, or ask for "
-            "less with --cpus-per-worker and --gpus-per-worker"
+            f"one worker needs {needs}, and the Ray cluster's nodes have {offers or 'none'}; add nodes, or request "
+            f"less with --cpus-per-worker and --gpus-per-worker"
         )
     return count
 
@@ -339,7 +340,8 @@ def _refusal(address: str, error: BaseException) -> PodevalError:
     reason = str(error).strip().partition("\n")[0]
     if address == LOCAL:
         return ClusterFailed(
-            f"Ray could not be started on this machine ({reason}); is it very busy, or short of memory?"
+            f"Ray could not be started on this machine ({reason}); check whether the machine is very busy or short "
+            f"of memory"
         )
     if "authentic" in str(error).lower():
         return BadInput(

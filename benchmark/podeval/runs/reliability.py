@@ -149,7 +149,7 @@ def declare(figure: str, language: str = FIRST) -> Key | None:
         language: the language of the title and of `about`.
     """
     if figure == CATASTROPHIC:
-        about = "share of outputs, over all seeds, in which nothing is said, most words are wrong or a voice is missing"
+        about = "share of outputs over all seeds in which nothing is said, most words are wrong, or a voice is missing"
         title = translate("Catastrophic", language)
         return Key(figure, "lower", "", (0, 1), title=title, about=translate(about, language), percent=True)
     for suffix, said in _SUFFIXES.items():

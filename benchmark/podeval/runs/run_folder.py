@@ -201,7 +201,7 @@ class RunFolder:
         if differing:
             raise BadInput(
                 f"{self.path} contains a run that differs in {', '.join(differing)}; "
-                "choose another folder with --out, another --name, or delete it to start afresh"
+                "choose another folder with --out, another name with --name, or delete the run to start afresh"
             )
 
     def plan(self) -> RunPlan:
@@ -320,7 +320,7 @@ class RunFolder:
             return _PROTOCOLS.validate_json(path.read_bytes())
         except ValidationError as error:
             reason = describe_validation_error(error)
-            raise BadInput(f"{path} is damaged ({reason}); delete it and run again; results are kept") from None
+            raise BadInput(f"{path} is damaged ({reason}); delete it and run again (results are kept)") from None
 
     def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
         """Store the aggregates, and how the outputs were made.
@@ -355,7 +355,7 @@ def open_run(path: Path) -> RunFolder:
     plan = run.plan()
     where = "/".join((plan.benchmark, plan.split, plan.system))
     if where != "/".join(place.parts[-3:]):
-        raise BadInput(f"the run in {place} belongs in {where} below a folder of runs; move it there")
+        raise BadInput(f"the run in {place} belongs in {where} in a folder of runs; move it there")
     return run
 
 

@@ -64,7 +64,7 @@ def apply_settings(benchmark: Benchmark, track: str, settings: Sequence[str]) ->
                 f"{', '.join(measured)}"
             )
         if parameter in chosen.setdefault(metric, {}):
-            raise BadInput(f"--set gives {metric}.{parameter} twice; give it once, and run again for another value")
+            raise BadInput(f"--set gives {metric}.{parameter} twice; give it once, and run again for a second value")
         typed = catalogue.get(metric).read_parameters({**measured[metric], parameter: value.strip()})
         chosen[metric][parameter] = typed[parameter]
     return set_parameters(benchmark, chosen)

@@ -151,7 +151,7 @@ def _list_obstacles(plan: RunPlan, missing: int, total: int) -> Iterator[str]:
         if whole:
             yield (
                 f"an entry for {benchmark.title} needs {' and '.join(whole)}, but this run is of {plan.split}; "
-                "run the rest too"
+                "run the rest of the benchmark too"
             )
     if missing:
         verb = "is" if missing == 1 else "are"

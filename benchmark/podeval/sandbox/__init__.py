@@ -91,7 +91,7 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
         NoIsolation: the programs are not trusted, and isolation is impossible on this machine.
     """
     if not command.list_gpu_devices():
-        return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
+        return "there is no GPU, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
     # If torch does not find a GPU, it silently uses the CPU, which takes about a hundred times as long.
     with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
         use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
@@ -118,7 +118,7 @@ def describe_memory_bound() -> str:
     """Describe the memory limit of sandboxes on this machine, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by its own memory cgroup (version {tree.interface.version}, below {tree.group})"
-    return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
+    return "by checks ten times per second, because no memory cgroup can be created here (see docs/operating.md)"
 
 
 def describe_system_calls() -> str:
@@ -150,7 +150,7 @@ def describe_decoding() -> str:
         return f"without isolation, in a process with its own limits ({why})"
     if version := second_wall.find_version():
         return f"behind Landlock (version {version}) and a filter of system calls, without namespaces"
-    return "behind only a filter of system calls, because this kernel has no Landlock: such a program can read files"
+    return "behind a filter of system calls only, because this kernel has no Landlock: such a program can read files"
 
 
 def build_python_command(module: str, *arguments: str) -> list[str]:
@@ -279,7 +279,7 @@ class Running:
         if used > self._limits.memory_bytes:
             return self._memory_clause()
         if machine.available < min(_FREE_MEMORY, machine.total // 16):
-            return "it left too little of the machine's memory free"
+            return "it left too little memory free on the machine"
         return self._killed_by_the_kernel()
 
     def _killed_by_the_kernel(self) -> str | None:
@@ -303,7 +303,7 @@ class Running:
         if size > limits.output_bytes:
             return f"it wrote more than {format_size(limits.output_bytes)}"
         if free < _FREE_DISK:
-            return "it left too little of the disk free"
+            return "it left too little space free on the disk"
         return None
 
     def _kill(self) -> None:

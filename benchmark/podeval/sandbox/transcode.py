@@ -212,7 +212,7 @@ def _check(decoded: Decoded, bounds: Bounds) -> None:
         )
     for start in range(0, decoded.frames, _FRAMES):
         if not np.isfinite(decoded.samples[start : start + _FRAMES]).all():
-            raise BadAudio("it contains NaN or infinite samples: write finite ones.")
+            raise BadAudio("it contains NaN or infinite samples: write finite samples.")
 
 
 def _write(decoded: Decoded, item: str, folder: Path) -> str:

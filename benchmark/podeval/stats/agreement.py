@@ -174,7 +174,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
         BadInput: the lists have unequal length.
     """
     if len(x) != len(y):
-        raise BadInput(f"agreement needs two judgements of each item; there are {len(x)} and {len(y)}")
+        raise BadInput(f"agreement needs two judgements of each item, but there are {len(x)} and {len(y)} judgements")
     # Number the categories, and assign each item to a cell of their contingency table.
     names: dict[Hashable, int] = {}
     first = np.array([names.setdefault(value, len(names)) for value in x], dtype=np.intp)
@@ -357,7 +357,7 @@ def _ratio(over: Array, under: Array) -> Array:
 def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
-        raise BadInput(f"agreement needs two judgements of each item; there are {len(x)} and {len(y)}")
+        raise BadInput(f"agreement needs two judgements of each item, but there are {len(x)} and {len(y)} judgements")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise BadInput("the judgements contain NaN or infinity; leave out items that were not judged by both")
+        raise BadInput("the judgements contain NaN or infinity; leave out items that were not judged twice")
     return a, b

@@ -128,7 +128,7 @@ def length_bias(
     """
     won, lost = np.asarray(winner_lengths, dtype=np.float64), np.asarray(loser_lengths, dtype=np.float64)
     if won.ndim != 1 or won.shape != lost.shape:
-        raise BadInput(f"length bias needs both lengths of each battle; there are {won.size} and {lost.size}")
+        raise BadInput(f"length bias needs both lengths of each battle, but there are {won.size} and {lost.size}")
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths contain NaN or infinity; leave those battles out")
     # How often the longer answer wins.

@@ -155,7 +155,10 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     try:
         full[free, free] = np.linalg.inv(information_matrix(rows, fitted, prior)[free, free])
     except np.linalg.LinAlgError:
-        raise BadInput(f"the effects of {' and '.join(rows.covariates)} cannot be separated; rate with fewer") from None
+        raise BadInput(
+            f"the effects of {' and '.join(rows.covariates)} cannot be separated; compute the ratings "
+            f"with fewer covariates"
+        ) from None
     return full
 
 

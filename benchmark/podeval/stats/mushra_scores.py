@@ -76,7 +76,9 @@ def standings(
     for mark in marks:
         key = f"{mark.rater}\t{mark.page}\t{mark.scale}"
         if key in values.setdefault(mark.stimulus, {}):
-            raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
+            raise BadInput(
+                f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep only one of the two marks"
+            )
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
     # Two systems are compared on the pages that contain both, so a rarely heard system does not affect the ranks of
@@ -188,7 +190,8 @@ def screen(
     for anchor, rule in ((low, rules.low_worst), (high, rules.high_top)):
         if rule is not None and pages and anchor not in stimuli:
             raise BadInput(
-                f"the screening uses the anchor {anchor}, but no page has it; choose another, or turn its rule off"
+                f"the screening uses the anchor {anchor}, but no page has it; choose another anchor, or turn off "
+                f"its rule"
             )
     return [
         _screen_listener(rater, list(of_rater.values()), times.get(rater, {}), rules, high, low)

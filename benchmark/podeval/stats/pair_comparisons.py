@@ -52,7 +52,7 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
 
     missing = [item for item in items if clusters is not None and item not in clusters]
     if missing:
-        raise BadInput(f"{len(missing)} items have no cluster, such as {missing[0]!r}; give one for each")
+        raise BadInput(f"{len(missing)} items have no cluster, such as {missing[0]!r}; give a cluster for each item")
     labels = items if clusters is None else [clusters[item] for item in items]
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     places = [numbers[label] for label in labels], range(len(labels))

@@ -168,7 +168,7 @@ class Database(AbstractContextManager["Database"]):
         """Wait for this thread's turn, and yield an engine that waits for other processes for the remaining time."""
         began = time.monotonic()
         if not self._turns.acquire(timeout=self._patience):
-            raise StoreUnusable(f"the database {self.name} is busy; nothing was written, try again")
+            raise StoreUnusable(f"the database {self.name} is busy, so nothing was written; try again")
         try:
             left = max(_LEAST_WAIT, self._patience - (time.monotonic() - began))
             late = left < self._patience - _LEAST_WAIT
@@ -205,7 +205,7 @@ class Database(AbstractContextManager["Database"]):
                 raise _translate(error, self.name) from error
             time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - spreads writers out, no secret
         raise StoreUnusable(
-            f"the database {self.name} is busy ({_first_line(met)}); nothing was written, try again"
+            f"the database {self.name} is busy ({_first_line(met)}), so nothing was written; try again"
         ) from met
 
     def close(self) -> None:
@@ -231,7 +231,7 @@ def parse_address(location: str | Path) -> URL:
     match url.drivername:
         case "sqlite":
             if not url.database or url.database == ":memory:":
-                raise BadInput("a database in memory loses its votes; give a file")
+                raise BadInput("a database in memory loses its votes; specify a file")
             return url
         case "postgres" | "postgresql" | "postgresql+psycopg":
             return url.set(drivername="postgresql+psycopg")
@@ -320,7 +320,7 @@ def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> Non
         cursor.execute(f"SHOW {setting}")
         if cursor.fetchone() == ("off",):
             connection.close()
-            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; turn it on")
+            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; turn this setting on")
     cursor.close()
     connection.rollback()
 
@@ -367,18 +367,18 @@ def _met_another(error: DBAPIError) -> bool:
 def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     """Turn an error that the operator can fix into a clear message; return any other error unchanged."""
     if isinstance(error, NoConnectionLeft):
-        return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
+        return StoreUnusable(f"the database {name} does not answer (all connections are waiting for it); try again")
     message, start = _first_line(error), f"the database {name}"
     is_gone = getattr(error.orig, "sqlstate", None) == _NO_TABLE
     is_damaged = any(word in message for word in ("malformed", "not a database", "corrupt"))
     is_silent = isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated
     restore = "stop the site, restore the last backup with `podeval restore`, then read back the public log"
     sentences = (
-        ("disk" in message and "full" in message, f"the disk of {name} is full; nothing was recorded, free some space"),
-        ("readonly" in message, f"{name} was not writable when it was opened; nothing was recorded, start again"),
+        ("disk" in message and "full" in message, f"the disk of {name} is full, so nothing was recorded; free space"),
+        ("readonly" in message, f"{name} was not writable when it was opened, so nothing was recorded; start again"),
         (is_damaged, f"{start} is damaged ({message}); {restore}"),
         (is_gone, f"the tables of {start} are gone; restore a backup with `podeval restore`"),
-        (is_silent, f"{start} does not answer ({message}); nothing was recorded, try again"),
+        (is_silent, f"{start} does not answer ({message}), so nothing was recorded; try again"),
     )
     sentence = next((sentence for applies, sentence in sentences if applies), "")
     return StoreUnusable(sentence) if sentence else error

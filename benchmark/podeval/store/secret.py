@@ -46,7 +46,7 @@ class Secret:
 
     def __init__(self, key: bytes) -> None:
         if len(key) < 16:
-            raise BadInput(f"a secret of {len(key)} bytes can be guessed; use at least 16")
+            raise BadInput(f"a secret of {len(key)} bytes can be guessed; use at least 16 bytes")
         self._key = key
 
     @classmethod
@@ -218,11 +218,11 @@ def explain_loss(session: Session, database: Database, kept: bytes | None) -> st
     if kept is not None and operator_settings.read_secret_check(session) in (None, Secret(kept).mark(_CHECK)):
         return ""
     location = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
-    how = "not there" if kept is None else "not the one that is there"
+    how = "not there" if kept is None else "not the secret that is stored there"
     return (
         f"the secret by which {database.name} recognises {people} people is {how}; without it, each of them would be a "
         f"new voter, whose votes count again. Put it back as {location}, from your copy or from a backup made "
-        "--with-secret. If it is gone for good, accept that all of them become new: "
+        "--with-secret. If the secret is lost for good, accept that all of them become new voters: "
         "podeval admin new-secret --reason WHY"
     )
 

@@ -191,7 +191,7 @@ def write_notebook(entry: RunEntry, address: str) -> str:
 
 _INTRO = """# Outputs for podeval: {folder}
 
-Speaks every script with a function of yours and pushes the recordings as a dataset repo: submit it as *outputs*."""
+Speaks every script with your own function, and pushes the recordings as a dataset repo: submit it as *outputs*."""
 
 _FETCH = """import io, json, urllib.request, zipfile
 from pathlib import Path

@@ -136,7 +136,7 @@ def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, fin
     yield these items.
     """
     if ended.failure is None:
-        reason, failed = "the system ended without returning anything for it", left
+        reason, failed = "the system ended without returning anything for this item", left
     else:
         reason, failed = (
             f"the system stopped while it worked on this item: {ended.failure}",
@@ -219,7 +219,7 @@ class SandboxRunner:
         if line.item not in outstanding or line.seed != self.seed:
             return False
         if line.error is not None and line.cause == "ours":
-            raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
+            raise OursFailed(f"no output was generated for {line.item}: {redact_line(line.error)}")
         # If there are two lines about an item in one read, the first one is used.
         return True
 

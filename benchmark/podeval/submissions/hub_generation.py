@@ -83,7 +83,7 @@ class FetchedResults:
                 continue
             self.done.add(item.id)
             if line.error is not None and line.cause == "ours":
-                self.ours.append(f"{item.id} was not made: {line.error}")
+                self.ours.append(f"no output was generated for {item.id}: {line.error}")
                 continue
             self._fetch(files, sizes)
             new.append((item, line))

@@ -94,7 +94,7 @@ class SpotCheck:
                     write_json(run.path / SPOT_CHECK_FILE, report.model_dump(mode="json"))
                 reports.append(report)
         if not reports:
-            raise BadInput(f"no run of {row.id} is in {self.board}; name the board's folder with --runs")
+            raise BadInput(f"no run of {row.id} is in {self.board}; specify the board's folder with --runs")
         return reports
 
     def _check_run(
@@ -162,7 +162,7 @@ class SpotCheck:
             seed=seed,
         )
         for item in make_outputs(rounds, Intake(folder, self.making.bounds, self.making.trusted), chosen):
-            self.log(f"{entry.folder}: {item.id} made with seed {seed}")
+            self.log(f"{entry.folder}: {item.id} generated with seed {seed}")
         return folder
 
 
@@ -240,5 +240,7 @@ def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
     if row.state != "published":
         raise BadInput(f"{row.id} is {row.state}; only published submissions are checked")
     if source.made_by is None:
-        raise BadInput(f"{row.id} names no public model as source.made_by, so its outputs cannot be generated again")
+        raise BadInput(
+            f"{row.id} does not name a public model under source.made_by, so its outputs cannot be generated again"
+        )
     return Model(kind="model", **source.made_by.model_dump())

@@ -146,7 +146,7 @@ class DialogueReader(SpeakingSystem):
             language_name = identify_language(script.text).words if language == "other" else language
             raise BadInput(
                 f"{self.name} reads {', '.join(self.languages)}, but the script is in {language_name}; use a system "
-                f"that reads {'it' if language == 'other' else language}"
+                f"that reads {'that language' if language == 'other' else language}"
             )
 
 

@@ -38,7 +38,7 @@ class JobPart(BaseModel):
 
 def _refuse_long_name(turn: Turn) -> Turn:
     if len(turn.speaker) > LONGEST_NAME:
-        raise ValueError(f"the name of a speaker has at most {LONGEST_NAME} characters, not {len(turn.speaker)}")
+        raise ValueError(f"the name of a speaker may have at most {LONGEST_NAME} characters, not {len(turn.speaker)}")
     return turn
 
 

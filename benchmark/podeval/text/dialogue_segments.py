@@ -302,7 +302,7 @@ def select_clips(
     if count < 1:
         raise BadInput(f"at least one clip must be selected, not {count}")
     if not 0 <= min_seconds <= max_seconds < math.inf:
-        raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; give a lower and an upper limit")
+        raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; choose different limits")
 
     def find_fitting() -> list[DialogueClip]:
         return [clip for clip in clips if min_seconds <= clip.duration <= max_seconds]

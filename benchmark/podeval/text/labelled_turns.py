@@ -169,7 +169,7 @@ def read_labels(text: str) -> Script:
     speakers, notes = _find_speakers(_leave_out_headings(lines))
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
-        notes.insert(0, f"the text is subtitles; {len(cues)} lines of words are read, without their times")
+        notes.insert(0, f"the text consists of subtitles; {len(cues)} lines of words are read, without their times")
         voiced = sum(line.startswith(VOICE) for line in cues)
         more += (
             [f"{len(cues) - voiced} of them name no voice and keep the previous one"] if 0 < voiced < len(cues) else []

@@ -85,7 +85,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
         if key is None:
             keys = [k for k, value in data.items() if isinstance(value, int | float) and not isinstance(value, bool)]
             if len(keys) != 1:
-                raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; name one with --key")
+                raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; choose one with --key")
             (key,) = keys
         name = Path(str(data["file"])).stem
         if not isinstance(data.get(key), int | float):
@@ -163,7 +163,7 @@ def _describe_ceiling(measure: str, table: pd.DataFrame) -> AnalysisLine:
     says = (
         f"SRCC between random halves of the listeners {format_estimate(halves)} over outputs, "
         f"{format_estimate(systems)} over systems; {format_estimate(alone)} between a listener and the mean of the "
-        f"others"
+        f"other listeners"
     )
     figures = {"halves": asdict(halves), "systems_halves": asdict(systems), "leave_one_out": asdict(alone)}
     data = figures | {"all_listeners": reliability}

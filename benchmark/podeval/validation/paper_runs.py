@@ -71,7 +71,7 @@ def compare_with_print(runs: Path) -> list[RunFigure]:
     for folder in run_folders(runs):
         folders[folder.plan().benchmark, folder.plan().system].append(folder)
     if not folders:
-        raise BadInput(f"there are no runs in {runs}; name a folder of runs with --runs")
+        raise BadInput(f"there are no runs in {runs}; choose a folder of runs with --runs")
     return [
         _compare_figure(row, folder)
         for row in read_printed()

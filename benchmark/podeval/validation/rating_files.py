@@ -119,7 +119,7 @@ def read_rating_files(path: Path) -> list[RatingFile]:
         return [_read_file(path)]
     files = sorted({*path.glob("scores.csv"), *path.glob("*/scores.csv")})
     if not files:
-        raise BadInput(f"{path} contains no scores.csv at its top or one folder below; name a file of ratings")
+        raise BadInput(f"{path} contains no scores.csv at its top or one folder below; specify a file of ratings")
     return [_read_file(file) for file in files]
 
 

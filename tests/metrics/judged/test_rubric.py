@@ -146,7 +146,7 @@ def test_an_answer_that_is_missing_is_the_system_s_fault(judge: Callable[..., An
     absent = {**heard, "turns": [{**heard["turns"][0], "answer_audio": None}]}
     read, unheard = scored([silent], made.bench), scored([lost, absent], made.bench, modality="audio")
     assert [item["cause"] for item in (*read["items"], *unheard["items"])] == ["system"] * 3
-    assert "answer of turn 2 has no words" in read["items"][0]["unscored"]
+    assert "answer in turn 2 has no words" in read["items"][0]["unscored"]
     assert made.questions == []
 
 

@@ -110,7 +110,7 @@ def test_only_its_owner_or_an_operator_stops_a_submission(
     assert alice.post(f"/submissions/{id_}/retry", json={}).json()["state"] == "queued"
     assert root.post(f"/submissions/{id_}/cancel", json={}).json()["state"] == "cancelled"
     refused = alice.post(f"/submissions/{id_}/retry", json={})
-    assert "an operator of this board cancelled it" in refused.json()["error"]
+    assert "an operator of this board cancelled the submission" in refused.json()["error"]
     assert alice.post("/submissions/s0/cancel", json={}).status_code == 404
     assert alice.get("/submissions/s0").status_code == 404
 

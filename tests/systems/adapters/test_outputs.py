@@ -59,7 +59,7 @@ def test_what_a_decoder_notes_is_kept_and_hidden_files_of_macs_are_none(run: Any
     (supplied / "A Topic.wav").write_bytes(content + content)
     (supplied / "._A Topic.wav").write_bytes(b"\0\5\x16\7" + bytes(99))
     made = run("outputs", supplied, [{"id": "p1", "topic": "A topic"}])["p1"]
-    assert made.details["notes"] == ["supplied wav: 2 wav files joined, all of which are read"]
+    assert made.details["notes"] == ["supplied wav: 2 joined wav files, all of which are read"]
 
 
 def test_samples_beyond_one_survive(run: Any, supplied: Path, heard: Any) -> None:

@@ -209,7 +209,7 @@ def test_a_reference_voice_that_the_server_would_refuse_is_no_fault_of_the_syste
     seconds: float, ask: Ask, tmp_path: Path
 ) -> None:
     soundfile.write(tmp_path / "Ben.flac", np.full(round(seconds * 8_000), 0.1), 8_000)
-    with pytest.raises(RequestRefused, match=rf"1 to 30 s; one here lasts {seconds}"):
+    with pytest.raises(RequestRefused, match=rf"1 to 30 s, but one of the given voices lasts {seconds}"):
         speak("sglang-omni", ask, clone=True)
 
 
@@ -312,17 +312,17 @@ def test_scripts_go_whole_by_default_where_the_model_is_known_to_perform(
         ("gemini", {"clone": True}, "gemini accepts no reference voices"),
         ("piper", {"clone": True}, "piper accepts no reference voices"),
         ("vllm-omni", {"clone": True, "voice": ("a",)}, "leave out --voice"),
-        ("vllm-omni", {"dialogue": "whole", "voice": ("a", "b")}, "name at most one with --voice"),
+        ("vllm-omni", {"dialogue": "whole", "voice": ("a", "b")}, "name at most one voice with --voice"),
         ("piper", {"dialogue": "whole"}, "piper accepts one turn per request; leave out --dialogue whole"),
         ("huggingface", {"dialogue": "whole", "voice": ("a", "b")}, "accepts one turn per request"),
         (
             "piper",
             {"voice": ("joe", "bob")},
-            "no voice bob and would use another; .* one of joe, vctk#p225",
+            "no voice bob and would use a different voice; .* one of joe, vctk#p225",
         ),
         ("openrouter", {}, "does not list its voices; .*--clone"),
-        ("openai", {}, "give one for each speaker: --voice alloy --voice onyx$"),
-        ("gemini", {}, "give one for each speaker: --voice Kore --voice Puck$"),
+        ("openai", {}, "name a voice for each speaker: --voice alloy --voice onyx$"),
+        ("gemini", {}, "name a voice for each speaker: --voice Kore --voice Puck$"),
         ("opnai", {}, "no kind of server 'opnai'; did you mean openai"),
     ],
 )

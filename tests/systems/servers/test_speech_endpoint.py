@@ -71,7 +71,7 @@ def test_voices_of_the_command_line_belong_to_speakers_in_order_or_by_name() -> 
     with SpeechServer(lambda request: whole(wav(0.2))) as server:
         SpeechEndpoint.open(ServerConnection(server.url), "tts", voice=("a", "Ann=onyx")).make([ASK], 3)
         assert [r["voice"] for r in server.requests] == ["onyx", "a"]
-        with pytest.raises(BadInput, match="does not list its voices; give one for each speaker"):
+        with pytest.raises(BadInput, match="does not list its voices; name a voice for each speaker"):
             SpeechEndpoint.open(ServerConnection(server.url), "tts")
 
 
@@ -186,7 +186,7 @@ def test_turns_of_two_rates_are_joined_at_the_first() -> None:
         (whole(b'{"error": "no"}', kind="application/json"), "answered with an error: no"),
         (whole(b"", kind="audio/wav"), "instead of audio"),
         (whole(b"RIFF" + b"\0" * 60), "is no audio file|cannot be decoded"),
-        (whole(b"\0" * 4_801, kind="audio/pcm"), "the last is incomplete"),
+        (whole(b"\0" * 4_801, kind="audio/pcm"), "the last 16-bit sample is incomplete"),
         (whole(wav(0.1, rate=1_000)), "sampling rate of 1000 Hz"),
         (whole(pcm(0.1), kind="audio/pcm;rate=500000"), "500000 Hz"),
         (whole(np.zeros(4_800, "<i2").tobytes(), kind="audio/pcm"), "only silence"),

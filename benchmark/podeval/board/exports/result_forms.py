@@ -363,7 +363,7 @@ def _write_every_eval_ever(export: Export) -> Iterator[str]:
             yield f"{record.path}: {record.results} results, {record.rows} lines of items"
             if record.left_out:
                 columns = ", ".join(record.left_out)
-                yield f"left out, because the format requires a direction and they have none: {columns}"
+                yield f"left out, because the format requires a direction and these columns have none: {columns}"
 
 
 def _write_table(export: Export, ending: str) -> Iterator[str]:

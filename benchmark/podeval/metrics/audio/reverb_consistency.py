@@ -75,7 +75,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             "",
             (0, None),
             title="Reverb consistency, normalised",
-            about="the same for normalised SRMR, which depends less on the voice",
+            about="the same coefficient for normalised SRMR, which depends less on the voice",
             reach=Reach(
                 facts.CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded", version="1.3", n=85
             ),

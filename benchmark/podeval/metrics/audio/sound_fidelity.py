@@ -49,7 +49,7 @@ SHORTEST = 1.0
             "informative",
             "PESQ",
             (1, 4.64),
-            about="the same for the speech once music is separated from it",
+            about="the same value for the speech alone, after separation from music",
         ),
     ),
     needs=("pesq_estimator", *speech_track.NEEDS),

@@ -204,7 +204,7 @@ _ABOUT = {
                 "",
                 (1, 5),
                 unreached=facts.PART,
-                only_for="listeners who were asked this",
+                only_for="listeners who were asked the question",
                 about=_ABOUT[name],
             )
             for name in RATED

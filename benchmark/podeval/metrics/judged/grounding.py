@@ -123,7 +123,14 @@ A part of it, as a machine heard it (spelling and punctuation are the machine's)
     version="1.0",
     dimension="podcast.content",
     keys=(
-        Key("on_topic", "higher", "%", (0, 100), about="how far its parts serve the topic", unreached=facts.NEW),
+        Key(
+            "on_topic",
+            "higher",
+            "%",
+            (0, 100),
+            about="how far the parts of the podcast serve the topic",
+            unreached=facts.NEW,
+        ),
         Key(
             "grounded",
             "higher",

@@ -87,7 +87,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             "min",
             (0, None),
             title="Lasts",
-            about="minutes until something leaves its usual range",
+            about="minutes until a measured value leaves its usual range",
             ranked=False,
             unreached=facts.NEW,
         ),
@@ -98,7 +98,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             (0, 1),
             percent=True,
             title="Lasts for",
-            about="share of the recording until something leaves its usual range",
+            about="share of the recording until a measured value leaves its usual range",
             unreached=facts.NEW,
         ),
         Key(

@@ -54,7 +54,7 @@ HIGHEST_RATE = 48_000
             "informative",
             "MOS",
             (1, 5),
-            about="the same for the speech once music is separated from it",
+            about="the same value for the speech alone, after separation from music",
         ),
     ),
     needs=(*speech_track.NEEDS, "nisqa_tts"),

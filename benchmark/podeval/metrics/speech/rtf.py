@@ -65,7 +65,7 @@ class GenerationLog:
         pieces = _pieces(source)
         hardware = {str(piece["hardware"]) for piece in pieces if piece.get("hardware")}
         if len(hardware) > 1:
-            raise BadInput(f"the generation log names {' and '.join(sorted(hardware))}; score each kind separately")
+            raise BadInput(f"the generation log lists {' and '.join(sorted(hardware))}; score each kind separately")
         numbered = list(enumerate(pieces, 1))
         for number, piece in numbered:
             if _seconds(piece, "wall_seconds", number) == 0:
@@ -151,7 +151,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             (0, None),
             title="RTF of speech",
             unreached=facts.HARDWARE,
-            about="the same per second of speech",
+            about="seconds of computation per second of speech",
         ),
         Key(
             "p50",
@@ -210,7 +210,7 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
         hardware: the hardware that the system ran on, such as `1 × A100`; part of the protocol.
     """
     if hardware != UNSTATED and generation_log.hardware not in (None, hardware):
-        raise BadInput(f"the generation log names {generation_log.hardware}, not {hardware}")
+        raise BadInput(f"the generation log lists {generation_log.hardware}, not {hardware}")
     if generation_log.audio_seconds == 0:
         raise CannotScore("no audio was generated")
     values = {

@@ -50,7 +50,7 @@ WINDOW = 10.0
             "informative",
             "MOS",
             (1, 5),
-            about="the same for the speech once music is separated from it",
+            about="the same value for the speech alone, after separation from music",
         ),
     ),
     needs=(*speech_track.NEEDS, "utmos22"),

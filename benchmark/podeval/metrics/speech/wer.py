@@ -186,7 +186,9 @@ def _choose_readings(
         BadInput: the readings belong to another text.
     """
     if readings.text.split() != text.split():
-        raise BadInput("the readings belong to a text other than the one that should be heard; give those of this text")
+        raise BadInput(
+            "the readings belong to a text other than the text that was to be spoken; give the readings of this text"
+        )
     return readings.choose(heard, language, normaliser, read)
 
 

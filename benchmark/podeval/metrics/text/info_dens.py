@@ -42,7 +42,7 @@ from podeval.text.tokens import stop_words
             "",
             (0, 1),
             unreached=facts.LENGTH,
-            about="the same divided by its upper bound, log2 of their number",
+            about="entropy divided by its upper bound, log2 of the number of content words",
         ),
     ),
     paper="PodEval",

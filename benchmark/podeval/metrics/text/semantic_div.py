@@ -56,7 +56,7 @@ class EmbeddedText:
         hint = f"; --profile {able[0].profiles[0]} has {able[0].title}" if able else ""
         raise ModelMissing(
             f"{registry.get_card('sentence_encoder', self.profile).title}, the sentence encoder of the profile "
-            f"{self.profile}, does not read {_NAMES.get(language, language)}{hint}"
+            f"{self.profile}, does not support {_NAMES.get(language, language)}{hint}"
         )
 
 

@@ -151,7 +151,9 @@ class Dia(SpeechModel):
             )
             room = int(self._model.config.encoder_config.max_position_embeddings)
             if inputs["input_ids"].shape[1] > room:
-                raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text; the model reads at most {room} at once")
+                raise BadInput(
+                    f"{inputs['input_ids'].shape[1]} bytes of text, but the model can read at most {room} in a script"
+                )
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
             # The output may have ended immediately, or contain special codes in place of audio codes.

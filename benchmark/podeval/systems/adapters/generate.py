@@ -320,7 +320,7 @@ def _start_copies(file: Path, copies: int) -> int:
         refused = Job.read(file).out_folder / REFUSED
         if refused.is_file():
             raise BadInput(str(json.loads(refused.read_bytes())["reason"])) from None
-        print(f"a copy of the model's process died ({error}); run the job again; it resumes", file=sys.stderr)
+        print(f"a copy of the model's process died ({error}); run the job again to resume it", file=sys.stderr)
         return 3
     return 0
 

@@ -95,7 +95,9 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
     own = job.model_folder / CODEC
     codec = own if (own / "config.json").is_file() else job.base_folder
     if codec is None:
-        raise BadInput(f"{title} needs its codec: name its repo under base, or put it into the model's {CODEC}/")
+        raise BadInput(
+            f"{title} needs its codec: specify the codec's repo under base, or put it into the model's {CODEC}/"
+        )
     check_files(codec)
     if (other := read_config(codec).get("model_type")) != kind:
         raise BadInput(f"the codec of {title} is a {kind} model, not {other!r}")

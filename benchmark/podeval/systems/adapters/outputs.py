@@ -249,7 +249,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
             raise BadInput(f"{MANIFEST}, line {number}: the limit is {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes")
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
-            raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one")
+            raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one of the two lines")
         lines[entry.item, entry.seed] = entry
     return lines
 
@@ -266,7 +266,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         if not folder.is_dir():
             raise BadInput(
                 f"there is no folder {folder}; --outputs takes a folder with a file for each item, and "
-                "`podeval data items` prints their names and what they must contain"
+                "`podeval data items` prints the names of the files and what they must contain"
             )
         super().__init__(folder)
         self.folder = folder

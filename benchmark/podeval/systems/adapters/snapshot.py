@@ -80,7 +80,7 @@ def _check_program(program: bytes, name: str) -> None:
         if instruction.name not in _PLAIN:
             raise BadInput(f"{name} may contain code (instruction {instruction.name}); it must contain only tensors")
         if instruction.name == "GLOBAL" and not _NAMES.fullmatch(str(argument)):
-            raise BadInput(f"{name} may contain code (it names {argument!r:.80}); it must contain only tensors")
+            raise BadInput(f"{name} may contain code (it refers to {argument!r:.80}); it must contain only tensors")
 
 
 PATTERNS = (

@@ -135,7 +135,8 @@ class TurnByTurn(ScriptReader):
         if count is not None and len(others) > count:
             raise BadInput(
                 f"the model has {count} voice{'s' if count != 1 else ''}, but the script needs {len(others)} "
-                f"({', '.join(others)[:200]}); submit it to tracks with fewer speakers, or submit one with more voices"
+                f"({', '.join(others)[:200]}); submit it to tracks with fewer speakers, or submit a model with more "
+                f"voices"
             )
         order = [*others, *(who for who in script.speakers if who in referenced)]
         return {who: number for number, who in enumerate(order)}
@@ -152,7 +153,7 @@ class Performed(ScriptReader):
         if len(script.speakers) > model.most_speakers:
             raise BadInput(
                 f"the model can perform {model.most_speakers} speakers, but the script has {len(script.speakers)}; "
-                "enter it in tracks with fewer"
+                "enter it in tracks with fewer speakers"
             )
         model.voices(ask.language)
         clips = read_clips(ask, script, self.job, self.preset, model.rate)

@@ -290,7 +290,9 @@ class ServerConnection:
                     arrivals.append((time.perf_counter() - begin, len(part)))
                     content += part
                     if len(content) > MOST_BYTES:
-                        raise SpeechFailed(f"{address} sent more than {MOST_BYTES // 2**20} MiB; ask for less at once")
+                        raise SpeechFailed(
+                            f"{address} sent more than {MOST_BYTES // 2**20} MiB; request less audio at a time"
+                        )
                     if len(arrivals) > MOST_PIECES:
                         raise SpeechFailed(f"{address} sent its answer in more than {MOST_PIECES:,} pieces")
                 seconds = time.perf_counter() - begin

@@ -188,7 +188,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     notes = [] if rate else [f"the server sent samples without their rate, so {PCM_RATE} Hz is assumed"]
     notes += ["the server sent 32-bit floats, which its label does not state"] if kind == "<f4" else []
     if len(response.body) % (np.dtype(kind).itemsize * channels):
-        raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples; the last is incomplete")
+        raise ServerBroke(f"the server sent {len(response.body)} bytes; the last 16-bit sample is incomplete")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
     notes += ["the server sent samples as random as noise, perhaps in another format"] if is_like_noise(samples) else []
     return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None

@@ -110,7 +110,9 @@ class SpeechEndpoint(ServerSystem):
             raise BadInput(f"--server-kind {kind.name} accepts one turn per request; leave out --dialogue whole")
         fits = kind.names_voices or (len(voice) < 2 and not any("=" in name for name in voice))
         if dialogue == "whole" and not fits:
-            raise BadInput(f"{model} gives the speakers of a dialogue its own voices; name at most one with --voice")
+            raise BadInput(
+                f"{model} gives the speakers of a dialogue its own voices; name at most one voice with --voice"
+            )
         whole = (dialogue == "whole" or (not dialogue and kind.performs and fits)) and speakers > 1
         pairs = [name.partition("=") for name in voice]
         if not all(name if equals else first for first, equals, name in pairs):
@@ -119,7 +121,8 @@ class SpeechEndpoint(ServerSystem):
         voices = tuple(name for name, equals, _ in pairs if not equals)
         if unknown := kind.list_unknown([*voices, *by_speaker.values()]):
             raise BadInput(
-                f"the server has no voice {', '.join(unknown)[:200]} and would use another; give --voice one of "
+                f"the server has no voice {', '.join(unknown)[:200]} and would use a different voice; set --voice "
+                f"to one of "
                 f"{', '.join(kind.list_voices())[:500]}"
             )
         if not pairs and not clone and (kind.names_voices or not whole):
@@ -280,8 +283,8 @@ class SpeechEndpoint(ServerSystem):
         others = [speaker for speaker in speakers if speaker not in self.by_speaker]
         if len(others) > len(self.voices):
             raise BadInput(
-                f"the script has the speakers {', '.join(others)[:200]}, but {len(self.voices)} voices are named for "
-                "them; name one for each with --voice"
+                f"the script has the speakers {', '.join(others)[:200]}, but {len(self.voices)} voices are named "
+                f"for them; name a voice for each speaker with --voice"
             )
         voices = {**self.by_speaker, **dict(zip(others, self.voices, strict=False))}
         return {speaker: voices[speaker] for speaker in speakers}
@@ -289,8 +292,8 @@ class SpeechEndpoint(ServerSystem):
     def _clone_voices(self, ask: Ask, speakers: Sequence[str]) -> dict[str, Voice]:
         if missing := [speaker for speaker in speakers if speaker not in ask.voices]:
             raise ServerRefused(
-                f"{ask.id} has no reference voice for {', '.join(missing)[:200]}; choose a split that has some, "
-                "such as --split topics, or leave out --clone"
+                f"{ask.id} has no reference voice for {', '.join(missing)[:200]}; choose a split that has reference "
+                f"voices, such as --split topics, or leave out --clone"
             )
         clips = {speaker: ReferenceClip.read(ask.voices[speaker]) for speaker in speakers}
         if len({clip.digest for clip in clips.values()}) < len(clips):
@@ -320,5 +323,7 @@ def _ask_for_voices(kind: ServerKind) -> tuple[str, ...]:
     if not voices:
         clone = ", or --clone" if kind.clones else ""
         example = " ".join(f"--voice {name}" for name in kind.voice_examples)
-        raise BadInput(f"{kind.connection.url} does not list its voices; give one for each speaker: {example}{clone}")
+        raise BadInput(
+            f"{kind.connection.url} does not list its voices; name a voice for each speaker: {example}{clone}"
+        )
     return voices

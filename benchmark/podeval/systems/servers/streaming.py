@@ -146,7 +146,9 @@ class RequestPace:
             while not self._stopped and (now := self._clock()) < self._next:
                 self._sleep(self._next - now)
             if self._stopped:
-                raise SendingStopped("the run was stopped before this request was sent; the same command resumes it")
+                raise SendingStopped(
+                    "the run was stopped before this request was sent; the same command resumes the run"
+                )
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:

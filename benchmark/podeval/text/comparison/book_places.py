@@ -70,7 +70,7 @@ def place_recordings(
     places: list[_Place] = []
     for passage in sorted(found_places, key=lambda one: (one.first, -one.past)):
         if places and passage.past <= places[-1].past:
-            reasons[passage.file] = f"it reads the same passage as {places[-1].file}; give one of the two"
+            reasons[passage.file] = f"it reads the same passage as {places[-1].file}; provide only one of the two"
             continue
         passage.first = max(passage.first, places[-1].past if places else 0)
         places.append(passage)

@@ -95,7 +95,8 @@ def count_word_errors(
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
         raise NoWords(
-            f"the reference text contains no words after normalisation ({normaliser}); give the text to speak"
+            f"the reference text contains no words after normalisation ({normaliser}); give the text that was to be "
+            f"spoken"
         )
     # Count the errors of words, or of characters if the language does not separate words.
     outcome = jiwer.process_words(expected, transcript) if words else jiwer.process_characters(expected, transcript)

@@ -156,7 +156,8 @@ class ServerKind(ABC):
         least, most = self.clip_seconds
         if not least <= clip.seconds <= most:
             raise RequestRefused(
-                f"{self.name} accepts reference voices of {least:g} to {most:g} s; one here lasts {clip.seconds:.1f} s"
+                f"{self.name} accepts reference voices of {least:g} to {most:g} s, but one of the given voices "
+                f"lasts {clip.seconds:.1f} s"
             )
         return clip
 
