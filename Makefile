@@ -22,7 +22,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation
 # Four tests run side by side on two cores, for many wait for a browser or a server; a second thread would only
 # wait for a core.
 PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PODEVAL_THREADS=1 PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest
-TESTS = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
+TESTS = $(PYTEST) --processes 4
 
 .PHONY: demo test retest test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check newest clean help
 

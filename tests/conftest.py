@@ -1,6 +1,5 @@
 """What tests of several rooms share: real files where they are, generated audio, processes without network."""
 
-import atexit
 import contextlib
 import gc
 import hashlib
@@ -27,6 +26,7 @@ import pytest
 from tests.fakes import postgresql_server
 from tests.fakes.loopback_hub import LoopbackHub, point_client_to
 from tests.fakes.warm_python import WarmPython
+from tests.forked_processes import pytest_addoption, pytest_runtestloop  # noqa: F401
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY / "../shared/data"
@@ -63,14 +63,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(100_000, 10, 10)
     gc.enable()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """End a process of xdist's once it has reported: taking all that it imported apart took ten seconds."""
-    if hasattr(config, "workerinput"):
-        atexit._run_exitfuncs()
-        os._exit(0)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -206,7 +198,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     from filelock import FileLock
 
     base = factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    shared = base.parent if base.name.startswith("process-") else base
     folder, done = shared / name, shared / f"{name}.done"
     with FileLock(shared / f"{name}.lock"):
         if not done.exists():

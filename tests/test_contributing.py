@@ -216,8 +216,7 @@ class Checkout:
 
     def test(self, *words: str) -> None:
         self.run("git", "add", "-A")
-        # Not under coverage or xdist of the tests around it.
-        self.run(sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *words)
+        self.run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
 
 
 @pytest.fixture(scope="module")
