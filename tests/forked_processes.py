@@ -5,14 +5,14 @@ pytest-xdist do, take half a minute of processor time each, and a gigabyte.
 """
 
 import atexit
+import io
 import os
 import signal
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
@@ -67,7 +67,7 @@ def _run(session: pytest.Session, name: str, files: Files, numbers: int, sender:
             sender.send(hook.pytest_report_to_serializable(config=config, report=report))
 
     try:
-        config.get_terminal_writer()._file = Path(os.devnull).open("w")
+        config.get_terminal_writer()._file = io.StringIO()
         capture = config.pluginmanager.getplugin("capturemanager")
         capture.stop_global_capturing()
         capture.start_global_capturing()
@@ -93,7 +93,8 @@ def _run(session: pytest.Session, name: str, files: Files, numbers: int, sender:
 
 def _report(session: pytest.Session, files: Files, processes: dict[Connection, int]) -> None:
     """Report what the processes send until each has ended; those that have are taken out."""
-    hook, left = session.config.hook, dict.fromkeys(processes, {})
+    hook = session.config.hook
+    left: dict[Connection, dict[str, pytest.Item]] = {receiver: {} for receiver in processes}
     while processes:
         for receiver in wait(list(processes)):
             try:
