@@ -58,6 +58,18 @@ gc.disable()
 """Until all tests are known: importing what they import makes much that stays, which is looked through in vain."""
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test that is marked `every(n)` as long, all but each n-th from the first on."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("every"):
+            name = item.nodeid.partition("[")[0]
+            if cases[name] % mark.args[0]:
+                item.add_marker("long")
+            cases[name] += 1
+
+
 def pytest_collection_finish() -> None:
     """Look from here on for what can be thrown away, not among what was imported."""
     gc.freeze()

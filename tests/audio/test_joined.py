@@ -571,7 +571,7 @@ def test_a_part_is_a_file_of_its_own() -> None:
     "content",
     [
         header(2**31) * 90_000,
-        wav(PCM[:2]) * 20_000,
+        pytest.param(wav(PCM[:2]) * 20_000, marks=pytest.mark.long),
         header(2) + (b"data" + bytes(4)) * 1_200_000,
         header(0)[:12] * 900_000,
         snd("FLAC")[:42] * 90_000,
