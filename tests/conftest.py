@@ -54,6 +54,10 @@ WITHOUT_TRANSFORMERS = "import sys; sys.modules['transformers'] = None\n"
 """Begins a program that imports `evaluate`, which imports transformers where it can: 5 s for what no metric uses."""
 
 
+for threads in ("OMP_NUM_THREADS", "PODEVAL_THREADS"):
+    # Where tests run beside each other, a second thread of a model waits, busily, for a core.
+    os.environ.setdefault(threads, "1")
+
 gc.disable()
 """Until all tests are known: importing what they import makes much that stays, which is looked through in vain."""
 
@@ -170,22 +174,6 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
         return done.stdout
 
     return run
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Models run in one thread: where tests run beside each other a second one waits, busily, for a core."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PODEVAL_THREADS", "1")
-        if "torch" not in sys.modules:
-            yield
-            return
-        import torch
-
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        yield
-        torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,7 @@ def test_the_words_do_not_depend_on_the_threads(
     assert all(a.start <= b.start for a, b in zip(heard[0].words, heard[0].words[1:], strict=False))
 
 
+@pytest.mark.long
 @pytest.mark.models
 @pytest.mark.parametrize(
     ("name", "seconds", "length"),
