@@ -98,6 +98,7 @@ STOPS = ("import pytest; pytest.exit('stopped')", "raise KeyboardInterrupt")
 ONCE = "import pathlib\nif not pathlib.Path('once').exists():\n    pathlib.Path('once').touch()\n    {}\n"
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("options", ["", TWO], ids=["one", "two"])
 @pytest.mark.parametrize(
     "tests",

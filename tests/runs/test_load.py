@@ -144,6 +144,7 @@ def test_requests_in_flight_share_one_limit_per_minute(tmp_path: Path) -> None:
     assert time.perf_counter() - begin > (TURNS - 1) * 0.05
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_asks_only_for_what_is_missing(tmp_path: Path) -> None:
     with SpeechServer(LimitedServer(2, lambda text: 0.15)) as server:
         command = [sys.executable, "-m", "podeval", "run", "--server", server.url, "--model", "me/tts", "--stream"]

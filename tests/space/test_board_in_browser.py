@@ -85,6 +85,7 @@ def test_search_filters_and_columns_change_the_address_and_back_undoes_them(page
     assert "dimension=speech" in page.url
 
 
+@pytest.mark.long
 def test_a_click_on_a_head_sorts_at_once_and_marks_that_column_alone(page: Any, visit: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -103,6 +104,7 @@ def test_a_click_on_a_head_sorts_at_once_and_marks_that_column_alone(page: Any, 
     )
 
 
+@pytest.mark.long
 def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(page: Any, visit: Any) -> None:
     page.get_by_role("button", name="What SPTD").click()
     page.locator(":popover-open", has_text="How different the voices").get_by_text("34 clips of real").wait_for()
@@ -118,6 +120,7 @@ def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(p
     assert visit.errors == []
 
 
+@pytest.mark.long
 def test_profile_paper_shows_printed_figures_without_interval_or_rank(page: Any, visit: Any) -> None:
     unfold(page)
     page.get_by_label("Profile", exact=True).select_option("paper (as printed)")
@@ -197,6 +200,7 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(page: Any, visit: A
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
+@pytest.mark.long
 def test_a_second_tick_before_the_first_is_answered_counts_too(page: Any, visit: Any) -> None:
     unfold(page)
     page.locator("#f-columns > summary").click()
