@@ -234,7 +234,7 @@ COVERED = """window.covered = false; new MutationObserver(() => {
 """A script that watches whether anything says that it loads while the leaderboard is there."""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.long), 1280])
 @pytest.mark.parametrize("tab", ["", *(pytest.param(tab, marks=pytest.mark.long) for tab in ("score", "submit"))])
 def test_nothing_moves_while_a_tab_comes_up_cold(chromium: Any, address: str, tab: str, width: int) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 844})

@@ -59,6 +59,7 @@ def until(page: Any, expression: str) -> None:
         page.wait_for_timeout(40)
 
 
+@pytest.mark.long
 def test_seeking_moves_both_and_the_other_goes_on_where_one_is_over(reader: Reader, address: str) -> None:
     page = reader.page
     page.goto(f"{address}/compare?a=hibari&b=piper&item=news-1")

@@ -181,6 +181,7 @@ def is_in_front(page: Any, tab: str) -> None:
     assert [page.title(), current.inner_text()] == [f"{tab.capitalize()} · podeval", tab.capitalize()]
 
 
+@pytest.mark.long
 def test_back_and_forward_go_through_tabs_and_documents_and_what_was_typed_stays(visit: Any, address: str) -> None:
     page = visit.open(address)
     page.wait_for_selector("gradio-app #board-part")
