@@ -208,6 +208,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_files_of_two_kinds_that_are_joined_are_refused_by_name(read: Read, first: str, second: str) -> None:
     with pytest.raises(BadAudio, match=rf"is two files joined, {first} up to byte \d+ and then {second}: convert both"):
@@ -260,6 +261,7 @@ def test_every_data_chunk_is_heard(read: Read, content: bytes) -> None:
     np.testing.assert_array_equal(samples, read(wav())[0])
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "length",
     [

@@ -294,6 +294,7 @@ def test_seven_long_episodes_rank_nobody_and_the_board_says_why(tmp_path: Path) 
     assert not any(row["rankable"] for row in rows.values())
 
 
+@pytest.mark.long
 def test_values_that_a_metric_calls_unranked_are_in_no_rank(tmp_path: Path) -> None:
     few = {number: quality(4.9, number, unranked={"ovrl": "it is short"}) for number in range(2)}
     many = {number: quality(None, number, unranked={"ovrl": "it is short"}) for number in range(3)}

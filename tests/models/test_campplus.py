@@ -82,6 +82,7 @@ def test_onnx_runtime_gives_what_torch_gives(encoder: CamPlusPlus, frames: int) 
     np.testing.assert_allclose(encoder._network.run(features), expected, atol=1e-4)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("frames", [8, 148, 200])
 def test_short_clips_have_the_same_embedding_in_less_time(encoder: CamPlusPlus, frames: int) -> None:
     (weights,) = registry.get_card("speaker_encoder", "embedded").verify_files().values()

@@ -72,6 +72,7 @@ def test_the_pinned_file_is_put_in_place_and_not_asked_for_again(
     assert install(monkeypatch, f"{publisher}/gone") == ({}, ["fake: in place"])
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("address", "why"),
     [

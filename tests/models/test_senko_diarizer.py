@@ -139,6 +139,7 @@ def otherwise(distortions: ModuleType, samples: Samples, number: int) -> Samples
     return distortions.gaussian_noise(changed, 25, seed=number)
 
 
+@pytest.mark.every(2)
 @pytest.mark.models
 @pytest.mark.parametrize(
     ("reader", "changed"),

@@ -60,6 +60,7 @@ def test_a_regression_fails_the_job_and_is_in_its_summary(written: Callable[...,
     assert ElementTree.parse(tmp_path / "gate.xml").getroot().get("failures") == "1"
 
 
+@pytest.mark.long
 def test_equal_runs_pass_and_an_input_is_no_code(written: Callable[..., Path], tmp_path: Path) -> None:
     a = written("a $(touch broken)", {0: BEFORE})
     status, printed, files = run_action(tmp_path, before=str(a), after=str(a), watch="wer", summary="false")

@@ -98,6 +98,7 @@ def test_percentiles_under_each_load_are_those_of_the_server(tmp_path: Path) -> 
     assert len(protocols) == 3, "speed under one load is compared with speed under another"
 
 
+@pytest.mark.long
 def test_the_report_shows_a_row_for_each_load_of_one_system(tmp_path: Path) -> None:
     with SpeechServer(LimitedServer(4, lambda text: 0.01)) as server:
         run, _ = run_at(server.url, tmp_path, 1)

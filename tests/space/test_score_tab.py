@@ -360,6 +360,7 @@ def upload(page: Any, path: Path) -> None:
     raise AssertionError("the page takes no file")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_visitor_measures_a_recording_on_a_phone(
     serving: Any, chromium: Any, tone: Path, tmp_path_factory: pytest.TempPathFactory
