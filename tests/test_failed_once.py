@@ -120,7 +120,7 @@ def test_tests_whose_process_was_killed_fail_and_are_repeated(tmp_path: Path) ->
     assert result.returncode == 0, result.stdout + result.stderr
     listed = (tmp_path / "tests" / "failed_once.txt").read_text().splitlines()
     names = [line.rpartition("::")[2] for line in listed]
-    assert names == ["test_by_chance[a b - c]", "test_killed", "test_after"]
+    assert names == ["test_by_chance[a b - c]", "test_killed"]
     assert "its process ended with status 9" in result.stdout
 
 

@@ -120,17 +120,6 @@ def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(p
     assert visit.errors == []
 
 
-@pytest.mark.long
-def test_profile_paper_shows_printed_figures_without_interval_or_rank(page: Any, visit: Any) -> None:
-    unfold(page)
-    page.get_by_label("Profile", exact=True).select_option("paper (as printed)")
-    page.wait_for_selector("#board-status:has-text('paper')")
-    assert [row.split()[0] for row in visit.rows()] == ["PodAgent", "MoonCast", "Real-Pod"], "as the table has them"
-    assert not any("±" in row or "#" in row for row in visit.rows())
-    assert page.locator("#table .place, #table [data-sound]").count() == 0
-    assert "never ranked" in page.inner_text("#table tbody.group")
-
-
 def test_link_restores_the_view_exactly(visit: Any, address: str) -> None:
     query = f"dimension=speech.quality&controls=0&slice={quote('category=Arts')}&pins=piper&sort=dnsmos.bak"
     page = visit.open(f"{address}?{query}&plot=distribution&columns=dnsmos.bak,dnsmos.ovrl")
