@@ -19,10 +19,10 @@ DEPLOYED_LOCKS := space/build.lock space/torch.lock space/requirements.lock
 INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation
 
 # Tests share what they have computed, and no other run's. Many start a Python, which compiles podeval once and not each time.
-# Four tests run side by side on two cores, for many wait for a browser or a server; a second thread would only
-# wait for a core.
+# Four tests run side by side on two cores (tests/forked_processes.py), for many wait for a browser or a server; a second
+# thread would only wait for a core.
 PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PODEVAL_THREADS=1 PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest
-TESTS = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
+TESTS = $(PYTEST) --processes 4
 
 .PHONY: demo test retest test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check newest clean help
 

@@ -1,6 +1,5 @@
 """What tests of several rooms share: real files where they are, generated audio, processes without network."""
 
-import atexit
 import contextlib
 import gc
 import hashlib
@@ -27,6 +26,7 @@ import pytest
 from tests.fakes import postgresql_server
 from tests.fakes.loopback_hub import LoopbackHub, point_client_to
 from tests.fakes.warm_python import WarmPython
+from tests.forked_processes import pytest_addoption, pytest_runtestloop  # noqa: F401
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY / "../shared/data"
@@ -54,8 +54,24 @@ WITHOUT_TRANSFORMERS = "import sys; sys.modules['transformers'] = None\n"
 """Begins a program that imports `evaluate`, which imports transformers where it can: 5 s for what no metric uses."""
 
 
+for threads in ("OMP_NUM_THREADS", "PODEVAL_THREADS"):
+    # Where tests run beside each other, a second thread of a model waits, busily, for a core.
+    os.environ.setdefault(threads, "1")
+
 gc.disable()
 """Until all tests are known: importing what they import makes much that stays, which is looked through in vain."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test that is marked `every(n)` as long, all but each n-th from the first on."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("every"):
+            name = item.nodeid.partition("[")[0]
+            if cases[name] % mark.args[0]:
+                item.add_marker("long")
+            cases[name] += 1
 
 
 def pytest_collection_finish() -> None:
@@ -63,14 +79,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(100_000, 10, 10)
     gc.enable()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """End a process of xdist's once it has reported: taking all that it imported apart took ten seconds."""
-    if hasattr(config, "workerinput"):
-        atexit._run_exitfuncs()
-        os._exit(0)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -168,22 +176,6 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
     return run
 
 
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Models run in one thread: where tests run beside each other a second one waits, busily, for a core."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PODEVAL_THREADS", "1")
-        if "torch" not in sys.modules:
-            yield
-            return
-        import torch
-
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        yield
-        torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def run_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunPython]:
     """Run a program in a process of its own that finds torch imported and reaches loopback only; what it printed."""
@@ -206,7 +198,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     from filelock import FileLock
 
     base = factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    shared = base.parent if base.name.startswith("process-") else base
     folder, done = shared / name, shared / f"{name}.done"
     with FileLock(shared / f"{name}.lock"):
         if not done.exists():

@@ -299,7 +299,14 @@ def write_tone(file: Path, seconds: float) -> None:
     soundfile.write(file, 0.3 * np.sin(2 * np.pi * pitch * np.arange(round(seconds * 16_000)) / 16_000), 16_000)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if {text for text, _ in COMMANDS[page]} - set(NOT_RUN)])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.long if page in ("docs/proof.md", "docs/validity.md") else ())
+        for page in PAGES
+        if {text for text, _ in COMMANDS[page]} - set(NOT_RUN)
+    ],
+)
 def test_the_commands_of_a_page_do_what_it_says(
     page: str, belongings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,8 +58,8 @@ def run(folder: Path, tests: str, types: int = 0, options: str = "") -> subproce
         check=True,
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    # Of the plugins that are installed none but the one of `-n`: some take seconds to import.
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    # Of the plugins none but the one of `--processes`: some that are installed take seconds to import.
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(CHECKOUT)}
     return subprocess.run([folder / ".ci" / "run"], capture_output=True, text=True, env=environment)
 
 
@@ -93,11 +93,13 @@ def test_what_fails_twice_fails_and_wrong_types_are_not_hidden_by_a_repeat(
     assert not (tmp_path / "tests" / "failed_once.txt").exists()
 
 
+TWO = "-p tests.forked_processes --processes 2"
 STOPS = ("import pytest; pytest.exit('stopped')", "raise KeyboardInterrupt")
 ONCE = "import pathlib\nif not pathlib.Path('once').exists():\n    pathlib.Path('once').touch()\n    {}\n"
 
 
-@pytest.mark.parametrize("options", ["", "-p xdist.plugin -n 2 --dist loadfile"], ids=["one", "two"])
+@pytest.mark.every(3)
+@pytest.mark.parametrize("options", ["", TWO], ids=["one", "two"])
 @pytest.mark.parametrize(
     "tests",
     [
@@ -110,6 +112,16 @@ def test_a_run_in_which_tests_never_ran_is_not_repeated(tmp_path: Path, tests: s
     result = run(tmp_path, tests, options=options)
     assert result.returncode != 0
     assert "FAILED ONCE" not in result.stdout
+
+
+def test_tests_whose_process_was_killed_fail_and_are_repeated(tmp_path: Path) -> None:
+    kill = ONCE.format("import os; os.kill(os.getpid(), 9)").replace("\n", "\n    ")
+    result = run(tmp_path, f"{TESTS}def test_killed():\n    {kill}\ndef test_after():\n    pass\n", options=TWO)
+    assert result.returncode == 0, result.stdout + result.stderr
+    listed = (tmp_path / "tests" / "failed_once.txt").read_text().splitlines()
+    names = [line.rpartition("::")[2] for line in listed]
+    assert names == ["test_by_chance[a b - c]", "test_killed"]
+    assert "its process ended with status 9" in result.stdout
 
 
 def test_the_makefile_tells_which_runs_may_be_repeated() -> None:

@@ -24,11 +24,6 @@ PRINTS = {
 QUICK = ("score_your_audio", "read_a_board")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _in_one_thread(one_thread: None) -> None:
-    """Every tutorial."""
-
-
 @pytest.mark.models
 @pytest.mark.parametrize(
     "path",

@@ -19,7 +19,7 @@ from podeval.arena.ranking import Ranking, Rankings
 from podeval.arena.ratings import VoteReader, build_rating_table, make_battles
 from podeval.errors import StoreUnusable
 from podeval.store.tables import ArenaSystem
-from tests.fakes.databases import ON_SQLITE, Make
+from tests.fakes.databases import ON_SQLITE, SERVER_LONG, Make
 from tests.fakes.waiting import wait_until
 
 
@@ -71,6 +71,7 @@ def number_vote(small: Any, old: int, new: int) -> None:
             session.execute(text(f"update {table} set number = :new where number = :old"), {"new": new, "old": old})
 
 
+@SERVER_LONG
 def test_a_following_ranking_equals_one_that_reads_every_vote(
     small_arena: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ def clip_half_a_second(samples: Samples, rate: int) -> tuple[Samples, float]:
     return damaged, place
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("rate", "subtype", "level"), FORMS)
 def test_people_who_read_are_not_clipped_at_any_rate_depth_or_level(rate: int, subtype: str, level: int) -> None:
     for reader in READERS:
@@ -144,6 +145,7 @@ def test_people_who_read_are_not_clipped_at_any_rate_depth_or_level(rate: int, s
         assert faults.find_clipped(stored, rate) == []
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("rate", "subtype", "level"),
     [form for form in FORMS if form[0] > 8_000 and form[1] not in ("PCM_U8", "ULAW", "ALAW")]
@@ -160,7 +162,10 @@ def test_half_a_second_that_was_clipped_is_found_at_any_rate_depth_and_level(
         assert all(place - 0.1 < span.start < span.end < place + 0.6 for span in spans)
 
 
-@pytest.mark.parametrize(("container", "subtype"), [("MP3", "MPEG_LAYER_III"), ("OGG", "VORBIS"), ("OGG", "OPUS")])
+@pytest.mark.parametrize(
+    ("container", "subtype"),
+    [("MP3", "MPEG_LAYER_III"), ("OGG", "VORBIS"), pytest.param("OGG", "OPUS", marks=pytest.mark.long)],
+)
 def test_clipping_that_was_coded_afterwards_is_mostly_found_and_coding_clips_nothing(
     container: str, subtype: str
 ) -> None:
@@ -196,6 +201,7 @@ def test_an_offset_is_removed_from_each_part_to_the_sample_and_hardly_any_is_lef
     np.testing.assert_allclose(whole, speech, atol=1e-3)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("frequency", [110, 221.3, 440, 1_000])
 @pytest.mark.parametrize("harmonics", [range(1, 60, 2), range(1, 20, 2), range(1, 14), (1, 1.25, 1.5)])
 def test_tones_with_flat_waves_are_not_clipped(frequency: float, harmonics: Any) -> None:

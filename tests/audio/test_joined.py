@@ -210,6 +210,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_files_of_two_kinds_that_are_joined_are_refused_by_name(read: Read, first: str, second: str) -> None:
     with pytest.raises(
@@ -266,6 +267,7 @@ def test_every_data_chunk_is_heard(read: Read, content: bytes) -> None:
     np.testing.assert_array_equal(samples, read(wav())[0])
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "length",
     [
@@ -581,7 +583,7 @@ def test_a_part_is_a_file_of_its_own() -> None:
     "content",
     [
         header(2**31) * 90_000,
-        wav(PCM[:2]) * 20_000,
+        pytest.param(wav(PCM[:2]) * 20_000, marks=pytest.mark.long),
         header(2) + (b"data" + bytes(4)) * 1_200_000,
         header(0)[:12] * 900_000,
         snd("FLAC")[:42] * 90_000,

@@ -35,6 +35,7 @@ SOUNDS = {
 }
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("name", SOUNDS)
 @pytest.mark.parametrize(("hop", "steps"), [(320, 5), (160, 2)])
 def test_each_frame_has_the_pitch_that_librosa_gives(name: str, hop: int, steps: int) -> None:

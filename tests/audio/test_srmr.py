@@ -131,6 +131,7 @@ def plain_srmr(samples: Signal, rate: int, fast: bool, norm: bool) -> float:
     return float(mean[:, :4].sum() / mean[:, 4:last].sum())
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "clip", [*CLIPS[::3], *(pytest.param(clip, marks=pytest.mark.long) for clip in CLIPS if clip not in CLIPS[::3])]
 )
@@ -162,6 +163,7 @@ def test_white_noise_reads_as_measured_with_srmrpy() -> None:
     assert compute_srmr(noise, RATE, fast=False) == pytest.approx(0.2495275, rel=1e-5)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("fast", "norm"), MODES)
 @pytest.mark.parametrize("rate", [8000, 16_000, 22_050])
 def test_the_formulas_sample_by_sample_give_the_same(rate: int, fast: bool, norm: bool) -> None:

@@ -33,6 +33,7 @@ def test_what_a_transcript_does_not_show_is_in_no_breakdown() -> None:
     assert set(TAG_BREAKDOWN.groups) < set(TAGS)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("item", REAL_POD.items("hard"), ids=lambda item: item.id)
 def test_any_accepted_reading_of_a_hard_script_is_read_without_an_error(item: Item) -> None:
     readings = item.readings

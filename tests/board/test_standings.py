@@ -71,6 +71,7 @@ def test_a_system_with_a_value_on_one_item_takes_nobody_s_rank(tmp_path: Path) -
     assert reasons(rows["one"]) == {"ovrl has no value": 50}
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("lack", "reason"),
     [
@@ -110,6 +111,7 @@ def test_what_most_others_were_scored_on_takes_nobody_s_rank(tmp_path: Path) -> 
     assert {rank(rows[system]) for system in (*music, "middle")} == {(2, 8)}
 
 
+@pytest.mark.long
 def test_systems_that_each_lack_another_two_of_51_are_compared_by_pairs(tmp_path: Path) -> None:
     lacking = {f"s{n:02}": {2 * n: SILENT, 2 * n + 1: SILENT} for n in range(17)}
     write_topics(tmp_path, APART, **lacking)
@@ -131,6 +133,7 @@ def test_two_items_that_are_left_out_gain_no_rank(tmp_path: Path) -> None:
     assert set(ranks(column(tmp_path), ("plain", "picky")).values()) == {(1, 2)}
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("given", [range(25), range(1), range(0), range(0, 51, 2)])
 def test_a_key_that_is_given_where_it_suits_is_incomplete(tmp_path: Path, given: range) -> None:
     chosen = {number: quality(4.9 if number in given else None, number) for number in range(TOPICS)}
@@ -149,6 +152,7 @@ def log(seconds: float, first: float | None) -> Result:
     return catalogue.get("rtf")({"generation_log": GenerationLog.parse(source)})
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("stated", [9, 5, 1, 0])
 def test_a_slow_system_is_not_first_by_stating_some_of_its_times(
     tmp_path: Path, stated: int, capsys: pytest.CaptureFixture[str]
@@ -254,6 +258,7 @@ LACKING = (
 )
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("parts", [1, 4])
 def test_systems_that_share_too_few_items_with_others_are_not_comparable_and_widen_no_range(
     tmp_path: Path, parts: int
@@ -289,6 +294,7 @@ def test_seven_long_episodes_rank_nobody_and_the_board_says_why(tmp_path: Path) 
     assert not any(row["rankable"] for row in rows.values())
 
 
+@pytest.mark.long
 def test_values_that_a_metric_calls_unranked_are_in_no_rank(tmp_path: Path) -> None:
     few = {number: quality(4.9, number, unranked={"ovrl": "it is short"}) for number in range(2)}
     many = {number: quality(None, number, unranked={"ovrl": "it is short"}) for number in range(3)}

@@ -130,12 +130,14 @@ DIARIZED = pytest.param("timbre_consistency", marks=pytest.mark.long)
 """Loads a diarizer for this alone; `test_one_speaker_only` has the sentence from a stand-in."""
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", [DIARIZED if name in DIARIZED.values else name for name in NO_SPEECH])
 def test_no_speech(podeval: Podeval, files: Path, name: str) -> None:
     said = podeval("measure", name, files / "noise.wav", *given(name, files), "--json", code=1)
     assert lines(said)["noise.wav"]["unscored"] == NO_SPEECH[name]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", ONLY_MUSIC)
 def test_music_only(podeval: Podeval, files: Path, name: str) -> None:
     said = podeval("measure", name, files / "music.wav", *given(name, files), "--allow-upsampling", code=1)

@@ -179,6 +179,7 @@ BAD = [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     BAD,

@@ -190,7 +190,9 @@ def named(tmp_path: Path, sound: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("locale", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0"}], ids=["utf-8", "C"])
+@pytest.mark.parametrize(
+    "locale", [pytest.param({}, marks=pytest.mark.long), {"LC_ALL": "C", "PYTHONUTF8": "0"}], ids=["utf-8", "C"]
+)
 def test_no_name_of_a_file_ends_a_batch_or_breaks_an_output(
     named: Path, tmp_path: Path, locale: dict[str, str]
 ) -> None:
@@ -227,6 +229,7 @@ def test_a_cell_of_a_table_of_scores_is_no_formula(
     assert cells == {"'=cmd.wav", "'+1.wav", "'@x.wav", "./-x.wav"}
 
 
+@pytest.mark.every(3)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("command", [("score", "--json"), ("score",), ("measure", "--json")])
 def test_a_full_disk_is_no_bug(command: tuple[str, ...], sound: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def write_votes(path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
+@pytest.mark.long
 def test_groups_of_voters_and_raters_are_compared_from_files(podeval, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     write_votes(tmp_path / "votes.csv")
     scores = [f"s{n % 4},i{n // 4},{n % 4 + rater},r{rater}" for n in range(24) for rater in range(3)]

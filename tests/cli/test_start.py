@@ -43,6 +43,7 @@ def run(*arguments: str) -> tuple[str, set[str], int]:
     return done.stdout, set(imported), int(count)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_dnsmos_of_a_clip_needs_onnx_runtime_and_no_torch(clip: Path) -> None:
     # The first clip of all exports the networks, which takes torch.

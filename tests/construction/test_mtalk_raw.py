@@ -84,6 +84,7 @@ def writer(model: Any) -> Writer:
     return Writer(model)
 
 
+@pytest.mark.long
 def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     tmp_path: Path, model: Any, writer: Writer, podeval: Any, rows: Any, edit: Any, table: Any
 ) -> None:

@@ -224,6 +224,7 @@ LOST: dict[str, tuple[Callable[[Feeds], None], str, str]] = {
 }
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(("change", "status", "reason"), LOST.values(), ids=LOST)
 def test_what_is_lost_is_named_and_nothing_half_is_left(
     feeds: Feeds, tmp_path: Path, change: Callable[[Feeds], None], status: str, reason: str

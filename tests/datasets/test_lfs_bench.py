@@ -162,6 +162,7 @@ def test_the_authors_texts_are_the_items_that_are_pinned(authors: Path) -> None:
     assert sum(item.language == "zh" for item in found.items) == 503
 
 
+@pytest.mark.long
 def test_the_authors_files_are_all_there(authors: Path) -> None:
     """431 + 527 + 101 rows; the irregular ones are those that the card names."""
     lock = read_lock(authors)

@@ -401,6 +401,7 @@ def test_a_missing_model_is_said_once_with_the_command_that_helps(
         )
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_a_real_conversation_becomes_turns_and_clips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two espeak voices; reference: the times at which the system spoke."""

@@ -31,7 +31,7 @@ def test_seeds_and_every_case_once_found_end_quietly_or_are_refused(name: str) -
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+    max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
 )
 @given(seed=st.integers(0, 2**32), picked=st.integers(0, 1_000), other=st.integers(0, 1_000))
 def test_changed_inputs_end_quietly_or_are_refused(name: str, seed: int, picked: int, other: int) -> None:

@@ -58,6 +58,7 @@ def _grows(use: patterns.Use, small: str, large: str) -> bool:
 FEW_SIGNS = ("a ", "1.", "[", "一", "A: ")
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", TIMED)
 def test_a_reader_takes_time_by_the_size_of_its_text_and_reads_a_megabyte(name: str) -> None:
     _check_time(name, {*FEW_SIGNS, *(word.decode("utf-8", "replace") for word in TARGETS[name].words[:3])})

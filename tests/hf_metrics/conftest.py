@@ -4,11 +4,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _in_one_thread(one_thread: None) -> None:
-    """Every module of this folder."""
-
-
 @pytest.fixture
 def installed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """This process as one whose `evaluate` is offline and has the modules installed; where each script went."""

@@ -35,6 +35,7 @@ def one_of_each_kind() -> list[Any]:
     ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", one_of_each_kind())
 def test_each_app_builds_a_page_with_what_the_metric_takes(name: str) -> None:
     demo = demo_of(name)

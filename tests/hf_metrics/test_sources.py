@@ -119,7 +119,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 
 @pytest.mark.models
 @pytest.mark.parametrize(
-    "name", [name if name in ("dnsmos", "wer") else pytest.param(name, marks=pytest.mark.long) for name in WITH_MODELS]
+    "name", [name if name == "dnsmos" else pytest.param(name, marks=pytest.mark.long) for name in WITH_MODELS]
 )
 @pytest.mark.usefixtures("installed_here")
 def test_the_example_of_a_metric_with_models_runs_as_it_stands(

@@ -92,6 +92,7 @@ def finish(process: subprocess.Popen[str]) -> Any:
     return json.loads(printed.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_two_processes_have_the_mean_over_all_recordings(
     reference_packages: Path, speech_like: Any, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("shape", BODIES)
 @pytest.mark.parametrize("status", [429, 500, 503, 529])
 def test_a_busy_endpoint_is_asked_again_whatever_its_answer_looks_like(
@@ -58,6 +59,7 @@ def test_a_busy_endpoint_is_asked_again_whatever_its_answer_looks_like(
     assert len(server.calls) == 3
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("shape", BODIES)
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 429, 500])
 def test_an_endpoint_that_never_answers_leaves_the_request_unanswered_by_our_fault(

@@ -10,11 +10,6 @@ import soundfile
 RATE = 16_000
 
 
-@pytest.fixture(autouse=True)
-def _in_one_thread(one_thread: None) -> None:
-    """Every module of this folder."""
-
-
 @pytest.fixture
 def voice(tmp_path: Path, speech_like: Any) -> Path:
     """A recording of 6 s at 16 kHz, mono."""

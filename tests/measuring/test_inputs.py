@@ -60,6 +60,7 @@ COLUMNS: list[Callable[[list[Any]], Any]] = [
 ]
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("scored_by", [score_wer, measure_wer])
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_recording_without_its_words_is_unscored_and_the_others_keep_their_mean(
@@ -229,6 +230,7 @@ def test_integers_that_were_stored_as_floats_are_no_loud_sound(scale: int, speec
     assert "like integers stored as floats; full scale is ±1" in found["unscored"]
 
 
+@pytest.mark.long
 def test_what_a_pipeline_of_transformers_returns_is_scored(tmp_path: Path) -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     (tmp_path / "vocab.json").write_text(json.dumps({sign: n for n, sign in enumerate("_abcdefghijklmnopqrstuvwxyz ")}))

@@ -68,6 +68,7 @@ def test_human_speech_scores_as_in_the_original_code(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.models
 @pytest.mark.usefixtures("installed")
 def test_a_robot_is_far_below_people_and_better_machines(shared_data: Path, tmp_path: Path) -> None:

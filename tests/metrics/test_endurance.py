@@ -185,6 +185,7 @@ def test_steady_series_have_slopes_whose_interval_contains_zero(minutes: int, me
     assert lasting >= last
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "minutes", [5, 6, 10, *(pytest.param(longer, marks=pytest.mark.long) for longer in (20, 60, 180))]
 )

@@ -454,6 +454,7 @@ if result:
 )
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("form", ["array", "bytes", "path"])
 def test_what_every_process_added_is_scored_and_nothing_is_left_behind(form: str, wav: Path, tmp_path: Path) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path / "tmp"), "PODEVAL_CACHE": str(tmp_path / "podeval")}

@@ -193,6 +193,7 @@ def test_noise_over_a_recording_hides_its_holes_and_the_card_says_so() -> None:
     assert "noise at −60 dB" in catalogue.get("integrity").misreading
 
 
+@pytest.mark.long
 def test_one_voice_shifted_by_four_semitones_passes_as_two_and_the_card_says_so() -> None:
     import librosa
 
@@ -214,6 +215,7 @@ def test_one_voice_shifted_by_four_semitones_passes_as_two_and_the_card_says_so(
     assert "four semitones" in catalogue.get("sptd").misreading
 
 
+@pytest.mark.long
 def test_hum_lifts_dnsmos_of_a_robotic_voice_and_the_card_says_so() -> None:
     import librosa
 

@@ -95,7 +95,8 @@ def test_a_recording_without_words_is_unscored_by_the_system() -> None:
 
 
 @pytest.mark.models
-@pytest.mark.parametrize("music", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.long
+@pytest.mark.parametrize("music", [False, True])
 def test_the_turn_that_the_demo_s_podcasts_say_again_is_found(music: bool) -> None:
     speech = PlantedPodcast(music=music).make_one(Ask(id="demo_Health_and_Fitness_18", topic="sleep"), 0)
     recording = Recording.from_samples(speech.samples, speech.rate)

@@ -267,6 +267,7 @@ def test_silence_and_offset_around_and_under_speech_move_no_rating(
         assert rate_speech(changed) == pytest.approx(plain, abs=off)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_a_louder_bed_of_music_never_wins(shared_data: Path, tmp_path: Path) -> None:
     if missing := registry.get_card("speech_quality", "embedded").missing():

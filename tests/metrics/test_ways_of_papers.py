@@ -154,6 +154,7 @@ def test_missing_weights_are_told_before_properties_of_the_audio(cache: Cache) -
     assert "44100" not in result.reason
 
 
+@pytest.mark.every(2)
 @pytest.mark.models
 @pytest.mark.parametrize(("name", "segments", "windows"), [("kokoro", 0.622, 0.573), ("espeak", 0.046, 0.033)])
 def test_sptd_of_a_real_dialogue_by_its_true_turns(

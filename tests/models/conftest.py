@@ -12,11 +12,6 @@ from podeval.errors import ModelMissing
 from podeval.models import downloading, registry, weights
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _in_one_thread(one_thread: None) -> None:
-    """Every module of this folder."""
-
-
 @pytest.fixture(scope="session")
 def weights_folder() -> Callable[[str], Path]:
     """The folder of installed weights by their name in the lock."""

@@ -69,6 +69,7 @@ def test_clips_are_taken_up_batch_by_batch(encoder: CamPlusPlus, monkeypatch: py
 
 
 # Shorter and longer than the 2 s over which the network takes means, and one frame more than a multiple of it.
+@pytest.mark.every(2)
 @pytest.mark.parametrize("frames", [8, 148, 298, 401])
 def test_onnx_runtime_gives_what_torch_gives(encoder: CamPlusPlus, frames: int) -> None:
     network = _import_network_module().CAMPPlus(feat_dim=80, embedding_size=192)
@@ -81,6 +82,7 @@ def test_onnx_runtime_gives_what_torch_gives(encoder: CamPlusPlus, frames: int) 
     np.testing.assert_allclose(encoder._network.run(features), expected, atol=1e-4)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("frames", [8, 148, 200])
 def test_short_clips_have_the_same_embedding_in_less_time(encoder: CamPlusPlus, frames: int) -> None:
     (weights,) = registry.get_card("speaker_encoder", "embedded").verify_files().values()

@@ -42,6 +42,7 @@ def whole(folder: Path, samples: Any) -> tuple[Any, Any]:
     return sources["vocals"].numpy().T, rest.numpy().T
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("seconds", [0.3, 0.5, 0.876, 1.7], ids=["less than a piece", "a piece", "a seam", "many"])
 def test_stereo_equals_the_package_on_the_whole(separator: Any, folder: Path, tiny_models: Any, seconds: float) -> None:
     left, right = (tiny_models.voice(seconds, seed, RATE) for seed in (0, 1))

@@ -1,6 +1,7 @@
 """Downloads against a server on loopback that behaves as servers do."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
+from podeval.models import weights
 from podeval.models.downloading import download
+from podeval.models.weights import WeightFile, Weights
 from tests.fakes.podcast_server import Page, PodcastServer
 
 CONTENT = bytes(range(256)) * 8000
@@ -104,3 +107,23 @@ def test_what_cannot_be_had_is_a_sentence(
 def test_only_the_web_is_asked(url: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="must begin with https://"):
         download(url, tmp_path / "show.mp3")
+
+
+def test_weights_from_an_address_are_the_pinned_file_or_nothing(
+    server: PodcastServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, said = f"{server.url}/show.mp3", []
+    file = WeightFile("model.pth", (), DIGEST, url, len(CONTENT))
+    pinned = Weights("fake", "reference", "MIT", "here", (), (file,))
+    monkeypatch.setattr(weights, "lock", lambda: {"fake": pinned})
+    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
+    for other, why in ((CONTENT[::-1], "is not the expected file"), (CONTENT * 40, "more than the limit of 2 MB")):
+        server.pages["/show.mp3"] = Page(other)
+        assert re.search(why, weights.install(["fake"], print)["fake"])
+        assert list((tmp_path / "models").rglob("*")) == []
+    server.pages["/show.mp3"] = Page(CONTENT)
+    assert weights.install(["fake"], said.append) == {}
+    assert (weights.locate_weights("fake") / "model.pth").read_bytes() == CONTENT
+    assert weights.install(["fake"], said.append) == {}
+    assert said[::2] == [f"fake: downloading {url}", "fake: in place"]
+    assert len(server.asked) == 3

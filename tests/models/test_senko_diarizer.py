@@ -45,6 +45,7 @@ def dialogue(seconds: int) -> Samples:
     return np.concatenate(spoken).astype(np.float32)
 
 
+@pytest.mark.long
 def test_without_avx_512_the_features_are_kaldi_s_and_the_turns_the_same(
     diarizer: SenkoDiarizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +139,7 @@ def otherwise(distortions: ModuleType, samples: Samples, number: int) -> Samples
     return distortions.gaussian_noise(changed, 25, seed=number)
 
 
+@pytest.mark.every(2)
 @pytest.mark.models
 @pytest.mark.parametrize(
     ("reader", "changed"),
@@ -165,6 +167,7 @@ def test_two_voices_in_turns_that_repeat_themselves_are_two_speakers(diarizer: S
     assert [turn.speaker for turn in turns if turn.end - turn.start > 2] == ["SPEAKER_01", "SPEAKER_02"] * 2
 
 
+@pytest.mark.long
 def test_umap_is_imported_when_it_clusters_and_numba_s_cache_stays_where_it_is(tmp_path: Path) -> None:
     program = (
         "import os, sys; from podeval.models import registry; model = registry.load('diarizer', 'embedded'); "

@@ -84,6 +84,7 @@ def test_music_alone_is_accompaniment(music_stems: tuple[Samples, Samples]) -> N
     assert decibels(rest, speech) > 15
 
 
+@pytest.mark.long
 def test_stems_add_up_to_the_mix_in_every_band(music: Samples, music_stems: tuple[Samples, Samples]) -> None:
     added = music_stems[0] + music_stems[1]
     above_11_khz = slice(int(11_100 / RATE * len(music)), None)

@@ -22,8 +22,9 @@ def test_silence_has_no_words() -> None:
     assert (heard.text, heard.words) == ("", ())
 
 
+@pytest.mark.long
 @pytest.mark.models
-@pytest.mark.parametrize(("seconds", "words"), [(10, 12), pytest.param(40, 60, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seconds", "words"), [(10, 12), (40, 60)])
 def test_the_words_do_not_depend_on_the_threads(
     shared_data: Path,
     weights_folder: Callable[[str], Path],
@@ -44,12 +45,13 @@ def test_the_words_do_not_depend_on_the_threads(
     assert all(a.start <= b.start for a, b in zip(heard[0].words, heard[0].words[1:], strict=False))
 
 
+@pytest.mark.long
 @pytest.mark.models
 @pytest.mark.parametrize(
     ("name", "seconds", "length"),
     [
         ("dialogue_kokoro.flac", 6, 3),
-        *(pytest.param(f"ami_trn0{number}.flac", 30, 10, marks=pytest.mark.long) for number in range(3)),
+        *((f"ami_trn0{number}.flac", 30, 10) for number in range(3)),
     ],
 )
 def test_pieces_decoded_together_have_the_words_and_times_they_have_alone(

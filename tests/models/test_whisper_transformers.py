@@ -158,6 +158,7 @@ def test_attention_read_for_a_batch_is_that_of_each_chunk_with_every_layer_s_wei
     assert not any(layer.encoder_attn._forward_hooks for layer in model._model.get_decoder().layers)
 
 
+@pytest.mark.long
 @pytest.mark.cpu
 def test_where_memory_runs_out_fewer_chunks_are_decoded_at_once_with_the_same_words(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tiny_models: Any

@@ -204,6 +204,7 @@ def test_a_rate_below_the_detector_s_is_refused_in_the_usual_sentence_or_allowed
     assert (stem.rate, stem.allow_upsampling) == (SEPARATED, True)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_speech_under_real_music_becomes_its_stem_and_clean_speech_stays(shared_data: Path, tmp_path: Path) -> None:
     for job in ("music_detector", "separator", "voice_activity"):

@@ -200,6 +200,7 @@ def test_the_ceiling_holds_in_each_language(tmp_path: Path) -> None:
     assert reason == "not ranked: its CER of 0.50 (language=zh) is above the ceiling of 0.30"
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("cause", ["system", "ours"])
 def test_one_item_of_six_without_a_score_costs_the_rank(tmp_path: Path, cause: Any) -> None:
     write_run(tmp_path, "whole", 3.0)

@@ -83,6 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
+@pytest.mark.long
 def test_a_system_that_clones_has_the_figures_of_fidelity(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, kept = run(clone, folder, "good", "Qwen3-TTS")
     printed = capsys.readouterr().err

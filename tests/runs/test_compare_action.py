@@ -60,6 +60,7 @@ def test_a_regression_fails_the_job_and_is_in_its_summary(written: Callable[...,
     assert ElementTree.parse(tmp_path / "gate.xml").getroot().get("failures") == "1"
 
 
+@pytest.mark.long
 def test_equal_runs_pass_and_an_input_is_no_code(written: Callable[..., Path], tmp_path: Path) -> None:
     a = written("a $(touch broken)", {0: BEFORE})
     status, printed, files = run_action(tmp_path, before=str(a), after=str(a), watch="wer", summary="false")
@@ -68,6 +69,7 @@ def test_equal_runs_pass_and_an_input_is_no_code(written: Callable[..., Path], t
     assert not (tmp_path / "broken").exists()
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("quarantine", ["list", "file"])
 def test_items_in_quarantine_decide_nothing(written: Callable[..., Path], tmp_path: Path, quarantine: str) -> None:
     from podeval import benchmarks
@@ -90,6 +92,7 @@ def test_runs_that_cannot_be_compared_fail_without_an_outcome(tmp_path: Path) ->
     assert files["GITHUB_OUTPUT"] == ""
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("missing", [{"before": ""}, {"after": ""}, {"watch": ""}, {"watch": "\n  \n"}])
 def test_a_required_input_that_is_missing_does_not_pass(
     written: Callable[..., Path], tmp_path: Path, missing: dict[str, str]

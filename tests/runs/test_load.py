@@ -1,10 +1,6 @@
 """Several requests in flight: how fast a server answers is found as it was planted; runs stay polite and resumable."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +15,6 @@ from podeval.benchmarks.benchmark import keep_metrics
 from podeval.board.exports.report_page import render_reports
 from podeval.board.report import report_runs
 from podeval.errors import BadInput
-from podeval.metrics.score import Score
 from podeval.runs.latency import Latency, list_latencies, read_latency
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
@@ -98,6 +93,7 @@ def test_percentiles_under_each_load_are_those_of_the_server(tmp_path: Path) -> 
     assert len(protocols) == 3, "speed under one load is compared with speed under another"
 
 
+@pytest.mark.long
 def test_the_report_shows_a_row_for_each_load_of_one_system(tmp_path: Path) -> None:
     with SpeechServer(LimitedServer(4, lambda text: 0.01)) as server:
         run, _ = run_at(server.url, tmp_path, 1)
@@ -142,26 +138,6 @@ def test_requests_in_flight_share_one_limit_per_minute(tmp_path: Path) -> None:
         begin = time.perf_counter()
         run_at(server.url, tmp_path, 8, per_minute=1_200)
     assert time.perf_counter() - begin > (TURNS - 1) * 0.05
-
-
-def test_a_run_that_is_killed_asks_only_for_what_is_missing(tmp_path: Path) -> None:
-    with SpeechServer(LimitedServer(2, lambda text: 0.15)) as server:
-        command = [sys.executable, "-m", "podeval", "run", "--server", server.url, "--model", "me/tts", "--stream"]
-        command += [*("--benchmark", "lfs_bench", "--split", SPLIT, "--metrics", "rtf", "--at-once", "3")]
-        command += [word for voice in "abcd" for word in ("--voice", voice)]
-        command += ["--out", str(tmp_path), "--workers", "1"]
-        process = subprocess.Popen(command, start_new_session=True)
-        run, deadline = RunFolder(tmp_path, "lfs_bench", SPLIT, "tts_at_3"), time.monotonic() + 120
-        while len(list(run.outputs.glob("*.json"))) < 3 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        kept = sum(len(output.script) for output in run.readable_outputs())
-        before = len(server.requests)
-        assert subprocess.run(command, check=False).returncode == 0
-    assert 0 < kept < TURNS
-    assert len(server.requests) - before == TURNS - kept
-    assert len([one for one in run.results("embedded").values() if isinstance(one, Score)]) == 9
 
 
 def test_a_server_that_takes_no_request_ends_the_run_and_keeps_what_is_finished(tmp_path: Path) -> None:

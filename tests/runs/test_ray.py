@@ -337,6 +337,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         pass
 
 
+@pytest.mark.long
 def test_a_cluster_that_asks_for_a_token_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray")
 

@@ -240,6 +240,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("content", SHAPES.values(), ids=SHAPES)
 def test_a_feed_takes_memory_by_what_is_kept_of_it(content: bytes) -> None:
     with memory_below(20), suppress(BadFeed):

@@ -429,6 +429,7 @@ def test_odd_bodies_are_refused_in_a_short_sentence_and_a_short_line(
 SHAPES = {"nested": "[[[[[[[[]]]]]]]],", "objects": '{"a":[]},', "numbers": "1,", "names": '"a",'}
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_event_of_a_million_values_holds_up_nobody(site: Any, shape: str, coding: str) -> None:
@@ -520,6 +521,7 @@ def is_running(argument: str) -> bool:
     return any(argument.encode() in line.split(b"\0") for line in lines)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("leaves", ["hangs up", "cancels", "never listens"])
 @pytest.mark.parametrize("kind", ["script", "recording"])
 def test_who_leaves_while_a_program_waits_for_values_leaves_the_place_to_the_next(

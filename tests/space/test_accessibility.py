@@ -155,6 +155,7 @@ def test_own_pages_have_no_serious_violation(
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
 
 
+@pytest.mark.long
 def test_a_view_that_waits_for_the_next_is_not_paler(page: Any, filled: str) -> None:
     page.set_viewport_size(dict(zip(("width", "height"), WIDTHS["desktop"], strict=True)))
     page.goto(f"{filled}/?lang=en")

@@ -157,6 +157,7 @@ def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorde
     assert here.wrong == []
 
 
+@pytest.mark.long
 def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter]) -> None:
     here = voter(768, "light")
     before = len(votes(site))
@@ -241,6 +242,7 @@ def test_an_answer_lost_on_its_way_is_asked_for_again_and_the_vote_counts_once(
     assert [row[1] for row in votes(site)[before:]] == ["skip"]
 
 
+@pytest.mark.long
 def test_where_the_site_lost_count_of_what_was_fetched_the_page_fetches_it_again(
     site: Site, voter: Callable[..., Voter]
 ) -> None:
@@ -354,6 +356,7 @@ def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
         yield serve
 
 
+@pytest.mark.long
 def test_an_excerpt_is_judged_from_ten_seconds_of_it_and_the_whole_is_heard_after_the_reveal(
     small: Callable[..., str], voter: Callable[..., Voter], tmp_path: Path
 ) -> None:

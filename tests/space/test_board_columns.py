@@ -23,6 +23,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_large_board(tmp_path_factory.mktemp("wide"), systems=3, keys=COLUMNS, slices=0)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_widest_board_is_read_by_keyboard_and_no_box_scrolls(
     visit: Any, phone_visit: Any, serving: Callable[[Path], str], wide: Path

@@ -85,6 +85,7 @@ def test_search_filters_and_columns_change_the_address_and_back_undoes_them(page
     assert "dimension=speech" in page.url
 
 
+@pytest.mark.long
 def test_a_click_on_a_head_sorts_at_once_and_marks_that_column_alone(page: Any, visit: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -103,6 +104,7 @@ def test_a_click_on_a_head_sorts_at_once_and_marks_that_column_alone(page: Any, 
     )
 
 
+@pytest.mark.long
 def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(page: Any, visit: Any) -> None:
     page.get_by_role("button", name="What SPTD").click()
     page.locator(":popover-open", has_text="How different the voices").get_by_text("34 clips of real").wait_for()
@@ -116,16 +118,6 @@ def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(p
     page.get_by_role("button", name="incomplete").click()
     assert "needs at least two speakers" in page.inner_text("[popover]:popover-open")
     assert visit.errors == []
-
-
-def test_profile_paper_shows_printed_figures_without_interval_or_rank(page: Any, visit: Any) -> None:
-    unfold(page)
-    page.get_by_label("Profile", exact=True).select_option("paper (as printed)")
-    page.wait_for_selector("#board-status:has-text('paper')")
-    assert [row.split()[0] for row in visit.rows()] == ["PodAgent", "MoonCast", "Real-Pod"], "as the table has them"
-    assert not any("±" in row or "#" in row for row in visit.rows())
-    assert page.locator("#table .place, #table [data-sound]").count() == 0
-    assert "never ranked" in page.inner_text("#table tbody.group")
 
 
 def test_link_restores_the_view_exactly(visit: Any, address: str) -> None:
@@ -197,6 +189,7 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(page: Any, visit: A
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
+@pytest.mark.long
 def test_a_second_tick_before_the_first_is_answered_counts_too(page: Any, visit: Any) -> None:
     unfold(page)
     page.locator("#f-columns > summary").click()
@@ -230,7 +223,7 @@ COVERED = """window.covered = false; new MutationObserver(() => {
 """A script that watches whether anything says that it loads while the leaderboard is there."""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.long), 1280])
 @pytest.mark.parametrize("tab", ["", *(pytest.param(tab, marks=pytest.mark.long) for tab in ("score", "submit"))])
 def test_nothing_moves_while_a_tab_comes_up_cold(chromium: Any, address: str, tab: str, width: int) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 844})

@@ -195,6 +195,7 @@ def test_the_page_of_a_system_offers_its_badge_as_a_line_of_markdown(local: Test
     assert local.get(f"/badge/{system}.svg?board=nothing").status_code == 404
 
 
+@pytest.mark.long
 def test_no_line_ends_between_a_number_and_its_unit(local: TestClient) -> None:
     for path in ("/compare?a=hibari&b=piper", "/system?system=hibari", "/method", "/arena/ratings"):
         texts = re.findall(r">([^<>]+)<", local.get(path).text.partition("</head>")[2])

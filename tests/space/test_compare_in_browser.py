@@ -59,6 +59,7 @@ def until(page: Any, expression: str) -> None:
         page.wait_for_timeout(40)
 
 
+@pytest.mark.long
 def test_seeking_moves_both_and_the_other_goes_on_where_one_is_over(reader: Reader, address: str) -> None:
     page = reader.page
     page.goto(f"{address}/compare?a=hibari&b=piper&item=news-1")
@@ -81,6 +82,7 @@ def test_seeking_moves_both_and_the_other_goes_on_where_one_is_over(reader: Read
     assert reader.wrong == []
 
 
+@pytest.mark.long
 def test_letters_typed_in_a_field_and_keys_turned_off_switch_nothing(reader: Reader, address: str) -> None:
     page = reader.page
     page.goto(f"{address}/compare?a=hibari&b=piper")
@@ -97,6 +99,7 @@ def test_letters_typed_in_a_field_and_keys_turned_off_switch_nothing(reader: Rea
     assert page.get_attribute("#deck", "data-heard") == "b"
 
 
+@pytest.mark.long
 def test_a_systems_page_prints_on_white_pages_without_what_is_for_the_screen(chromium: Any, address: str) -> None:
     reader = Reader(chromium, 360, "dark")
     page = reader.page

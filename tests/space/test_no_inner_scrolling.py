@@ -83,6 +83,7 @@ def receive_with_items(file: Path, items: int) -> str:
         return str(row.id)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", ["wide", "kept"])
 def test_no_page_of_a_wide_board_of_operators_or_of_a_submission_has_a_box_that_scrolls(
@@ -108,6 +109,7 @@ def test_no_page_of_a_wide_board_of_operators_or_of_a_submission_has_a_box_that_
     assert found == {path: [] for path in paths}
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("path", ["/compare?a=hibari&b=piper", "/system?system=hibari"])
 def test_a_long_transcript_shows_the_lines_around_the_one_that_is_spoken(
     chromium: Any, kept: tuple[str, str], path: str
@@ -131,6 +133,7 @@ def test_a_long_transcript_shows_the_lines_around_the_one_that_is_spoken(
     context.close()
 
 
+@pytest.mark.long
 def test_tables_of_the_queue_submit_and_score_tabs_are_cards_on_a_phone(
     phone_visit: Any, serving: Callable[[Path], str], tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def log_lines(module: str, **environment: str) -> list[str]:
     return [line for line in done.stderr.splitlines() if "podeval" in line or "full" in line or "Error" in line]
 
 
+@pytest.mark.long
 def test_an_event_of_the_site_is_one_line_with_its_time() -> None:
     """Gradio and MCP, which the site imports, set up logs of their own where nobody did before."""
     pytest.importorskip("gradio")

@@ -52,6 +52,7 @@ def measured(part: Any, audio: Path | None, names: list[str], words: str = "", w
     return list(part.measure(Asking(""), which, audio and str(audio), words, 0, names))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("wall", WALLS)
 def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_report(
     board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: str
@@ -359,6 +360,7 @@ def upload(page: Any, path: Path) -> None:
     raise AssertionError("the page takes no file")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_visitor_measures_a_recording_on_a_phone(
     serving: Any, chromium: Any, tone: Path, tmp_path_factory: pytest.TempPathFactory

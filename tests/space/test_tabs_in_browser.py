@@ -181,6 +181,7 @@ def is_in_front(page: Any, tab: str) -> None:
     assert [page.title(), current.inner_text()] == [f"{tab.capitalize()} · podeval", tab.capitalize()]
 
 
+@pytest.mark.long
 def test_back_and_forward_go_through_tabs_and_documents_and_what_was_typed_stays(visit: Any, address: str) -> None:
     page = visit.open(address)
     page.wait_for_selector("gradio-app #board-part")
@@ -208,6 +209,7 @@ def test_back_and_forward_go_through_tabs_and_documents_and_what_was_typed_stays
     assert visit.errors == []
 
 
+@pytest.mark.long
 def test_the_address_of_the_queue_leads_to_the_queue_below_the_form(visit: Any, address: str) -> None:
     page = visit.page
     page.goto(f"{address}queue?lang=zh")
@@ -217,6 +219,7 @@ def test_the_address_of_the_queue_leads_to_the_queue_below_the_form(visit: Any, 
     assert page.locator("nav a[aria-current=page]").inner_text() == "提交"
 
 
+@pytest.mark.long
 def test_documents_and_metrics_are_found_by_their_words(visit: Any, address: str) -> None:
     page = visit.page
     page.goto(f"{address}cards#sptd")
@@ -265,6 +268,7 @@ def walk_through(page: Any, tab: str) -> list[tuple[str, str]]:
     return reached
 
 
+@pytest.mark.long
 def test_score_and_submit_are_used_by_keys_alone(visit: Any, address: str) -> None:
     page = visit.open(address)
 

@@ -75,6 +75,7 @@ def test_what_cannot_be_put_together_at_the_start_does_not_keep_the_site_from_st
         ask(client, "en")
 
 
+@pytest.mark.long
 def test_what_takes_seconds_once_is_computed_before_somebody_asks(
     board_app: ModuleType, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

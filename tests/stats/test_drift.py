@@ -43,6 +43,7 @@ def test_windows_that_overlap_do_not_narrow_the_interval() -> None:
     assert held >= 0.95 * 400
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("blocks", "memory", "most"),
     [(6, 0.3, 2.5), (10, 0.0, 3.2), (10, 0.6, 3.2), (20, 0.6, 4), (6, 0.8, 2.5), (10, 0.8, 3)],

@@ -13,6 +13,7 @@ def most(share: float, rounds: int, chance: float = 0.999) -> int:
     return int(stats.binom.ppf(chance, rounds, share))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("kind", "systems"),
     [
@@ -33,6 +34,7 @@ def test_at_most_six_percent_of_boards_of_equal_systems_have_a_false_place(
     assert powers[1.0] > 0.6
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", ["normal", "share", "like WER"])
 @pytest.mark.parametrize("which", ["random", "where it trails most"])
 def test_at_most_six_percent_of_columns_with_gaps_have_a_false_place(kind: str, which: str) -> None:

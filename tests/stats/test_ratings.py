@@ -239,6 +239,7 @@ def test_a_newcomer_is_ranked_from_ten_battles_three_opponents_and_five_voters_o
     assert votes_needed(found, "new", "s0") is None
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("judged_by", ["a new voter each", "five voters", "mostly one of five"])
 def test_every_interval_of_a_newcomer_that_is_shown_holds_the_truth(judged_by: str) -> None:
     """The study's arenas: with four battles no interval is shown; with ten to forty it holds the truth as it says."""

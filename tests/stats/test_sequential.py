@@ -75,6 +75,7 @@ def test_repeats_are_compared_by_all_their_rearrangements() -> None:
     assert many == pytest.approx(1 / 20_001), "drawn, with the one at hand among them"
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("values", ["like WER", "like DNSMOS"])
 @pytest.mark.parametrize(
     ("items", "seeds", "comparisons"),

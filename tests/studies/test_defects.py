@@ -155,6 +155,7 @@ def test_what_was_heard_is_not_heard_again_unless_the_thresholds_changed(
     assert made == [0, 1, 2, 0]
 
 
+@pytest.mark.long
 def test_people_s_dialogues_hold_what_can_be_planted_where_it_is_said_to_be(study: Any) -> None:
     clean = study.make_dialogue("people", 0, random.Random("a"), clean=True)
     assert clean.planted == []

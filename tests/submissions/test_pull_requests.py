@@ -53,23 +53,16 @@ def test_results_are_proposed_at_publication_to_who_asked(
     assert len(repo.proposals) == 2
 
 
-def test_nobody_who_did_not_ask_gets_a_pull_request(tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path) -> None:
-    row = enqueue(tiny, queue)
+@pytest.mark.parametrize("asked", [{}, {"proven": False, "eval_results": True}], ids=["not asked", "not its owner"])
+def test_who_did_not_ask_or_asks_for_somebody_elses_repo_gets_no_pull_request(
+    tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path, asked: dict[str, bool]
+) -> None:
+    row = enqueue(tiny, queue, **asked)
     proposals = Proposals(queue, tmp_path / "board")
     tiny.worker(queue, tmp_path, proposals=proposals).once()
     assert queue.get(row.id).state == "published"
     assert proposals.of(row.id) == []
     assert not repo.proposals
-
-
-def test_nobody_has_the_board_write_to_somebody_elses_repo(
-    tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path
-) -> None:
-    row = enqueue(tiny, queue, proven=False, eval_results=True)
-    proposals = Proposals(queue, tmp_path / "board")
-    tiny.worker(queue, tmp_path, proposals=proposals).once()
-    assert queue.get(row.id).state == "published"
-    assert proposals.of(row.id) == []
 
 
 def test_a_card_that_cannot_be_read_ends_no_worker(tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path) -> None:

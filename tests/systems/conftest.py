@@ -13,11 +13,6 @@ from podeval.text.script import Script
 AWKWARD = "\x00😀 “quoted” \ud800 [laughs] " + "x" * 90 + " 12345678901234567890 𝐁𝐨𝐥𝐝 *stars*"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _in_one_thread(one_thread: None) -> None:
-    """Every module of this folder."""
-
-
 @pytest.fixture(scope="session")
 def dialogue() -> Script:
     return Script.parse(

@@ -47,6 +47,7 @@ LENGTHS = [
 VOICES = ("--voice", VOICE, "--voice", VOICE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", LENGTHS)
 def test_piper_s_own_server_is_understood(program: tuple[str, ...], address: str, tmp_path: Path) -> None:
     words = ("--server", address, "--server-kind", "piper", "--model", VOICE, *VOICES)

@@ -38,6 +38,7 @@ def test_the_neural_voices_are_understood(neural_speech: Speech, dialogue: Scrip
     assert errors.wer <= 0.1, errors
 
 
+@pytest.mark.long
 def test_most_of_what_espeak_says_is_understood(espeak: EspeakNg, whisper: Any) -> None:
     script = Script.parse(
         [

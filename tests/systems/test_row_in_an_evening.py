@@ -93,6 +93,7 @@ def settle(tmp_path: Path, hub: Any, **settings: str) -> Evening:
     )
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_a_model_on_a_server_becomes_a_submitted_row(server: dict[str, str], loopback_hub: Any, tmp_path: Path) -> None:
     evening = settle(tmp_path, loopback_hub, **server)

@@ -129,6 +129,7 @@ def test_what_is_not_certain_is_not_read(request_text: str) -> None:
     assert read_requested_length(request_text) is None
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("piece", ["需要", "5分钟", "“", " ", "10 minutes ", "1-", "exactly ", "时长"])
 def test_a_long_request_is_read_in_time(piece: str) -> None:
     started = time.process_time()

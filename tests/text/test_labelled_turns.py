@@ -69,6 +69,7 @@ NUMBERED = [
 ]
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("form", NUMBERED)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\n\n", "\u2028", "\x85", "\x0b"])
 def test_numbered_labels_and_tags_of_every_form_name_the_speaker_by_the_number(form: str, end: str) -> None:

@@ -108,6 +108,7 @@ def test_terms_and_quotes_of_another_language_leave_the_language_as_it_is() -> N
     assert (identify_language(quoted).code, identify_language(quoted).noted) == ("en", {})
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "text",
     [f"{ENGLISH} " * 2500, "1. 2. " * 170_000, "a. " * 330_000, "《" * 1_000_000, "我 a. " * 200_000, "「あ" * 500_000],

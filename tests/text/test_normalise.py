@@ -94,6 +94,7 @@ def test_unknown_choices_are_refused() -> None:
         normalise("a", "de")
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("unit", ["[", "<", "(", ")(", "[<(", " ", "1", "1,"])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_text_of_nothing_but_brackets_or_digits_is_normalised_in_linear_time(unit: str, language: str) -> None:

@@ -143,6 +143,7 @@ def test_another_digit_unit_order_or_a_missing_part_still_costs(language: str, r
     assert free == []
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("item", HARD, ids=lambda item: item.id)
 def test_no_text_costs_more_than_without_its_readings(item: Item) -> None:
     lines = item.readings.lines if item.readings else ()

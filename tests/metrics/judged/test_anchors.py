@@ -155,6 +155,7 @@ def test_every_benchmark_that_is_judged_has_anchors_for_each_of_its_judged_metri
         assert {anchor.metric for anchor in anchors} - judged <= {BATTLE}
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long) if name == "lfs_bench" else name for name in JUDGED]
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.metrics import catalogue
+from podeval.metrics import catalogue, judge_use
 from podeval.metrics.judged.dialogue_judge import KEYS
 from podeval.metrics.judged.script_quality import FIRST, POINTS
 from podeval.models import registry
@@ -82,6 +82,8 @@ def test_the_example_of_the_card_runs_as_it_stands(
     soundfile.write(tmp_path / "episode.wav", speech_like, 16_000)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    # What a judge hears is also read for words to it: tests/metrics/judged/test_gaming_of_judges.py.
+    monkeypatch.setattr(judge_use, "transcribe_spoken_words", lambda inputs: {})
     monkeypatch.setattr(evaluate, "load", lambda path: module(path.removeprefix("podeval/"))())
     (example,) = re.findall(r"```python\n(.*?)```", (CARDS / name / "README.md").read_text("utf-8"), flags=re.DOTALL)
     exec(example, {})

@@ -131,6 +131,7 @@ def test_a_pilot_foretells_and_the_run_goes_on_from_it(
     assert (usage["calls"], usage["cost"]) == (6, pytest.approx(15.0))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_a_pilot_that_a_cap_stops_foretells_from_what_was_judged(
     priced: Callable[..., PricedJudge], command: list[str], tmp_path: Path, seeds: int
@@ -185,6 +186,7 @@ def test_a_refused_parameter_is_refused_once_in_a_run_and_noted_in_its_protocol(
     assert line["protocol"]["unsent"] == ["seed"]
 
 
+@pytest.mark.long
 def test_pilots_by_two_protocols_in_one_folder_do_not_add_up(
     priced: Callable[..., PricedJudge], command: list[str], tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def vain(first: str, second: str) -> float:
     return 1.0 if own else min(0.0, sound(first, second))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("rate", "faults"),
     [

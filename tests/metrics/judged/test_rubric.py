@@ -10,7 +10,7 @@ import soundfile
 
 from podeval.errors import BadInput
 from podeval.measuring.compute import compute
-from podeval.metrics import catalogue
+from podeval.metrics import catalogue, judge_use
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.judged.rubric import build_hearing_prompt
 from podeval.metrics.spoken_dialogue import SpokenDialogue, parse_criteria
@@ -108,7 +108,9 @@ def test_transcripts_show_sounds_and_tones(judge: Callable[..., Any]) -> None:
 
 
 @pytest.fixture
-def heard(tmp_path: Path) -> dict[str, Any]:
+def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A dialogue of noise, in which nobody looks for words to the judge."""
+    monkeypatch.setattr(judge_use, "transcribe_spoken_words", lambda inputs: {})
     turns = []
     for number, turn in enumerate(TURNS):
         paths = {}

@@ -67,21 +67,6 @@ def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> 
         line_models.list_voices(tmp_path)
 
 
-@pytest.mark.long
-def test_csm_says_a_line_with_its_speakers_voice_in_mind(run: Any, fetched: Any, heard: Any, voice: Any) -> None:
-    plain = run("text-to-speech", fetched("csm"), [TWO, ALONE])
-    assert plain["two"].error is None
-    assert [turn.speaker for turn in plain["two"].turns] == ["Ann", "Ben", "Ann"]
-    alone = heard(plain["one"].audio)
-    given = {"Ann": {"audio": voice("ann.wav", seed=1), "text": "I am Ann."}}
-    made = run("text-to-speech", fetched("csm"), [{**ALONE, "voices": given}], out_folder="given")["one"]
-    assert made.details["voices"] == {"Ann": "reference"}
-    spoken = heard(f"../given/{made.audio}")
-    assert alone.shape != spoken.shape or not np.array_equal(alone, spoken)
-    again = heard(f"../again/{run('text-to-speech', fetched('csm'), [ALONE], out_folder='again')['one'].audio}")
-    assert np.array_equal(alone, again), "the same alone as beside others"
-
-
 def test_csm_performs_a_dialogue_and_reads_english(run: Any, fetched: Any, voice: Any) -> None:
     wordless = {**TWO, "id": "wordless", "voices": {"Ann": {"audio": voice("ann.wav")}}}
     chinese = {"id": "zh", "language": "zh", "script": [{"speaker": "Ann", "text": "海水"}]}

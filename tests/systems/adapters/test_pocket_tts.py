@@ -1,4 +1,4 @@
-"""Pocket TTS and Gradium Phonon with tiny random weights, fetched from the loopback Hub and loaded as any."""
+"""Pocket TTS, Gradium Phonon and voices of CSM with tiny random weights, fetched from the loopback Hub."""
 
 import shutil
 from pathlib import Path
@@ -21,19 +21,24 @@ ALONE = {"id": "one", "script": [{"speaker": "Ann", "text": "Salt. Water."}]}
 
 
 @pytest.mark.long
-def test_pocket_tts_keeps_a_voice_by_its_recording(run: Any, fetched: Any, heard: Any, voice: Any) -> None:
-    plain = run("text-to-speech", fetched("pocket"), [TWO, ALONE])
+@pytest.mark.parametrize(
+    ("model", "own", "words"), [("pocket", {"Ann": "own 0", "Ben": "own 1"}, {}), ("csm", None, {"text": "I am Ann."})]
+)
+def test_a_voice_is_kept_by_its_recording(
+    run: Any, fetched: Any, heard: Any, voice: Any, model: str, own: dict[str, str] | None, words: dict[str, str]
+) -> None:
+    plain = run("text-to-speech", fetched(model), [TWO, ALONE])
     assert plain["two"].error is None
     assert [turn.speaker for turn in plain["two"].turns] == ["Ann", "Ben", "Ann"]
-    assert plain["two"].details["voices"] == {"Ann": "own 0", "Ben": "own 1"}
+    assert own in (None, plain["two"].details.get("voices"))
     alone = heard(plain["one"].audio)
-    given = {"Ann": {"audio": voice("ann.wav", seed=1)}}
-    made = run("text-to-speech", fetched("pocket"), [{**ALONE, "voices": given}], out_folder="given")["one"]
+    given = {"Ann": {"audio": voice("ann.wav", seed=1), **words}}
+    made = run("text-to-speech", fetched(model), [{**ALONE, "voices": given}], out_folder="given")["one"]
     assert made.error is None
     assert made.details["voices"] == {"Ann": "reference"}
     prompted = heard(f"../given/{made.audio}")
     assert alone.shape != prompted.shape or not np.array_equal(alone, prompted)
-    again = heard(f"../again/{run('text-to-speech', fetched('pocket'), [ALONE], out_folder='again')['one'].audio}")
+    again = heard(f"../again/{run('text-to-speech', fetched(model), [ALONE], out_folder='again')['one'].audio}")
     assert np.array_equal(alone, again), "the same alone as beside others"
 
 

@@ -73,6 +73,7 @@ def test_the_sound_that_arrives_is_the_sound_that_was_sent(dialect: str, stream:
     assert {"model", "input", "voice", "response_format"} <= sent.keys()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("form", ["wav", "pcm"])
 @pytest.mark.parametrize("text", TEXTS)
@@ -215,6 +216,7 @@ def forms(text: str) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("form", forms(TEXTS[0]))
 @pytest.mark.parametrize("pieces", [1, 13, 997])
 def test_events_are_read_in_every_form_however_they_are_cut(form: str, pieces: int) -> None:

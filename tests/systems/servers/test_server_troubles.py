@@ -198,6 +198,7 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
 }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("kind", "reply", "fault", "words"), WRONG.values(), ids=WRONG)
 def test_what_a_server_says_of_its_trouble_is_told_with_whose_fault_it_is(
     kind: str, reply: Reply, fault: type[Exception], words: str, ask: Ask
