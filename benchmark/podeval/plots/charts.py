@@ -395,5 +395,5 @@ class _Rays:
         letter, tall = self.layout.font_size * (1.0 if chinese else 0.56), self.layout.font_size + 1
         lines = textwrap.wrap(name, max(1, int(min(room, 190) / letter)), break_long_words=chinese) or [""]
         start = y + 4 - (tall * (len(lines) - 1) if y < middle[1] - 40 else tall / 2 * (len(lines) - 1))
-        shown = [shorten(text, max(8, int(room / letter))) for text in lines]
-        return "".join(render_text(x, start + tall * line, text, anchor=anchor) for line, text in enumerate(shown))
+        labels = [shorten(text, max(8, int(room / letter))) for text in lines]
+        return "".join(render_text(x, start + tall * line, text, anchor=anchor) for line, text in enumerate(labels))
