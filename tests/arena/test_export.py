@@ -112,7 +112,7 @@ def test_a_file_that_has_no_records_is_refused(small_arena: Make, tmp_path: Path
     (tmp_path / "votes.jsonl").write_bytes(content)
     with pytest.raises(BadInput, match="votes"):
         import_file(small_arena().database, tmp_path / "votes.jsonl")
-    with pytest.raises(BadInput, match="name a"):
+    with pytest.raises(BadInput, match="specify a file of votes"):
         import_file(small_arena().database, tmp_path / "absent")
 
 

@@ -44,7 +44,7 @@ def test_a_run_elsewhere_or_not_measured_so_is_refused(runs: Path, tmp_path: Pat
     moved = tmp_path / "a" / "b" / "c"
     moved.mkdir(parents=True)
     (moved / "run.json").write_bytes((runs / "real_pod" / "demo" / "robot" / "run.json").read_bytes())
-    with pytest.raises(BadInput, match="belongs in real_pod/demo/robot below a folder of runs"):
+    with pytest.raises(BadInput, match="belongs in real_pod/demo/robot in a folder of runs"):
         report_runs([moved])
 
 

@@ -175,5 +175,5 @@ def test_what_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> Non
 
 def test_a_checkpoint_without_the_entry_is_refused(tmp_path: Path) -> None:
     torch.save({"model": {}}, tmp_path / "model.ckpt")
-    with pytest.raises(ModelMissing, match=r"model.ckpt has no weights under 'state_dict'"):
+    with pytest.raises(ModelMissing, match=r"model.ckpt contains no weights under 'state_dict'"):
         read_tensors(tmp_path / "model.ckpt", "state_dict")

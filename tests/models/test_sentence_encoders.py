@@ -51,7 +51,7 @@ def test_minilm_chosen_by_name_is_the_mean_over_tokens(
     encoder = load_reference("sentence_encoder", {name: folder}, f"reference,sentence_encoder={name}")
     expected = np.stack([states(folder, text, 256).mean(axis=0) for text in TEXTS])
     np.testing.assert_allclose(encoder.encode(TEXTS, "en"), expected, atol=1e-5)
-    with pytest.raises(CannotScore, match="reads en, not zh"):
+    with pytest.raises(CannotScore, match="supports en, not zh"):
         encoder.encode(CHINESE, "zh")
 
 

@@ -139,8 +139,9 @@ def test_a_preset_says_where_its_sampling_cannot_be_sent(capsys: pytest.CaptureF
         own = OwnOptions(server=server.url, model="m", preset="mtalk", server_kind="openai")
         system = open_own_system(own, "served", "voice")
     assert system.maker.generation["extra"] == {}
-    assert "the preset mtalk sets temperature, top_p for systems with a chat API; the API speech gets none" in (
-        capsys.readouterr().err
+    assert (
+        "the preset mtalk sets temperature, top_p for systems with a chat API; the API speech does not receive them"
+        in capsys.readouterr().err
     )
 
 

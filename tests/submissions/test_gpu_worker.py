@@ -70,7 +70,7 @@ def test_the_devices_and_the_choice_of_the_gpu_are_in_the_box_and_in_no_other(tm
 
 def test_where_there_is_no_gpu_it_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(command, "_GPU", ("no-such-device*",))
-    with pytest.raises(BadInput, match=r"models cannot use a GPU here: there is none.*leave --gpu out") as refused:
+    with pytest.raises(BadInput, match=r"models cannot use a GPU here: there is no GPU.*leave --gpu out") as refused:
         CliRunner().invoke(
             app, ["worker", "--once", "--gpu", "--database", str(tmp_path / "store.db")], catch_exceptions=False
         )

@@ -125,5 +125,5 @@ def test_the_error_rates_of_runs_are_compared_with_people(tmp_path: Path) -> Non
     asked = ["report", "agreement", "--runs", str(tmp_path / "runs"), "--ratings", str(tmp_path / "listeners.csv")]
     result = CliRunner().invoke(app, asked)
     assert result.exit_code == 0, result.output
-    assert "listeners: the evidence is thin, 3 systems" in result.output
+    assert "listeners: the evidence is thin, with 3 systems" in result.output
     assert "wer.wer (turned: lower is better) with listeners: SRCC 1.00" in result.output
